@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_format_nobody_could_play_is_refused_with_what_it_must_be() {
+    fn invalid_format_is_rejected_with_the_valid_range() {
         for (given, problem) in [
             (AudioFormat::new(16_000, 2, 1), None),
             (AudioFormat::new(8_000, 1, 8), None),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_sound_is_known_even_for_a_senseless_format() {
+    fn duration_is_finite_even_for_an_invalid_format() {
         assert_eq!(
             AudioFormat::CAPTURE.duration(32_000),
             Duration::from_secs(1)
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_level_follows_loudness_and_stays_in_its_bounds() {
+    fn level_follows_loudness_within_its_bounds() {
         // A square wave has its amplitude as its power: 32767 is 0 dB, a tenth of it -20 dB.
         for (amplitude, expected) in [
             (0, 0.0),

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_found_in_absolute_folders_of_the_path_if_they_can_be_run() {
+    fn executables_are_found_in_absolute_path_folders() {
         let home = tempfile::tempdir().unwrap();
         for (name, mode) in [("plain", 0o644), ("tool", 0o755)] {
             let file = home.path().join(name);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_program_says_last_is_in_the_error() {
+    async fn error_contains_the_last_stderr_lines() {
         for (script, expected) in [
             ("exit 0", None),
             ("echo warning >&2", None),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_gets_none_of_our_own_variables() {
+    async fn child_program_does_not_inherit_our_variables() {
         let ours = "CARGO_MANIFEST_DIR";
         assert!(
             env::var_os(ours).is_some(),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_flood_on_stderr_is_read_and_only_its_end_kept() {
+    async fn stderr_is_drained_and_only_its_tail_kept() {
         let script = "yes no | head -c 5000000 >&2; echo the end >&2; exit 1";
         let (mut running, _stdin, stdout) = ChildProgram::start(&shell(script)).unwrap();
         read_up_to(stdout, 10).await;
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_started_is_named() {
+    async fn program_that_cannot_start_is_named() {
         for (words, expected) in [
             (vec![], "command: it is empty: name a program"),
             (
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_that_is_dropped_takes_its_children_along() {
+    async fn dropping_a_program_kills_its_children() {
         let (running, _stdin, mut stdout) =
             ChildProgram::start(&shell("sleep 600 & echo $! $$; wait")).unwrap();
         let mut said = Vec::new();
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_gets_what_sound_needs_and_no_keys() {
+    fn child_environment_has_sound_variables_but_no_keys() {
         for (name, passes) in [
             ("PATH", true),
             ("HOME", true),

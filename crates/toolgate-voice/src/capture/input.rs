@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_means_one_source() {
+    fn every_setting_selects_one_source() {
         let command = |words: &[&str]| {
             AudioInput::Command(words.iter().map(|word| (*word).to_owned()).collect())
         };
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_means_none_is_refused_with_what_to_do() {
+    fn invalid_setting_is_rejected_with_advice() {
         for (text, expected) in [
             (
                 "tcp://x",
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_means_what_this_machine_has() {
+    fn empty_setting_selects_an_installed_recorder() {
         let probed = first_usable(&RECORDERS).map(AudioInput::Program);
         let expected = probed.ok_or(AudioInputError::NoProgram);
         assert_eq!(AudioInput::parse(""), expected);

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn every_recorder_is_asked_for_what_is_heard() {
+    async fn every_recorder_is_asked_for_the_capture_format() {
         for recorder in RECORDERS {
             let command = recorder_command(recorder).await;
             assert_eq!(command[0], recorder);
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_option_is_known_if_the_help_says_so() {
+    async fn option_is_supported_if_the_help_lists_it() {
         assert!(supports_option("env", "--ignore-environment").await);
         assert!(!supports_option("env", "--no-such-option").await);
         assert!(!supports_option("/no/such/program", "--raw").await);

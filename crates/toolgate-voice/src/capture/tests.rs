@@ -88,7 +88,7 @@ async fn a_satellite_request_is_captured_and_answered() {
 }
 
 #[tokio::test]
-async fn a_microphone_that_is_killed_is_lost_and_can_be_opened_again() {
+async fn killed_microphone_is_lost_and_can_be_reopened() {
     let mut microphone = FakeMic::start().await;
     let address = microphone.address();
     for _ in 0..3 {
@@ -105,7 +105,7 @@ async fn a_microphone_that_is_killed_is_lost_and_can_be_opened_again() {
 }
 
 #[tokio::test]
-async fn garbage_and_giants_lose_the_microphone_and_nothing_else() {
+async fn invalid_frames_lose_only_the_microphone() {
     let endless = vec![b'x'; 100_000];
     for bytes in [
         &b"no json at all\n"[..],

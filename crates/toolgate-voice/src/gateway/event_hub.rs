@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_beside_an_answer_does_not_end_it() {
+    fn dropped_utterance_does_not_end_a_running_answer() {
         let (seen, hub) = hub();
         hub.set_idle_state(CaptureState::Listening);
         hub.event(VoiceEvent::State(&VoiceState::Transcribing));

@@ -51,7 +51,7 @@ async fn until(
 }
 
 #[tokio::test]
-async fn the_house_hears_of_requests_answers_and_the_end() {
+async fn requests_answers_and_the_end_are_published() {
     let broker = Broker::start(BrokerSettings::default()).await.unwrap();
     let settings = || MqttClientSettings::new(&broker.url()).unwrap();
     let other = MqttClient::open(settings());
@@ -141,7 +141,7 @@ async fn the_house_hears_of_requests_answers_and_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn turns_are_counted_for_each_place_and_anew_after_a_while() {
+async fn turns_are_counted_per_room_until_forgotten() {
     let mut turn_counts = TurnCounts::default();
     let mut count = |source: &str, room: Option<&str>| {
         let turn = VoiceTurn {

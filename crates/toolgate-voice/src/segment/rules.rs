@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_become_frames_and_stay_in_their_bounds() {
+    fn durations_become_bounded_frame_counts() {
         let usual = SegmenterRules::new(&VoiceSettings::default());
         assert_eq!(
             (usual.silence, usual.min_speech, usual.max_command),

@@ -63,7 +63,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[tokio::test(start_paused = true)]
-    async fn no_more_is_given_than_the_lead_and_a_gap_is_not_heard() {
+    async fn sound_is_sent_at_most_the_lead_ahead() {
         let mut pace = PlaybackPace::new(100 * MS);
         let began = Instant::now();
         for _ in 0..10 {

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_was_cut_off_is_dropped_and_a_mad_format_refused() {
+    fn partial_frame_is_dropped_and_invalid_format_rejected() {
         let mut slices = SliceCutter::new(AudioFormat::new(16_000, 2, 2)).unwrap();
         slices.cut(&[1, 2, 3, 4, 5]);
         assert_eq!(slices.rest().unwrap().bytes, [1, 2, 3, 4][..]);

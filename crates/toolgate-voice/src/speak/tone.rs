@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tone_is_short_and_neither_clicks_nor_shouts() {
+    fn every_tone_is_short_quiet_and_faded() {
         for tone in [
             SignalTone::Wake,
             SignalTone::Working,

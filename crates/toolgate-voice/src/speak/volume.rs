@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_as_loud_as_the_level_says() {
+    fn samples_are_scaled_by_the_level() {
         for (level, muted, expected) in [
             (100, false, [i16::MAX, i16::MIN, 1000, 0]),
             (50, false, [4096, -4096, 125, 0]),

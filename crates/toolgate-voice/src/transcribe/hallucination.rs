@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_engines_imagine_is_told_from_what_people_say() {
+    fn hallucinations_are_distinguished_from_speech() {
         let speech = utterance(3, 1500, 4000);
         for (text, expected) in [
             ("", true),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn politeness_needs_a_voice() {
+    fn polite_phrases_count_only_with_enough_voice() {
         for (voice, loudness, expected) in [
             (1500, 4000, false),
             (400, 4000, false),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_speaks_faster_than_people_do() {
+    fn transcript_faster_than_speech_is_a_hallucination() {
         let text =
             "what is the weather like in paris and in london and in rome and in berlin this week";
         assert!(!is_hallucination(text, &utterance(3, 2000, 4000)));

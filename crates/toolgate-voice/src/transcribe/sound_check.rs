@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_short_or_too_quiet_is_no_request() {
+    fn short_or_quiet_sound_is_rejected() {
         let now = tokio::time::Instant::now();
         let utterance = |samples: Vec<i16>| Utterance {
             samples: samples.into(),

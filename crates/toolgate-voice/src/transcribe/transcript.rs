@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wake_word_is_no_part_of_the_request() {
+    fn wake_word_is_not_part_of_the_request() {
         for (text, wake_word, expected) in [
             ("Hey Jarvis, turn it on.", "hey_jarvis", "turn it on."),
             (" hey jarvis turn it on", "hey_jarvis_v0.1", "turn it on"),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_is_never_guessed() {
+    fn only_clear_words_count_as_yes_or_no() {
         for said in ["yes", "Yes.", "Yes, please!", "yeah", "Yes, go ahead."] {
             assert!(is_yes(said) && !is_no(said), "{said}");
         }
@@ -254,7 +254,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_transcript_breaks_it(transcript in ".{0,300}") {
+        fn tidying_is_idempotent(transcript in ".{0,300}") {
             let once = tidy_transcript(&transcript);
             prop_assert_eq!(tidy_transcript(&once), once.clone());
             prop_assert!(!once.contains(char::is_control));

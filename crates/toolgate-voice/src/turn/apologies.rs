@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_address_and_no_code_is_spoken() {
+    fn apologies_contain_no_address_or_code() {
         let at = || "tcp://10.0.0.7:10300".to_owned();
         let reason = || "ECONNREFUSED (os error 111)".to_owned();
         let provider = Provider::Ollama;

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_question_says_the_tool_and_all_it_would_get() {
+    async fn question_names_the_tool_and_its_arguments() {
         let arguments = json!({ "lock_name": "Front Door", "code": 12 });
         assert_eq!(
             asked(arguments).await.unwrap(),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_heard_is_not_asked_aloud() {
+    async fn inaudible_arguments_are_not_asked_aloud() {
         for hidden in [
             json!({ "url": "https://evil.example/?q=notes" }),
             json!({ "text": "lamp `rm -rf`" }),

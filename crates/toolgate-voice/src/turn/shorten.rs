@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_is_said_as_it_is() {
+    fn short_text_is_unchanged() {
         for text in ["", "The light is on.", &devices(20)] {
             assert_eq!(shorten(text), text);
         }
     }
 
     #[test]
-    fn a_list_is_cut_between_two_things_and_the_rest_counted() {
+    fn list_is_cut_between_items_and_the_rest_counted() {
         for (before, behind, expected) in [
             ("I know ", "", " more."),
             ("There are 60. These are: ", "", " more."),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_cut_between_two_of_them_and_the_rest_counted() {
+    fn long_text_is_cut_between_lines_and_the_rest_counted() {
         let text: String = (1..=40).map(|n| format!("Lamp {n} is off.\n")).collect();
         let said = shorten(&text);
         let lines: Vec<&str> = said.lines().collect();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_refusal_the_first_sentence_is_said() {
+    fn only_the_first_sentence_of_a_refusal_is_spoken() {
         for (text, expected) in [
             ("", ""),
             ("I can't do that.", "I can't do that."),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_ends_with_a_sentence_or_at_least_a_word() {
+    fn other_text_is_cut_after_a_sentence_or_word() {
         let sentence = "The broker is not there, nothing listens on that port, so start it, or correct the address.";
         let text = [sentence; 5].join(" ");
         assert_eq!(

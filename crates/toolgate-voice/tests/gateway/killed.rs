@@ -18,7 +18,7 @@ const LONG: &str = "This is an answer that is so long that there is time enough 
 
 /// A turn, counted from 0, however it ends.
 async fn turn(stage: &TestStage, index: usize) -> VoiceTurn {
-    let turn = stage.watch.turn(index);
+    let turn = stage.recorder.turn(index);
     timeout(HANG, turn).await.unwrap()
 }
 
@@ -32,7 +32,7 @@ async fn answers(stage: &TestStage, index: usize) {
 }
 
 #[tokio::test]
-async fn transcription_dies_while_it_transcribes() {
+async fn transcription_is_killed_while_transcribing() {
     let mut stage = TestStage::new([ModelStep::Words("Yes.")])
         .await
         .ready()
@@ -49,7 +49,7 @@ async fn transcription_dies_while_it_transcribes() {
 }
 
 #[tokio::test]
-async fn speech_dies_while_it_speaks() {
+async fn speech_engine_is_killed_while_speaking() {
     let stage = TestStage::new([ModelStep::Words(LONG), ModelStep::Words("Yes.")]).await;
     let mut stage = stage.ready().await;
     // A second of sound, and then nothing.
@@ -65,7 +65,7 @@ async fn speech_dies_while_it_speaks() {
 }
 
 #[tokio::test]
-async fn the_microphone_dies_while_somebody_speaks() {
+async fn microphone_is_killed_during_a_request() {
     let mut stage = TestStage::new([ModelStep::Words("Yes.")])
         .await
         .ready()
@@ -92,7 +92,7 @@ async fn the_microphone_dies_while_somebody_speaks() {
 }
 
 #[tokio::test]
-async fn the_wake_word_dies_after_it_was_heard() {
+async fn wake_word_service_is_killed_after_a_detection() {
     let stage = TestStage::new([ModelStep::Words("Yes.")]).await;
     let stage = stage.with(|parts, stage| {
         parts.mode = ListenMode::Wake;
@@ -119,7 +119,7 @@ async fn the_wake_word_dies_after_it_was_heard() {
 }
 
 #[tokio::test]
-async fn the_model_dies_while_it_answers() {
+async fn model_is_killed_while_answering() {
     let is_dead = Arc::new(AtomicBool::new(true));
     let dead = Arc::clone(&is_dead);
     let script = fakellm::Script::by(move |_| match dead.load(Ordering::Relaxed) {
@@ -154,7 +154,7 @@ async fn the_model_dies_while_it_answers() {
 }
 
 #[tokio::test]
-async fn the_player_dies_while_it_plays() {
+async fn player_is_killed_while_playing() {
     const ANSWER: &str = "This is long enough for somebody to die.";
     let folder = tempfile::tempdir().unwrap();
     let stage = TestStage::new([ModelStep::Words(ANSWER), ModelStep::Words("Yes.")]).await;

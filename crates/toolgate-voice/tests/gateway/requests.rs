@@ -11,7 +11,7 @@ use crate::model::ModelStep;
 use crate::stage::{HANG, SPOKEN, TestStage, speech};
 
 #[tokio::test]
-async fn a_request_is_heard_answered_and_spoken() {
+async fn request_is_captured_answered_and_spoken() {
     let stage = TestStage::new([
         ModelStep::Call("", "datetime"),
         ModelStep::Words("It is noon."),
@@ -21,7 +21,7 @@ async fn a_request_is_heard_answered_and_spoken() {
     stage.ask().await;
     stage.sees("turn answered", 1).await;
     assert_eq!(stage.tts.texts(), ["It is noon."]);
-    let turn = &stage.watch.turns()[0];
+    let turn = &stage.recorder.turns()[0];
     assert_eq!(
         (turn.heard.as_str(), turn.source.as_str()),
         ("hello there", "satellite")
@@ -41,7 +41,7 @@ async fn a_request_is_heard_answered_and_spoken() {
 }
 
 #[tokio::test]
-async fn a_request_whose_sound_just_stops_is_answered() {
+async fn request_is_answered_when_its_sound_stalls() {
     let stage = TestStage::new([ModelStep::Words("Yes.")])
         .await
         .ready()
@@ -56,7 +56,7 @@ async fn a_request_whose_sound_just_stops_is_answered() {
 }
 
 #[tokio::test]
-async fn without_its_name_nothing_is_heard_and_with_it_the_request_is() {
+async fn request_is_captured_only_after_the_wake_word() {
     let stage = TestStage::new([ModelStep::Words("Yes.")]).await;
     let stage = stage.with(|parts, stage| {
         parts.mode = ListenMode::Wake;
@@ -74,7 +74,7 @@ async fn without_its_name_nothing_is_heard_and_with_it_the_request_is() {
         1,
         "the first was nobody's request"
     );
-    let turn = &stage.watch.turns()[0];
+    let turn = &stage.recorder.turns()[0];
     assert_eq!(turn.wake_word.as_deref(), Some("hey_jarvis"));
     // No word is configured, so all known words are requested, because some
     // services load only those.
@@ -92,7 +92,7 @@ async fn a_key_cuts_an_answer_short_and_the_next_request_is_heard() {
     stage.sees("state speaking", 1).await;
     stage.ask().await;
     stage.sees("turn answered", 1).await;
-    let turns = stage.watch.turns();
+    let turns = stage.recorder.turns();
     let outcomes = turns.iter().map(|turn| turn.outcome);
     assert!(outcomes.eq([TurnOutcome::Interrupted, TurnOutcome::Answered]));
     stage.end().await;
@@ -148,7 +148,7 @@ async fn a_satellite_hears_its_answer() {
     satellite.wake("hey_jarvis");
     satellite.hear(&speech());
     stage.sees("turn answered", 1).await;
-    let turn = &stage.watch.turns()[0];
+    let turn = &stage.recorder.turns()[0];
     assert_eq!(
         (turn.room.as_deref(), turn.wake_word.as_deref()),
         (Some("Kitchen"), Some("hey_jarvis"))
@@ -158,7 +158,7 @@ async fn a_satellite_hears_its_answer() {
 }
 
 #[tokio::test]
-async fn a_satellite_is_given_its_own_words_and_nobody_elses() {
+async fn satellite_receives_only_its_own_transcripts() {
     let satellite = FakeSatellite::start("Kitchen").await;
     let port = Port::take();
     let handle = port.address();
@@ -203,7 +203,7 @@ async fn a_file_is_answered_to_its_end() {
 }
 
 #[tokio::test]
-async fn others_ask_in_text_and_have_text_spoken() {
+async fn clients_can_send_text_and_have_text_spoken() {
     let (stage, handle, tts) = TestStage::serving([ModelStep::Words("The light is on.")]).await;
     let answer = written(&handle, "turn on the light").await;
     assert_eq!(answer, (true, "The light is on.".to_owned()));

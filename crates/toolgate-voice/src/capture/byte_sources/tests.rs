@@ -46,7 +46,7 @@ fn wav(folder: &std::path::Path, name: &str, rate: u32, samples: &[i16]) -> Path
 }
 
 #[tokio::test]
-async fn each_file_is_told_when_it_begins_and_when_all_of_it_was_heard() {
+async fn start_and_end_of_each_file_are_reported() {
     let home = tempfile::tempdir().unwrap();
     let files = ["one.wav", "two.wav"].map(|name| wav(home.path(), name, 16_000, &[1; 10]));
     let mut opened = open(&AudioInput::Wav(files.to_vec())).await.unwrap();
@@ -70,7 +70,7 @@ async fn each_file_is_told_when_it_begins_and_when_all_of_it_was_heard() {
 }
 
 #[tokio::test]
-async fn files_are_heard_one_after_the_other_with_silence_behind_each() {
+async fn files_are_read_in_order_with_silence_after_each() {
     let home = tempfile::tempdir().unwrap();
     let one = wav(home.path(), "one.wav", 16_000, &[1; 20_000]);
     let two = wav(home.path(), "two.wav", 48_000, &[0; 4_800]);
@@ -86,7 +86,7 @@ async fn files_are_heard_one_after_the_other_with_silence_behind_each() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_missing_or_no_wav_is_named() {
+async fn missing_or_invalid_wav_file_is_named() {
     let home = tempfile::tempdir().unwrap();
     let missing = home.path().join("missing.wav");
     let error = open(&AudioInput::Wav(vec![missing]))
@@ -113,14 +113,14 @@ async fn a_file_that_is_missing_or_no_wav_is_named() {
 }
 
 #[tokio::test]
-async fn a_command_is_heard_until_it_ends() {
+async fn command_is_captured_until_it_exits() {
     let mut source = open_command(&shell("printf '\\1\\0\\2'; printf '\\0\\3\\0'"), false).unwrap();
     assert_eq!(all(&mut *source).await, Ok(vec![1, 2, 3]));
     assert_eq!(source.next().await, Ok(None));
 }
 
 #[tokio::test]
-async fn a_command_that_fails_says_why() {
+async fn failing_command_reports_why() {
     for (script, is_continuous, expected) in [
         (
             "printf '\\1\\0'; echo device is busy >&2; exit 1",
@@ -143,7 +143,7 @@ async fn a_command_that_fails_says_why() {
 }
 
 #[tokio::test]
-async fn asking_again_after_giving_up_loses_nothing() {
+async fn cancelled_read_loses_nothing() {
     let script = "for i in 1 2 3 4 5; do printf '\\1\\0'; sleep 0.02; done";
     let mut source = open_command(&shell(script), false).unwrap();
     let mut sound = Vec::new();
@@ -158,7 +158,7 @@ async fn asking_again_after_giving_up_loses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_recorder_that_gives_nothing_is_given_up() {
+async fn silent_recorder_times_out() {
     let (ours, _theirs) = tokio::io::duplex(64);
     let (running, ..) = ChildProgram::start(&shell("sleep 600")).unwrap();
     let mut source = CommandSource {

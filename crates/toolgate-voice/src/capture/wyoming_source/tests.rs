@@ -86,7 +86,7 @@ async fn next(opened: &mut OpenInput) -> Result<Option<CaptureEvent>, EngineErro
 }
 
 #[tokio::test]
-async fn a_microphone_is_heard_in_whatever_format_it_sends() {
+async fn microphone_may_send_any_format() {
     let (mut peer, mut opened) = opened(microphone()).await;
     assert_eq!(opened.room.as_deref(), None);
     assert!(opened.link.is_none());
@@ -113,7 +113,7 @@ async fn a_microphone_is_heard_in_whatever_format_it_sends() {
 }
 
 #[tokio::test]
-async fn a_satellite_is_run_and_says_when_it_woke() {
+async fn satellite_is_started_and_reports_its_wake_word() {
     let (mut peer, mut opened) = opened(satellite()).await;
     assert_eq!(opened.room.as_deref(), Some("Kitchen"));
     assert_eq!(peer.expect().await, WyomingEvent::RunSatellite);
@@ -160,7 +160,7 @@ async fn a_ping_is_answered_with_its_text() {
 }
 
 #[tokio::test]
-async fn a_satellite_plays_what_it_is_sent_and_says_when_it_was_heard() {
+async fn satellite_plays_sound_and_confirms_it() {
     let (mut peer, opened) = opened(satellite()).await;
     assert_eq!(peer.expect().await, WyomingEvent::RunSatellite);
     let link = opened.link.clone().unwrap();
@@ -196,7 +196,7 @@ async fn a_satellite_plays_what_it_is_sent_and_says_when_it_was_heard() {
 }
 
 #[tokio::test]
-async fn a_service_that_goes_away_or_sends_garbage_is_an_error_once() {
+async fn disconnect_or_garbage_is_one_error() {
     for (what, expected) in [
         ("close", "closed the connection"),
         ("garbage", "violates the Wyoming protocol"),
@@ -255,7 +255,7 @@ async fn a_service_that_goes_away_or_sends_garbage_is_an_error_once() {
 }
 
 #[tokio::test]
-async fn what_gives_no_sound_is_refused() {
+async fn input_without_sound_is_rejected() {
     let port = Port::take();
     let (listener, address) = (port.listen().await, port.address());
     let address: WyomingAddress = address.parse().unwrap();
@@ -309,7 +309,7 @@ fn piped(kind: SourceKind) -> (TestPeer, mpsc::Receiver<Result<CaptureEvent, Eng
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_gives_no_sign_of_life_any_more_is_given_up() {
+async fn service_without_signs_of_life_is_lost() {
     for (kind, after) in [
         (SourceKind::Satellite, PONG_TIMEOUT),
         (SourceKind::Microphone, SILENCE_TIMEOUT),
@@ -327,14 +327,14 @@ async fn a_service_that_gives_no_sign_of_life_any_more_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_old_satellite_that_knows_no_pings_may_be_silent() {
+async fn old_satellite_without_pings_may_be_silent() {
     let (_peer, mut source) = piped(SourceKind::Satellite);
     let hour = Duration::from_secs(3600);
     assert!(timeout(hour, source.recv()).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_satellite_that_answers_pings_lives_for_hours() {
+async fn satellite_that_answers_pings_stays_connected() {
     let (mut peer, mut source) = piped(SourceKind::Satellite);
     tokio::spawn(async move {
         while let Ok(Some(WyomingEvent::Ping { text })) = peer.0.receive().await {
@@ -346,7 +346,7 @@ async fn a_satellite_that_answers_pings_lives_for_hours() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sound_that_nobody_takes_is_dropped_and_pings_are_still_answered() {
+async fn unread_sound_is_dropped_while_pings_are_answered() {
     let (mut peer, mut source) = piped(SourceKind::Satellite);
     for _ in 0..10 * EVENT_CAPACITY {
         peer.send(chunk(16_000, 1, 10)).await;
@@ -365,7 +365,7 @@ async fn sound_that_nobody_takes_is_dropped_and_pings_are_still_answered() {
 }
 
 #[test]
-fn bytes_of_a_chunk_may_end_anywhere() {
+fn chunks_may_end_anywhere() {
     let (link, _outgoing, played) = SatelliteLink::new("here");
     let (heard, mut source) = mpsc::channel(EVENT_CAPACITY);
     let mut service = WyomingSourceTask::new(

@@ -119,7 +119,7 @@ async fn sound_goes_to_the_service_in_order_and_wake_words_come_back() {
 }
 
 #[tokio::test]
-async fn one_call_is_told_once() {
+async fn repeated_detection_is_reported_once() {
     let service = FakeWakeService::new().await;
     let (_wake, mut receiver) = WakeWordClient::start(service.address.clone(), one_word());
     let (mut client, names) = service.accept().await;
@@ -138,7 +138,7 @@ async fn one_call_is_told_once() {
 }
 
 #[tokio::test]
-async fn a_service_that_is_lost_is_told_once_and_found_again() {
+async fn lost_service_is_reported_once_and_reconnected() {
     let service = FakeWakeService::new().await;
     let address = service.address.clone();
     let (wake, mut receiver) = WakeWordClient::start(address.clone(), one_word());
@@ -167,7 +167,7 @@ async fn a_service_that_is_lost_is_told_once_and_found_again() {
 }
 
 #[tokio::test]
-async fn a_service_that_never_was_there_is_told() {
+async fn unreachable_service_is_reported() {
     let port = Port::take();
     let (_wake, mut receiver) = WakeWordClient::start(port.address().parse().unwrap(), one_word());
     let lost = news(&mut receiver).await;
@@ -178,7 +178,7 @@ async fn a_service_that_never_was_there_is_told() {
 }
 
 #[tokio::test]
-async fn a_service_that_closes_again_and_again_is_told_once() {
+async fn service_that_keeps_closing_is_reported_once() {
     let service = FakeWakeService::new().await;
     let (_wake, mut receiver) = WakeWordClient::start(service.address.clone(), one_word());
     for _ in 0..4 {
@@ -226,7 +226,7 @@ fn conversation(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_call_counts_once_the_first_is_over() {
+async fn repeated_detections_are_ignored_for_a_moment() {
     let (mut service, mut receiver) = piped(false);
     for (pause, name) in [(0, "one"), (1_900, "echo"), (200, "two"), (2_100, "three")] {
         sleep(Duration::from_millis(pause)).await;
@@ -238,7 +238,7 @@ async fn a_second_call_counts_once_the_first_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_back_once_it_has_lasted_a_moment() {
+async fn service_is_back_once_its_connection_is_stable() {
     let began = Instant::now();
     let (mut service, mut receiver) = piped(true);
     service.send(&detection("early", None)).await.unwrap();
@@ -249,7 +249,7 @@ async fn it_is_back_once_it_has_lasted_a_moment() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_frozen_service_is_lost_until_it_answers() {
+async fn frozen_service_is_lost_until_it_answers() {
     for (lost, answers) in [(false, 0), (false, 3), (true, 0)] {
         let began = Instant::now();
         let (mut service, mut receiver, conversation) = conversation(lost);
@@ -266,7 +266,7 @@ async fn a_frozen_service_is_lost_until_it_answers() {
 }
 
 #[tokio::test]
-async fn what_the_service_does_wrong_loses_it() {
+async fn protocol_errors_lose_the_service() {
     for (sent, expected) in [
         (&b"garbage\n"[..], "violates the Wyoming protocol"),
         (
@@ -307,7 +307,7 @@ async fn the_connection_ends_with_the_client() {
 }
 
 #[test]
-fn a_slow_service_gets_the_newest_sound() {
+fn slow_service_receives_the_newest_sound() {
     let buffer = WakeBuffer::default();
     buffer.feed(&[1; CHUNK_SAMPLES]);
     assert!(buffer.sound.lock().samples.is_empty(), "nobody listens");
@@ -330,7 +330,7 @@ fn a_slow_service_gets_the_newest_sound() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wake_word_is_dated_by_the_sound_it_was_heard_in() {
+async fn wake_word_time_comes_from_its_sound() {
     let buffer = WakeBuffer::default();
     buffer.set_connected(true);
     buffer.feed(&[0; 3 * SAMPLE_RATE as usize]);
@@ -354,7 +354,7 @@ async fn a_wake_word_is_dated_by_the_sound_it_was_heard_in() {
 }
 
 #[test]
-fn delays_grow_to_their_bound() {
+fn retry_delays_grow_to_their_limit() {
     assert!(retry_delay(0) <= FIRST_RETRY);
     for failures in [100, u32::MAX] {
         assert!((MAX_RETRY_DELAY / 2..=MAX_RETRY_DELAY).contains(&retry_delay(failures)));

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_program_is_asked_in_its_own_words() {
+    fn known_programs_get_their_own_options() {
         for (setting, voice, expected) in [
             ("espeak-ng", "", "espeak-ng --stdin --stdout -b 1"),
             (

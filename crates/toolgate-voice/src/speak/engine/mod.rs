@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_setting_that_makes_no_sense_says_so() {
+    fn invalid_settings_are_rejected() {
         for (setting, voice, expected) in [
             ("none", "", None),
             ("tcp://127.0.0.1:10200", "", None),

@@ -56,7 +56,7 @@ fn found(sound: &[i16], piece: usize) -> Vec<SegmentNotice> {
 }
 
 #[test]
-fn what_is_no_speech_is_not_heard_as_speech() {
+fn noise_is_not_detected_as_speech() {
     for (name, sound) in [
         ("silence", silence(4.0)),
         ("quiet noise", noise(4.0, 60)),
@@ -73,7 +73,7 @@ fn what_is_no_speech_is_not_heard_as_speech() {
 }
 
 #[test]
-fn a_spoken_sentence_is_found_whole_whatever_surrounds_it() {
+fn speech_is_found_whole_in_any_surroundings() {
     let sentence = spoken();
     let quiet = |seconds| noise(seconds, 60);
     for (name, before, after) in [
@@ -127,7 +127,7 @@ fn recorded(sound: &[i16], rate: u32) -> Vec<u8> {
 }
 
 #[test]
-fn speech_is_found_whatever_the_microphone_gives() {
+fn speech_is_found_in_any_format() {
     let sound = [silence(0.5), spoken(), silence(1.2)].concat();
     for rate in [8_000, 22_050, 44_100, 48_000] {
         let format = AudioFormat {
@@ -161,7 +161,7 @@ fn a_pause_within_a_sentence_does_not_end_it() {
 }
 
 #[test]
-fn the_level_is_told_several_times_a_second() {
+fn level_is_reported_several_times_a_second() {
     let notices = found(&[silence(1.0), chord(1.0)].concat(), 160);
     let levels: Vec<f32> = notices
         .iter()

@@ -20,12 +20,12 @@ pub(super) const MS: Duration = Duration::from_millis(1);
 
 /// A voice whose engine and output can be watched.
 pub(super) fn voice() -> (Speaker, Arc<FakeEngine>, Arc<FakeLoudspeaker>) {
-    let (engine, ear) = (
+    let (engine, output) = (
         Arc::new(FakeEngine::default()),
         Arc::new(FakeLoudspeaker::default()),
     );
-    let speaker = Speaker::new(engine.clone(), ear.clone(), ear.volume.clone());
-    (speaker, engine, ear)
+    let speaker = Speaker::new(engine.clone(), output.clone(), output.volume.clone());
+    (speaker, engine, output)
 }
 
 pub(super) fn broken() -> EngineError {
