@@ -41,8 +41,8 @@ fn bare(kind: &str) -> Vec<Vec<u8>> {
 
 #[tokio::test]
 async fn fake_asr_follows_its_script_and_records_the_sound() {
-    let asr = FakeAsr::streaming(["turn it on"]).await;
-    asr.then("off");
+    let asr = FakeAsr::start_streaming(["turn it on"]).await;
+    asr.push_text("off");
     let mut client = TestClient::connect(&asr.address()).await;
     client.send(sound(16_000, &pcm(&[1, 2, 3]), 4)).await;
     let events = client.until("transcript-stop").await;
@@ -67,7 +67,7 @@ async fn protocol_errors_are_recorded_and_answered_with_error() {
         (bare("audio-start"), "'audio-start' has no format"),
         (
             bare("detect"),
-            "'detect' is nothing for a transcription service",
+            "a transcription service doesn't take 'detect'",
         ),
         (
             vec![
@@ -105,8 +105,8 @@ async fn fake_tts_speaks_whole_and_streamed_text() {
 #[tokio::test]
 async fn faults_apply_in_order_and_only_to_answers() {
     let tts = FakeTts::start().await;
-    tts.fault(ServiceFault::Refuse("no voice".to_owned()));
-    tts.fault(ServiceFault::CloseAfter(2));
+    tts.inject_fault(ServiceFault::Refuse("no voice".to_owned()));
+    tts.inject_fault(ServiceFault::CloseAfter(2));
     let mut client = TestClient::connect(&tts.address()).await;
     let say = || vec![event("synthesize", &json!({ "text": "hello" }), &[])];
     client.send(bare("describe")).await;
@@ -116,7 +116,7 @@ async fn faults_apply_in_order_and_only_to_answers() {
     client.send(say()).await;
     client.until("audio-chunk").await;
     assert_eq!(frame::read(&mut client.0).await.unwrap(), None);
-    tts.always(ServiceFault::Giant);
+    tts.inject_permanent_fault(ServiceFault::Giant);
     let mut client = TestClient::connect(&tts.address()).await;
     client.send(say()).await;
     let mut line = [0; 57];
@@ -139,8 +139,8 @@ async fn fake_wake_detects_for_clients_that_send_sound() {
 #[tokio::test]
 async fn fake_microphone_keeps_its_sound_for_the_first_client() {
     let mut mic = FakeMic::start().await;
-    mic.hear(&[7; 1025]);
-    mic.stop();
+    mic.send_sound(&[7; 1025]);
+    mic.send_audio_stop();
     mic.restart().await;
     let mut client = TestClient::connect(&mic.address()).await;
     let events = client.until("audio-stop").await;
@@ -152,7 +152,7 @@ async fn fake_microphone_keeps_its_sound_for_the_first_client() {
 async fn fake_satellite_waits_for_its_server_and_confirms_playback() {
     let satellite = FakeSatellite::start("kitchen").await;
     satellite.wake("hey_jarvis");
-    satellite.hear(&[1, 2]);
+    satellite.send_sound(&[1, 2]);
     let mut client = TestClient::connect(&satellite.address()).await;
     client.send(bare("describe")).await;
     assert_eq!(client.next().await.data["satellite"]["area"], "kitchen");

@@ -59,7 +59,7 @@ async fn a_satellite_request_is_captured_and_answered() {
     let satellite = FakeSatellite::start("Kitchen").await;
     let mut opened = opened(&satellite.address()).await.unwrap();
     satellite.wake("hey_jarvis");
-    satellite.hear(&spoken());
+    satellite.send_sound(&spoken());
     let utterance = utterance(&mut opened, ArmingMode::WhenWoken).await;
     assert_eq!(utterance.wake_word.as_deref(), Some("hey_jarvis"));
     assert_eq!(utterance.room.as_deref(), Some("Kitchen"));
@@ -93,7 +93,7 @@ async fn killed_microphone_is_lost_and_can_be_reopened() {
     let address = microphone.address();
     for _ in 0..3 {
         let mut source = opened(&address).await.unwrap();
-        microphone.hear(&spoken());
+        microphone.send_sound(&spoken());
         let utterance = utterance(&mut source, ArmingMode::Always).await;
         assert!(utterance.samples.len() > 20_000);
         microphone.kill().await;
@@ -115,9 +115,9 @@ async fn invalid_frames_lose_only_the_microphone() {
     ] {
         let microphone = FakeMic::start().await;
         let mut source = opened(&microphone.address()).await.unwrap();
-        microphone.hear(&[1; 1_024]);
+        microphone.send_sound(&[1; 1_024]);
         assert_eq!(next(&mut source).await, Ok(Some(CaptureEvent::Sound(vec![1; 1_024]))));
-        microphone.raw(bytes);
+        microphone.send_raw(bytes);
         let error = next(&mut source).await.unwrap_err();
         assert!(matches!(error, EngineError::Protocol { .. }), "{error}");
         assert_eq!(next(&mut source).await, Ok(None));

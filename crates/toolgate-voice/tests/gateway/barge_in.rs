@@ -42,7 +42,7 @@ async fn wake_word_stops_the_player_and_the_next_request_is_captured() {
     let silent = silent.expect("it is silent in time");
     tell(silent);
     stage.sees("turn interrupted", 1).await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.sees("turn answered", 1).await;
     let turns = stage.recorder.turns();
     let last = turns.last().unwrap();

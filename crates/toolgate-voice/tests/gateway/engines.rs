@@ -143,18 +143,18 @@ async fn the_wake_word_is_lost_and_found_again() {
         parts.settings.wake = stage.wake.address();
     });
     let mut stage = stage.ready().await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.wake.wait_for_events("audio-chunk", 3).await;
     stage.wake.kill().await;
     stage.sees("lost wake word", 1).await;
     stage.wake.restart().await;
     stage.sees("back wake word", 1).await;
     stage.wake.forget();
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.wake.wait_for_events("audio-chunk", 3).await;
     stage.wake.detect("ok_nabu");
     stage.sees("state listening", 1).await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.sees("turn answered", 1).await;
     stage.end().await;
 }
@@ -165,7 +165,7 @@ async fn garbage_from_a_microphone_is_survived() {
         .await
         .ready()
         .await;
-    stage.mic.raw(&[0xff; 100_000]);
+    stage.mic.send_raw(&[0xff; 100_000]);
     stage.sees("lost microphone", 1).await;
     stage.sees("back microphone", 1).await;
     stage.ask().await;

@@ -80,18 +80,18 @@ async fn wake_word_service_is_reconnected_after_a_protocol_error() {
             parts.settings.wake = villain.address();
         });
         let stage = stage.ready().await;
-        stage.mic.hear(&speech());
+        stage.mic.send_sound(&speech());
         stage
             .pump(|stage| stage.recorder.count("lost wake word") > 0)
             .await;
         stage.sees("lost wake word", 1).await;
         stage.sees("back wake word", 1).await;
         stage.wake.forget();
-        stage.mic.hear(&speech());
+        stage.mic.send_sound(&speech());
         stage.wake.wait_for_events("audio-chunk", 3).await;
         stage.wake.detect("hey_jarvis");
         stage.sees("state listening", 1).await;
-        stage.mic.hear(&speech());
+        stage.mic.send_sound(&speech());
         stage.sees("turn answered", 1).await;
         let turn = &stage.recorder.turns()[0];
         assert_eq!(turn.wake_word.as_deref(), Some("hey_jarvis"), "{name}");
@@ -107,7 +107,7 @@ async fn microphone_is_reopened_after_a_protocol_error() {
             .await
             .ready()
             .await;
-        stage.mic.raw(&frame);
+        stage.mic.send_raw(&frame);
         stage.sees("lost microphone", 1).await;
         stage.sees("back microphone", 1).await;
         stage.ask().await;
@@ -129,11 +129,11 @@ async fn satellite_is_reopened_after_a_protocol_error() {
             parts.input = Some(AudioInput::parse(&satellite.address()).unwrap());
         });
         let stage = stage.ready().await;
-        satellite.raw(&frame);
+        satellite.send_raw(&frame);
         stage.sees("lost microphone", 1).await;
         satellite.wait_for_events("run-satellite", 2).await;
         satellite.wake("hey_jarvis");
-        satellite.hear(&speech());
+        satellite.send_sound(&speech());
         stage.sees("turn answered", 1).await;
         let has_heard = satellite.heard().iter().any(|sound| !sound.is_empty());
         assert!(has_heard, "{name}");

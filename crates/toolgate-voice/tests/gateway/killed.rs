@@ -37,7 +37,7 @@ async fn transcription_is_killed_while_transcribing() {
         .await
         .ready()
         .await;
-    stage.asr.fault(ServiceFault::Hang);
+    stage.asr.inject_fault(ServiceFault::Hang);
     stage.ask().await;
     stage.asr.wait_for_events("audio-stop", 1).await;
     stage.asr.kill().await;
@@ -53,7 +53,7 @@ async fn speech_engine_is_killed_while_speaking() {
     let stage = TestStage::new([ModelStep::Words(LONG), ModelStep::Words("Yes.")]).await;
     let mut stage = stage.ready().await;
     // A second of sound, and then nothing.
-    stage.tts.fault(ServiceFault::HangAfter(20));
+    stage.tts.inject_fault(ServiceFault::HangAfter(20));
     stage.ask().await;
     stage.sees("state speaking", 1).await;
     stage.tts.kill().await;
@@ -74,7 +74,7 @@ async fn microphone_is_killed_during_a_request() {
     stage.keys.send(VoiceKey::Talk).await.unwrap();
     stage.sees("state listening", 1).await;
     // It ends within a word.
-    stage.mic.hear(&request[..16_000]);
+    stage.mic.send_sound(&request[..16_000]);
     stage.sees("state hearing", 1).await;
     stage.mic.kill().await;
     stage.sees("lost microphone", 1).await;
@@ -99,13 +99,13 @@ async fn wake_word_service_is_killed_after_a_detection() {
         parts.settings.wake = stage.wake.address();
     });
     let mut stage = stage.ready().await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.wake.wait_for_events("audio-chunk", 3).await;
     stage.wake.detect("ok_nabu");
     stage.sees("state listening", 1).await;
     stage.wake.kill().await;
     stage.sees("lost wake word", 1).await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     let woken = turn(&stage, 0).await;
     assert_eq!(
         (woken.outcome, woken.wake_word.as_deref()),

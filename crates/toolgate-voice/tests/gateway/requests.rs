@@ -50,7 +50,7 @@ async fn request_is_answered_when_its_sound_stalls() {
     stage.sees("state listening", 1).await;
     let request = speech();
     // Without the silence after it.
-    stage.mic.hear(&request[..request.len() - 20_000]);
+    stage.mic.send_sound(&request[..request.len() - 20_000]);
     stage.sees("turn answered", 1).await;
     stage.end().await;
 }
@@ -63,11 +63,11 @@ async fn request_is_captured_only_after_the_wake_word() {
         parts.settings.wake = stage.wake.address();
     });
     let stage = stage.ready().await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.wake.wait_for_events("audio-chunk", 3).await;
     stage.wake.detect("hey_jarvis");
     stage.sees("state listening", 1).await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.sees("turn answered", 1).await;
     assert_eq!(
         stage.asr.utterances().len(),
@@ -106,7 +106,7 @@ async fn a_gateway_in_always_mode_ignores_its_own_voice() {
         ModelStep::Words(LONG),
     ])
     .await;
-    let port = Port::take();
+    let port = Port::reserve();
     let handle = port.address();
     let stage = stage.with(|parts, _| {
         parts.mode = ListenMode::Always;
@@ -120,16 +120,16 @@ async fn a_gateway_in_always_mode_ignores_its_own_voice() {
     // beside a written request.
     stage.tts.wait_for_events("synthesize", 1).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.sees_quiet().await;
-    stage.mic.hear(&[0; 8000]);
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&[0; 8000]);
+    stage.mic.send_sound(&speech());
     stage.sees("called datetime true", 1).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.sees("state speaking", 1).await;
     written(&handle, "hello").await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.sees("turn answered", 2).await;
     assert_eq!(stage.asr.utterances().len(), 1);
     assert_eq!(stage.end().await.dropped, 0);
@@ -146,7 +146,7 @@ async fn a_satellite_hears_its_answer() {
     });
     let stage = stage.ready().await;
     satellite.wake("hey_jarvis");
-    satellite.hear(&speech());
+    satellite.send_sound(&speech());
     stage.sees("turn answered", 1).await;
     let turn = &stage.recorder.turns()[0];
     assert_eq!(
@@ -160,7 +160,7 @@ async fn a_satellite_hears_its_answer() {
 #[tokio::test]
 async fn satellite_receives_only_its_own_transcripts() {
     let satellite = FakeSatellite::start("Kitchen").await;
-    let port = Port::take();
+    let port = Port::reserve();
     let handle = port.address();
     let stage = TestStage::new([ModelStep::Words("Done.")])
         .await
@@ -170,9 +170,11 @@ async fn satellite_receives_only_its_own_transcripts() {
             parts.settings.handle = handle.clone();
         });
     let stage = stage.ready().await;
-    stage.asr.fault(ServiceFault::Delay(Duration::from_secs(2)));
+    stage
+        .asr
+        .inject_fault(ServiceFault::Delay(Duration::from_secs(2)));
     satellite.wake("hey_jarvis");
-    satellite.hear(&speech());
+    satellite.send_sound(&speech());
     stage.sees("state transcribing", 1).await;
     written(&handle, "what is two plus two").await;
     stage.sees("turn answered", 2).await;

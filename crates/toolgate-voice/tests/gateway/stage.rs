@@ -99,7 +99,7 @@ impl TestStage {
     pub(crate) async fn serving(
         says: impl IntoIterator<Item = ModelStep>,
     ) -> (Self, String, String) {
-        let ports = [Port::take(), Port::take()];
+        let ports = [Port::reserve(), Port::reserve()];
         let [handle, tts] = ports.each_ref().map(Port::address);
         let mut stage = Self::new(says).await.with(|parts, _| {
             parts.input = None;
@@ -148,7 +148,7 @@ impl TestStage {
     pub(crate) async fn pump(&self, holds: impl Fn(&Self) -> bool) {
         let sounding = async {
             while !holds(self) {
-                self.mic.hear(&[0; 1024]);
+                self.mic.send_sound(&[0; 1024]);
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
@@ -193,7 +193,7 @@ impl TestStage {
         let before = self.recorder.count("state listening");
         self.keys.send(VoiceKey::Talk).await.unwrap();
         self.sees("state listening", before + 1).await;
-        self.mic.hear(&speech());
+        self.mic.send_sound(&speech());
     }
 
     pub(crate) async fn over(&mut self) -> Result<VoiceSummary, VoiceGatewayError> {

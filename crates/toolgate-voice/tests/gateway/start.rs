@@ -104,7 +104,7 @@ async fn vo1_spoken_request_waits_for_the_server_of_its_tool() {
 #[tokio::test]
 async fn vo1_written_request_waits_for_the_server_of_its_tool() {
     let mut server = None;
-    let port = Port::take();
+    let port = Port::reserve();
     let handle = port.address();
     let says = [ModelStep::Call("", "lamp"), ModelStep::Words("It is on.")];
     let stage = TestStage::new(says).await.with(|parts, stage| {
@@ -343,7 +343,7 @@ async fn no_file_of_tones_is_written_without_a_voice() {
 async fn written_requests_do_not_wait_for_the_microphone() {
     // It accepts connections but stays silent.
     let mute = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = Port::take();
+    let port = Port::reserve();
     let (mic, handle) = (mute.local_addr().unwrap(), port.address());
     let stage = TestStage::new([ModelStep::Words("Yes.")])
         .await

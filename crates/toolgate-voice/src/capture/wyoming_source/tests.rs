@@ -256,7 +256,7 @@ async fn disconnect_or_garbage_is_one_error() {
 
 #[tokio::test]
 async fn input_without_sound_is_rejected() {
-    let port = Port::take();
+    let port = Port::reserve();
     let (listener, address) = (port.listen().await, port.address());
     let address: WyomingAddress = address.parse().unwrap();
     let serving = async {

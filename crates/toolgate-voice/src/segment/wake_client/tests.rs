@@ -15,7 +15,7 @@ struct FakeWakeService {
 
 impl FakeWakeService {
     async fn new() -> Self {
-        Self::at(Port::take()).await
+        Self::at(Port::reserve()).await
     }
 
     async fn at(port: Port) -> Self {
@@ -168,7 +168,7 @@ async fn lost_service_is_reported_once_and_reconnected() {
 
 #[tokio::test]
 async fn unreachable_service_is_reported() {
-    let port = Port::take();
+    let port = Port::reserve();
     let (_wake, mut receiver) = WakeWordClient::start(port.address().parse().unwrap(), one_word());
     let lost = news(&mut receiver).await;
     assert!(

@@ -27,7 +27,7 @@ fn gateway(asr: &FakeAsr) -> TestGateway {
 async fn utterance_is_sent_unchanged() {
     for asr in [
         FakeAsr::start([" Hello there. "]).await,
-        FakeAsr::streaming([" Hello there. "]).await,
+        FakeAsr::start_streaming([" Hello there. "]).await,
     ] {
         let turn = gateway(&asr).turn().await;
         assert_eq!(
@@ -69,10 +69,10 @@ async fn failing_engine_costs_one_turn() {
             "lost"
         };
         let asr = match streaming {
-            true => FakeAsr::streaming([first, "Hello"]).await,
+            true => FakeAsr::start_streaming([first, "Hello"]).await,
             false => FakeAsr::start([first, "Hello"]).await,
         };
-        asr.fault(fault.clone());
+        asr.inject_fault(fault.clone());
         let gateway = gateway(&asr);
         let turn = gateway.turn().await;
         assert_eq!(
@@ -106,7 +106,7 @@ async fn failing_engine_costs_one_turn() {
 #[tokio::test]
 async fn engine_killed_while_speaking_is_used_again() {
     let mut asr = FakeAsr::start(["never told", "Hello"]).await;
-    asr.fault(ServiceFault::Hang);
+    asr.inject_fault(ServiceFault::Hang);
     let gateway = gateway(&asr);
     gateway.transcriber.submit(utterance()).unwrap();
     asr.wait_for_events("audio-stop", 1).await;
@@ -132,7 +132,7 @@ async fn engine_killed_while_speaking_is_used_again() {
 #[tokio::test]
 async fn interruption_does_not_wait_for_the_engine() {
     let asr = FakeAsr::start(["never told", "Hello"]).await;
-    asr.fault(ServiceFault::Hang);
+    asr.inject_fault(ServiceFault::Hang);
     let gateway = gateway(&asr);
     gateway.transcriber.submit(utterance()).unwrap();
     asr.wait_for_events("audio-stop", 1).await;

@@ -49,7 +49,7 @@ async fn voice_stages() -> Result<(), ExampleError> {
     let transcriber = transcriber(&asr, &model, &tts, told)?;
     let mut all = Vec::new();
     for index in 0..WARM_UP + count {
-        asr.then("What time is it?");
+        asr.push_text("What time is it?");
         transcriber.submit(utterance())?;
         let turn = turns.recv().await.ok_or("there are no turns any more")?;
         if turn.answer != ANSWER {

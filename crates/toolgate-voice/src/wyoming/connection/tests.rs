@@ -33,7 +33,7 @@ fn synthesize(text: &str) -> WyomingEvent {
 /// What a client sees of a speech service with this fault.
 async fn says(fault: ServiceFault) -> Result<usize, EngineError> {
     let tts = FakeTts::start().await;
-    tts.fault(fault);
+    tts.inject_fault(fault);
     let mut connection = WyomingConnection::connect(&address(&tts.address()), PATIENCE).await?;
     connection.send(&synthesize("hello")).await?;
     let mut heard = 0;

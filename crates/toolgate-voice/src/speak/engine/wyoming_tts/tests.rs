@@ -56,7 +56,7 @@ async fn every_failure_is_reported() {
         (ServiceFault::Giant, "violates the Wyoming protocol: "),
         (ServiceFault::Endless, "violates the Wyoming protocol: "),
     ] {
-        fake.fault(fault.clone());
+        fake.inject_fault(fault.clone());
         let error = all(&engine, "It is on.").await.unwrap_err().to_string();
         assert!(
             error.starts_with(&format!("{at} {expected}")),
@@ -76,7 +76,7 @@ async fn hanging_service_times_out() {
     let at = fake.address();
     let engine = WyomingTts::new(at.parse().unwrap(), "");
     for fault in [ServiceFault::Hang, ServiceFault::HangAfter(2)] {
-        fake.fault(fault.clone());
+        fake.inject_fault(fault.clone());
         let error = all(&engine, "It is on.").await.unwrap_err();
         assert_eq!(
             error.to_string(),
