@@ -38,8 +38,8 @@ async fn main() -> Result<(), ExampleError> {
         return Err(usage.into());
     };
     let count: usize = count.parse()?;
-    let (told, mut turns) = TurnSender::new();
-    let parts = parts(asr, vec![PathBuf::from(wav); WARM_UP + count], told)?;
+    let (sender, mut turns) = TurnSender::new();
+    let parts = parts(asr, vec![PathBuf::from(wav); WARM_UP + count], sender)?;
     toolgate_voice::run(parts, CancellationToken::new()).await?;
     let mut all = Vec::new();
     while let Ok(turn) = turns.try_recv() {
@@ -58,7 +58,7 @@ async fn main() -> Result<(), ExampleError> {
 fn parts(
     asr: &str,
     files: Vec<PathBuf>,
-    told: TurnSender,
+    sender: TurnSender,
 ) -> Result<VoiceGatewayParts, ExampleError> {
     let mut settings = VoiceSettings::default();
     settings.asr = asr.to_owned();
@@ -91,7 +91,7 @@ fn parts(
         journal: None,
         mqtt: None,
         volume: VoiceVolume::default(),
-        observer: Arc::new(told),
+        observer: Arc::new(sender),
         keys: None,
     })
 }

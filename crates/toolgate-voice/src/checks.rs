@@ -222,7 +222,7 @@ async fn is_toolgate(address: &WyomingAddress) -> bool {
     all.any(|program| program.artifact.attribution.name == "Toolgate")
 }
 
-/// True if speech is written to a file. An output of several words is a command.
+/// True if the setting `output` names a WAV file. An output of several words is a command.
 pub fn is_wav(output: &str) -> bool {
     let is_one_word = !output.contains(char::is_whitespace) && !output.contains("://");
     is_one_word && output.ends_with(".wav")

@@ -1,5 +1,4 @@
-//! Puts the parts of the gateway together: they start side by side, are kept alive, and end in
-//! order.
+//! Puts the gateway's parts together: they start side by side, are kept alive, and end in order.
 
 mod addresses;
 mod announcements;

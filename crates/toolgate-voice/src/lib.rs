@@ -10,8 +10,8 @@
 //! [`run`] runs a gateway from its [`VoiceGatewayParts`] until its input ends or it is stopped. A
 //! [`VoiceObserver`] receives a [`VoiceEvent`] for everything that happens meanwhile.
 //! Speech-to-text (ASR), text-to-speech (TTS) and wake words come from engines: services that speak
-//! the [`wyoming`] protocol, or local programs. The end of speech is found here, by voice activity
-//! detection (VAD).
+//! the [`wyoming`] protocol, or local programs. Voice activity detection (VAD), which finds the end
+//! of a request, needs no engine.
 //!
 //! To read the code, start in `gateway.rs`, which puts the parts together and keeps them alive.
 //! `services` holds the Wyoming services that Toolgate itself offers. Captured sound is always

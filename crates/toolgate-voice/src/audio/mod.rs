@@ -40,7 +40,7 @@ pub(crate) fn rms(samples: &[i16]) -> f32 {
 /// A PCM format. Samples are little-endian, signed and interleaved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AudioFormat {
-    /// In Hz.
+    /// Frames per second, in Hz.
     pub(crate) rate: u32,
     /// In bytes per sample.
     pub(crate) width: u16,

@@ -26,8 +26,10 @@ pub(crate) enum WavError {
     Format(#[from] AudioFormatError),
 }
 
-/// Fails if a file can't be read or doesn't start as WAV. Called before anything is
-/// started for the file.
+/// Checks that a file can be read and starts as WAV, before anything is started for it.
+///
+/// # Errors
+/// If it can't be read, or is not WAV that the gateway can use.
 pub fn check_wav(file: &Path) -> io::Result<()> {
     let mut header = Vec::new();
     let file = File::open(file)?;

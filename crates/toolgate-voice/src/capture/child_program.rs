@@ -69,7 +69,7 @@ impl ChildProgram {
         };
         let mut child = Command::new(program)
             .args(arguments)
-            // API keys in our environment are none of a recorder's business.
+            // A recorder doesn't need the API keys in our environment.
             .env_clear()
             .envs(child_environment(env::vars_os()))
             .process_group(0)

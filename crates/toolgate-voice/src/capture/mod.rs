@@ -33,8 +33,7 @@ const SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
 // Added after sound that ends by itself, so that the segmenter finds the end of speech in it.
 const TRAILING_SILENCE: usize = SAMPLE_RATE as usize * 5 / 2;
 
-/// A source of sound. It must be polled all the time: most sources drop sound that is not read in
-/// time.
+/// A source of sound. It must be polled all the time: most sources drop sound that isn't read.
 pub(crate) trait AudioSource: Send {
     /// The next event, or `None` at the end. Cancel safe.
     fn next(&mut self) -> BoxFuture<'_, Result<Option<CaptureEvent>, EngineError>>;

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use crate::EngineError;
 use crate::wyoming::WyomingEvent;
 
-// Kept short: what waits here is still played after somebody said stop.
+// Kept short, because sound in the channel is still played after a stop.
 const SOUND_CAPACITY: usize = 8;
 const NOTICE_CAPACITY: usize = 64;
 

@@ -69,7 +69,7 @@ enum SourceKind {
 async fn handshake(connection: &mut WyomingConnection) -> Result<ServiceInfo, EngineError> {
     connection.send(&WyomingEvent::Describe).await?;
     loop {
-        // A microphone streams before it is asked. That sound is too early to be of use.
+        // A microphone may stream before it is asked. That sound comes too early to be used.
         if let WyomingEvent::Info(info) = connection.receive_answer().await? {
             if info.satellite.is_some() {
                 connection.send(&WyomingEvent::RunSatellite).await?;
@@ -90,7 +90,7 @@ impl AudioSource for WyomingSource {
     }
 }
 
-// Runs in a task of its own: pings must be answered even while nobody takes the sound.
+// Runs in a task of its own: pings must be answered even while nothing reads the sound.
 struct WyomingSourceTask {
     at: String,
     kind: SourceKind,

@@ -59,7 +59,7 @@ pub(super) struct CaptureMemory {
     ignore_until: Option<Instant>,
     last_sound: Option<Instant>,
     is_speaking: bool,
-    file_is_empty: bool,
+    file_has_no_request: bool,
     woken_at: Option<Instant>,
 }
 
@@ -235,18 +235,18 @@ impl CaptureLoop<'_> {
     }
 
     fn report_dropped(&mut self, why: &str) {
-        self.memory.file_is_empty = false;
+        self.memory.file_has_no_request = false;
         self.hub.report_dropped(source_name(self.input), why);
     }
 
     fn begin_file(&mut self, file: &Path) {
-        self.memory.file_is_empty = true;
+        self.memory.file_has_no_request = true;
         self.hub.event(VoiceEvent::File(file));
     }
 
     // Otherwise nothing would be reported for a file without a request.
     fn end_file(&mut self) {
-        if self.memory.file_is_empty {
+        if self.memory.file_has_no_request {
             self.report_dropped(NO_REQUEST);
         }
     }
@@ -270,7 +270,7 @@ impl CaptureLoop<'_> {
                     self.hub.return_to_idle();
                     self.satellite.speech_stopped();
                     self.memory.utterances += 1;
-                    self.memory.file_is_empty = false;
+                    self.memory.file_has_no_request = false;
                     // If the queue is full, the transcriber reports it itself.
                     let _is_taken = self.transcriber.submit(utterance).is_ok();
                     if can_wait(self.input) {

@@ -1,7 +1,6 @@
 //! Finds where speech starts and ends.
 //!
-//! Time is counted in samples, not by a clock, so that a file that is read at once is cut like live
-//! sound.
+//! Time is counted in samples, not by a clock: a file that is read at once is cut like live sound.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -187,12 +187,12 @@ impl SentencePlayer {
         may_retry: &mut bool,
     ) -> Result<(), SpeakingError> {
         let slice = self.gain.apply(slice);
-        let has_sound = slice.format.duration(slice.bytes.len());
+        let length = slice.format.duration(slice.bytes.len());
         loop {
             let open = self.open_for(slice.format).await?;
             match open.playing.play(slice.bytes.clone()).await {
                 Ok(()) => {
-                    open.sent += has_sound;
+                    open.sent += length;
                     self.first_audio.get_or_insert_with(Instant::now);
                     return Ok(());
                 }

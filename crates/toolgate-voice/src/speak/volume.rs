@@ -8,8 +8,9 @@ use crate::audio::AudioClip;
 const LOUDEST: u8 = 100;
 const MUTED: u8 = 0x80;
 
-/// The volume of the voice, from 0 to 100, and whether it is muted. Clones share both, and a change
-/// takes effect in the middle of a sentence.
+/// The volume of the voice, from 0 to 100, and whether it is muted.
+///
+/// Clones share both. A change takes effect in the middle of a sentence.
 #[derive(Debug, Clone)]
 pub struct VoiceVolume {
     // One atomic for both, so that nobody sees one change without the other.

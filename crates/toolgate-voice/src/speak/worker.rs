@@ -52,9 +52,9 @@ impl GrowingLength {
     }
 
     fn add(&self, slice: &AudioClip) {
-        let sounds = slice.format.duration(slice.bytes.len());
-        let sounds = u64::try_from(sounds.as_micros()).unwrap_or(u64::MAX);
-        self.0.fetch_add(sounds, Ordering::Relaxed);
+        let length = slice.format.duration(slice.bytes.len());
+        let micros = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
+        self.0.fetch_add(micros, Ordering::Relaxed);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Decides whether a sound can contain words at all. An engine takes a second to find out, and then
-//! often invents some.
+//! Decides whether a sound can contain words at all. An engine takes a second for that, and often
+//! invents words if there are none.
 
 use std::time::Duration;
 

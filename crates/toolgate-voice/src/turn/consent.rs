@@ -26,9 +26,10 @@ const WORDS_TIMEOUT: Duration = Duration::from_secs(30);
 const DECLINED: &str = "Okay, I won't.";
 const UNANSWERED: &str = "I didn't hear a yes, so I won't.";
 
-/// An [`Approver`] that asks aloud and listens for a yes. It belongs to an executor, which exists
-/// before the gateway; [`run`](crate::run) connects the two. Until then, and for calls that were
-/// not requested aloud, nobody can be asked.
+/// An [`Approver`] that asks aloud and listens for a yes.
+///
+/// It belongs to an executor, which exists before the gateway; [`run`](crate::run) connects the
+/// two. Until then, and for calls that were not requested aloud, nobody can be asked.
 #[derive(Clone, Default)]
 pub struct SpokenApprovals(Arc<ApprovalsInner>);
 
@@ -141,8 +142,8 @@ impl ConsentState {
         (OpenQuestionGuard(self), answered)
     }
 
-    /// Takes these words as the answer if a question is open and they started after it. False if
-    /// they are not just a yes or no.
+    /// Answers the open question with these words if they began after it. Anything but a yes
+    /// declines. Returns true if the words are only a yes or no, and so are not a request.
     pub(super) fn try_answer(&self, heard: &str, began: Instant) -> bool {
         let mut open = self.open.lock();
         let Some(question) = open.take_if(|open| open.since <= began) else {

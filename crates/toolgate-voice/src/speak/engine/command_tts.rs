@@ -119,7 +119,7 @@ impl SpeechProgram {
     }
 
     async fn read_output_file(&mut self) -> Result<(), EngineError> {
-        // Its stdout is only chatter and is drained so that it doesn't block.
+        // Its stdout contains no sound. It is drained so that the program doesn't block.
         while self.read().await?.is_some() {}
         self.running.wait_for_exit().await?;
         if let Some(file) = &self.file {

@@ -45,8 +45,8 @@ async fn voice_stages() -> Result<(), ExampleError> {
     let count: usize = std::env::var("VOICE_STAGES").map_or(Ok(20), |count| count.parse())?;
     let (asr, tts) = (FakeAsr::start([]).await, FakeTts::start().await);
     let model = FakeLlm::lenient(Script::always(Answer::text(ANSWER))).await;
-    let (told, mut turns) = TurnSender::new();
-    let transcriber = transcriber(&asr, &model, &tts, told)?;
+    let (sender, mut turns) = TurnSender::new();
+    let transcriber = transcriber(&asr, &model, &tts, sender)?;
     let mut all = Vec::new();
     for index in 0..WARM_UP + count {
         asr.push_text("What time is it?");
@@ -63,16 +63,16 @@ async fn voice_stages() -> Result<(), ExampleError> {
         }
     }
     transcriber.close().await;
-    let silence = interrupted(&tts, count).await?;
-    let mut told = report(&all, 99)?;
-    told["interrupted"] = silence.to_json(99);
-    println(&told)?;
-    kept("requests", &whole(&all)?, PROMISED_MS)?;
-    kept("interruptions", &silence, SILENT_MS)
+    let silence = interruption_times(&tts, count).await?;
+    let mut json = report(&all, 99)?;
+    json["interrupted"] = silence.to_json(99);
+    println(&json)?;
+    check_median("requests", &whole(&all)?, PROMISED_MS)?;
+    check_median("interruptions", &silence, SILENT_MS)
 }
 
 /// Fails unless the median is within the promised limit.
-fn kept(what: &str, times: &StageTimes, promised: f64) -> Result<(), ExampleError> {
+fn check_median(what: &str, times: &StageTimes, promised: f64) -> Result<(), ExampleError> {
     let median = times.percentile(50);
     match median.ok_or("measure at least one request")? {
         median if median < promised => Ok(()),
@@ -84,7 +84,7 @@ fn kept(what: &str, times: &StageTimes, promised: f64) -> Result<(), ExampleErro
 }
 
 /// From a stop to the exit of the player.
-async fn interrupted(tts: &FakeTts, count: usize) -> Result<StageTimes, ExampleError> {
+async fn interruption_times(tts: &FakeTts, count: usize) -> Result<StageTimes, ExampleError> {
     let voice = create_synthesizer(&tts.address().to_string(), "")?;
     let folder = tempfile::tempdir()?;
     let played = folder.path().join("played.wav");
@@ -115,7 +115,7 @@ fn transcriber(
     asr: &FakeAsr,
     model: &FakeLlm,
     tts: &FakeTts,
-    told: TurnSender,
+    sender: TurnSender,
 ) -> Result<BackgroundTranscriber, ExampleError> {
     let mut model_settings = ModelSettings::default();
     model_settings.name = "fake".to_owned();
@@ -129,7 +129,7 @@ fn transcriber(
         toolbox: Toolbox::new(ToolExecutor::new(Arc::new(ToolManager::new()))),
         transcribe: Arc::new(WyomingAsr::new(hears, "en", Duration::from_secs(10))),
         speaker: Speaker::new(voice, Arc::new(NoOutput), VoiceVolume::default()),
-        observer: Arc::new(told),
+        observer: Arc::new(sender),
         journal: None,
     };
     let settings = VoiceSettings::default();
