@@ -34,7 +34,7 @@ mod transcribe;
 mod turn;
 pub mod wyoming;
 
-// Test code shared with `tests/` and `examples/` names the crate as they do.
+// Test code that is shared with `tests/` and `examples/` uses the crate's name, as they must.
 #[cfg(test)]
 extern crate self as toolgate_voice;
 

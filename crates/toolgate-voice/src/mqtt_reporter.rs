@@ -65,7 +65,7 @@ impl MqttReporter {
     ) -> (Self, MqttClient, tokio::task::JoinHandle<()>) {
         settings.will = Some(LastWill {
             topic: STATUS.to_owned(),
-            payload: payload(&offline()),
+            payload: to_payload(&offline_status()),
             retain: true,
         });
         let client = MqttClient::open(settings);
@@ -104,7 +104,7 @@ impl MqttReporter {
     fn send_transcription(&self, input: &str, text: &str, took: Duration) {
         let message = json!({
             "text": text,
-            "timestamp": now(),
+            "timestamp": timestamp_now(),
             "source": SOURCE,
             "input": input,
             "duration": took.as_millis() as u64,
@@ -124,7 +124,7 @@ impl MqttReporter {
         let message = json!({
             "question": turn.heard,
             "answer": turn.answer,
-            "timestamp": now(),
+            "timestamp": timestamp_now(),
             "source": SOURCE,
             "input": turn.source,
             "model": model,
@@ -200,13 +200,13 @@ async fn publish_all(
             else => break,
         };
         if let Err(error) = client
-            .publish(topic, payload(&message), topic == STATUS)
+            .publish(topic, to_payload(&message), topic == STATUS)
             .await
         {
             debug!(topic, %error, "publishing failed");
         }
     }
-    let goodbye = client.publish(STATUS, payload(&offline()), true);
+    let goodbye = client.publish(STATUS, to_payload(&offline_status()), true);
     if timeout(GOODBYE_TIMEOUT, goodbye).await.is_err() {
         debug!("the broker did not accept the goodbye");
     }
@@ -229,21 +229,21 @@ impl MqttVoiceStatus {
             "state": self.state,
             "reason": reason,
             "dropped": self.dropped,
-            "timestamp": now(),
+            "timestamp": timestamp_now(),
             "source": SOURCE,
         })
     }
 }
 
-fn offline() -> Value {
+fn offline_status() -> Value {
     json!({ "status": "offline", "source": SOURCE })
 }
 
-fn payload(message: &Value) -> Bytes {
+fn to_payload(message: &Value) -> Bytes {
     Bytes::from(message.to_string())
 }
 
-fn now() -> String {
+fn timestamp_now() -> String {
     format!("{:.3}", Timestamp::now())
 }
 

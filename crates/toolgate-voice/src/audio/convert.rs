@@ -7,7 +7,7 @@ use super::{AudioFormat, AudioFormatError, SAMPLE_RATE};
 // Filter taps per output sample at 16 kHz or less: enough to keep frequencies above speech from
 // aliasing into it.
 const TAPS: u32 = 128;
-// The share of the band that passes; the rest is the slope of the filter.
+// The fraction of the band that passes; the rest is the slope of the filter.
 const PASS_BAND: f64 = 0.95;
 // Positions between two input samples that get coefficients of their own. Usual rates are exact,
 // and memory is bounded.

@@ -102,13 +102,13 @@ impl WavStream {
         match header.encoding {
             SampleEncoding::Signed => {}
             SampleEncoding::Unsigned => sound.iter_mut().for_each(|byte| *byte ^= 0x80),
-            SampleEncoding::Float => sound.chunks_exact_mut(4).for_each(to_integer),
+            SampleEncoding::Float => sound.chunks_exact_mut(4).for_each(float_to_integer),
         }
         sound.freeze()
     }
 }
 
-fn to_integer(bytes: &mut [u8]) {
+fn float_to_integer(bytes: &mut [u8]) {
     let mut value = [0; 4];
     value.copy_from_slice(bytes);
     // The cast turns NaN into 0 and clamps what is too loud.
@@ -125,7 +125,7 @@ fn parse_header(bytes: &[u8]) -> Result<Option<(WavHeader, usize)>, WavError> {
         return Err(WavError::NotWav("it has no RIFF header"));
     }
     let (mut at, mut described) = (12, None);
-    while let Some((name, length)) = chunk(bytes, at) {
+    while let Some((name, length)) = parse_chunk_header(bytes, at) {
         at += 8;
         if name == *b"data" {
             let (format, encoding) = described.ok_or(WavError::NotWav(
@@ -158,7 +158,7 @@ fn parse_header(bytes: &[u8]) -> Result<Option<(WavHeader, usize)>, WavError> {
     Ok(None)
 }
 
-fn chunk(bytes: &[u8], at: usize) -> Option<([u8; 4], u32)> {
+fn parse_chunk_header(bytes: &[u8], at: usize) -> Option<([u8; 4], u32)> {
     let (name, rest) = bytes.get(at..)?.split_first_chunk()?;
     let (length, _) = rest.split_first_chunk()?;
     Some((*name, u32::from_le_bytes(*length)))

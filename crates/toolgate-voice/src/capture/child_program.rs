@@ -26,10 +26,10 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 // Relative folders in PATH are skipped: a program in the working directory must not
 // be run by accident.
 pub(crate) fn find_program(program: &str) -> Option<PathBuf> {
-    find_on(&env::var_os("PATH")?, program)
+    find_in_path(&env::var_os("PATH")?, program)
 }
 
-fn find_on(path: &OsStr, program: &str) -> Option<PathBuf> {
+fn find_in_path(path: &OsStr, program: &str) -> Option<PathBuf> {
     env::split_paths(path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(program))
@@ -142,7 +142,7 @@ impl Drop for ChildProgram {
     }
 }
 
-// A program gets what sound needs and none of our API keys.
+// The variables that a program inherits: those that sound needs, but none of our API keys.
 const PASSED_VARIABLES: &str = "\
 DBUS_SESSION_BUS_ADDRESS DISPLAY HOME LANG LOGNAME PATH SHELL TERM TMPDIR TZ USER \
 WAYLAND_DISPLAY";
@@ -211,10 +211,10 @@ mod tests {
             fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         }
         let path = env::join_paths(["relative".as_ref(), home.path()]).unwrap();
-        assert_eq!(find_on(&path, "tool"), Some(home.path().join("tool")));
-        assert_eq!(find_on(&path, "plain"), None);
-        assert_eq!(find_on(&path, "absent"), None);
-        assert_eq!(find_on(OsStr::new(""), "tool"), None);
+        assert_eq!(find_in_path(&path, "tool"), Some(home.path().join("tool")));
+        assert_eq!(find_in_path(&path, "plain"), None);
+        assert_eq!(find_in_path(&path, "absent"), None);
+        assert_eq!(find_in_path(OsStr::new(""), "tool"), None);
     }
 
     #[tokio::test]

@@ -72,15 +72,15 @@ impl EventHub {
     }
 
     pub(super) fn set_idle_state(&self, state: CaptureState) {
-        self.change(|activity| (activity.capture, activity.idle) = (state, state));
+        self.update(|activity| (activity.capture, activity.idle) = (state, state));
     }
 
     pub(super) fn set_capture(&self, state: CaptureState) {
-        self.change(|activity| activity.capture = state);
+        self.update(|activity| activity.capture = state);
     }
 
     pub(super) fn return_to_idle(&self) {
-        self.change(|activity| activity.capture = activity.idle);
+        self.update(|activity| activity.capture = activity.idle);
     }
 
     pub(super) fn report_dropped(&self, source: &str, why: &str) {
@@ -106,7 +106,7 @@ impl EventHub {
     }
 
     /// Reasons with their counts, such as `2 × too short to be speech`.
-    pub(super) fn dropped(&self) -> Vec<String> {
+    pub(super) fn drop_reasons(&self) -> Vec<String> {
         let dropped = self.dropped.lock();
         let reasons = dropped
             .iter()
@@ -119,7 +119,7 @@ impl EventHub {
         *self.dropped.lock().entry(why.to_owned()).or_default() += 1;
     }
 
-    fn change(&self, change: impl FnOnce(&mut GatewayActivity)) {
+    fn update(&self, change: impl FnOnce(&mut GatewayActivity)) {
         let mut activity = self.activity.lock();
         change(&mut activity);
         let now = activity.visible_state();
@@ -139,7 +139,7 @@ impl EventHub {
     // The state of an answer that was cut short is no longer shown, because the next
     // one may be running.
     fn end_utterance(&self, ends_answer: impl Fn(&VoiceState) -> bool) {
-        self.change(|activity| {
+        self.update(|activity| {
             activity.answer = activity.answer.take().filter(|state| !ends_answer(state));
         });
         self.finished.send_modify(|finished| *finished += 1);
@@ -150,7 +150,7 @@ impl VoiceObserver for EventHub {
     fn event(&self, event: VoiceEvent<'_>) {
         match &event {
             VoiceEvent::State(state) => {
-                return self.change(|activity| activity.answer = Some((*state).clone()));
+                return self.update(|activity| activity.answer = Some((*state).clone()));
             }
             VoiceEvent::Lost { role, why } => {
                 warn!(%role, why, "lost; retrying until it is back");
@@ -264,7 +264,7 @@ mod tests {
         hub.report_dropped("microphone", "too quiet");
         assert_eq!((hub.counts(), *hub.finished.borrow()), ((0, 0, 4), 2));
         assert_eq!(
-            hub.dropped(),
+            hub.drop_reasons(),
             ["1 × nothing was said", "2 × too quiet", "1 × too short"]
         );
     }

@@ -85,13 +85,13 @@ pub async fn run(
     }
     background.shutdown().await;
     done?;
-    Ok(summary(&hub))
+    Ok(summarize(&hub))
 }
 
-fn summary(hub: &EventHub) -> VoiceSummary {
+fn summarize(hub: &EventHub) -> VoiceSummary {
     let (turns, failed, dropped) = hub.counts();
     if dropped > 0 {
-        let reasons = hub.dropped().join(", ");
+        let reasons = hub.drop_reasons().join(", ");
         info!(turns, failed, dropped, %reasons, "some utterances were not answered");
     }
     VoiceSummary {
@@ -154,7 +154,7 @@ impl VoiceGatewayRun {
         self.monitor_engines(input.is_some(), background);
         let input_waits = input.as_ref().is_some_and(can_wait);
         background.spawn(self.follow_tools(settled.clone(), tool_status, input_waits));
-        let ready = self.announcement(settled, input_waits);
+        let ready = self.announce_readiness(settled, input_waits);
         let listened = match &input {
             Some(input) => {
                 self.listen(input, opened, &transcriber, ready, background)
@@ -264,7 +264,7 @@ impl VoiceGatewayRun {
         let transcriber = BackgroundTranscriber::start(engines, parts, settings, source);
         let transcriber = Arc::new(transcriber);
         if input.is_some_and(|input| !can_wait(input)) {
-            self.parts.approvals.use_voice(&transcriber);
+            self.parts.approvals.connect(&transcriber);
         }
         let (find, monitor) = (Arc::clone(&self.parts.model), self.monitor.clone());
         let weak = Arc::downgrade(&transcriber);
@@ -319,7 +319,7 @@ impl VoiceGatewayRun {
         .boxed()
     }
 
-    fn announcement(
+    fn announce_readiness(
         &self,
         settled: impl Future<Output = Option<String>> + Send + 'static,
         input_waits: bool,

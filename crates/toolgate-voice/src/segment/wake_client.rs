@@ -125,9 +125,9 @@ impl WakeBuffer {
         };
     }
 
-    async fn chunk(&self) -> WyomingEvent {
+    async fn next_chunk(&self) -> WyomingEvent {
         loop {
-            if let Some(chunk) = self.sound.lock().chunk() {
+            if let Some(chunk) = self.sound.lock().take_chunk() {
                 return chunk;
             }
             self.more.notified().await;
@@ -136,7 +136,7 @@ impl WakeBuffer {
 }
 
 impl BufferedSound {
-    fn chunk(&mut self) -> Option<WyomingEvent> {
+    fn take_chunk(&mut self) -> Option<WyomingEvent> {
         if self.samples.len() < CHUNK_SAMPLES {
             return None;
         }
@@ -180,7 +180,7 @@ impl WakeConnector {
         let mut failures = 0;
         loop {
             let began = Instant::now();
-            let error = self.session().await;
+            let error = self.run_session().await;
             self.buffer.set_connected(false);
             if began.elapsed() >= CONNECT_TIMEOUT + STABLE_AFTER {
                 failures = 0;
@@ -194,7 +194,7 @@ impl WakeConnector {
         }
     }
 
-    async fn session(&mut self) -> EngineError {
+    async fn run_session(&mut self) -> EngineError {
         // Some services only load the words that are named.
         let names = match self.wake_words.is_empty() {
             true => match describe(&self.address, CONNECT_TIMEOUT).await {
@@ -308,7 +308,7 @@ async fn send_sound(
             None => tokio::select! {
                 Some(pong) = pongs.recv() => pong,
                 _ = probe.tick() => WyomingEvent::Describe,
-                chunk = buffer.chunk() => chunk,
+                chunk = buffer.next_chunk() => chunk,
             },
         };
         if let Err(error) = sender.send(&event).await {

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use tracing::debug;
 
-use super::{artifact, or_english};
+use super::{artifact, default_to_english};
 use crate::EngineError;
 use crate::speak::AnswerScript;
 use crate::wyoming::{
@@ -83,7 +83,7 @@ impl HandleService {
     pub(crate) fn new(handler: Arc<dyn RequestHandler>, languages: Vec<String>) -> Self {
         Self {
             handler,
-            languages: or_english(languages),
+            languages: default_to_english(languages),
             connections: AtomicU64::new(0),
         }
     }

@@ -22,7 +22,7 @@ fn artifact(name: &str, description: &str) -> ServiceArtifact {
 }
 
 // A client would not choose a service that lists no language.
-fn or_english(languages: Vec<String>) -> Vec<String> {
+fn default_to_english(languages: Vec<String>) -> Vec<String> {
     match languages.is_empty() {
         true => vec!["en".to_owned()],
         false => languages,

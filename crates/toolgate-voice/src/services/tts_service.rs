@@ -8,7 +8,7 @@ use futures::{FutureExt, StreamExt};
 use serde_json::Value;
 use tracing::warn;
 
-use super::{artifact, or_english};
+use super::{artifact, default_to_english};
 use crate::EngineError;
 use crate::audio::AudioFormat;
 use crate::speak::{AnswerPiece, SentenceSplitter, SpeechSynthesizer, speakable};
@@ -58,7 +58,7 @@ impl TtsService {
         Self {
             engine,
             voice: voice.to_owned(),
-            languages: or_english(languages),
+            languages: default_to_english(languages),
         }
     }
 
@@ -76,7 +76,7 @@ impl TtsService {
                     if text.len() > MAX_TEXT_BYTES {
                         return Err(TOO_LONG);
                     }
-                    self.say(client, &text).await?;
+                    self.speak(client, &text).await?;
                 }
                 WyomingEvent::SynthesizeStart { text_format, .. } => {
                     require_plain_text(text_format.as_deref())?;
@@ -85,14 +85,14 @@ impl TtsService {
                 WyomingEvent::SynthesizeChunk { text } => {
                     if let Some(pieces) = &mut pieces {
                         for sentence in pieces.push(&text)? {
-                            self.say(client, &sentence).await?;
+                            self.speak(client, &sentence).await?;
                         }
                     }
                 }
                 WyomingEvent::SynthesizeStop => {
                     if let Some(mut pieces) = pieces.take() {
                         if let Some(rest) = pieces.finish() {
-                            self.say(client, &rest).await?;
+                            self.speak(client, &rest).await?;
                         }
                         client.send(&WyomingEvent::SynthesizeStopped).await?;
                     }
@@ -104,7 +104,7 @@ impl TtsService {
         Ok(())
     }
 
-    async fn say(&self, client: &mut WyomingClient, text: &str) -> Result<(), TtsRequestError> {
+    async fn speak(&self, client: &mut WyomingClient, text: &str) -> Result<(), TtsRequestError> {
         let text = speakable(text);
         if text.trim().is_empty() {
             return Ok(send_silence(client).await?);
@@ -118,7 +118,7 @@ impl TtsService {
         client.send(&WyomingEvent::audio_start(format)).await?;
         let mut frames = FrameSplitter::new(format);
         while let Some(piece) = sound.chunks.next().await {
-            for bytes in frames.cut(&piece.map_err(failed)?) {
+            for bytes in frames.split(&piece.map_err(failed)?) {
                 let chunk = WyomingEvent::audio_chunk(format, bytes);
                 client.send(&chunk).await?;
             }
@@ -191,7 +191,7 @@ impl FrameSplitter {
         }
     }
 
-    fn cut(&mut self, piece: &[u8]) -> Vec<Bytes> {
+    fn split(&mut self, piece: &[u8]) -> Vec<Bytes> {
         self.rest.extend_from_slice(piece);
         let longest = MAX_CHUNK_LEN / self.frame * self.frame;
         let mut chunks = Vec::new();

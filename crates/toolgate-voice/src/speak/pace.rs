@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 use crate::EngineError;
 
 /// Limits how much sound is sent ahead, so that a stop or a change of volume is heard soon. Also
-/// knows how much was heard.
+/// tracks how much was heard.
 #[derive(Debug)]
 pub(super) struct PlaybackPace {
     lead: Duration,

@@ -1,4 +1,4 @@
-//! Plays prepared sentences and knows which of them were heard.
+//! Plays prepared sentences and tracks which of them were heard.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,7 +148,7 @@ impl SentencePlayer {
         let mut may_retry = true;
         while let Some(slice) = sound.recv().await {
             let slice = slice.map_err(SpeakingError::from_synthesizer)?;
-            self.open_for(slice.format).await?;
+            self.open_output_for(slice.format).await?;
             if let (Some((words, length, saying)), Some(open)) = (words.take(), &mut self.open) {
                 open.sentences.push(QueuedSentence {
                     words,
@@ -189,7 +189,7 @@ impl SentencePlayer {
         let slice = self.gain.apply(slice);
         let length = slice.format.duration(slice.bytes.len());
         loop {
-            let open = self.open_for(slice.format).await?;
+            let open = self.open_output_for(slice.format).await?;
             match open.playing.play(slice.bytes.clone()).await {
                 Ok(()) => {
                     open.sent += length;
@@ -201,14 +201,20 @@ impl SentencePlayer {
                     unheard
                         .iter_mut()
                         .for_each(|sentence| sentence.begins = Duration::ZERO);
-                    self.open_for(slice.format).await?.sentences.extend(unheard);
+                    self.open_output_for(slice.format)
+                        .await?
+                        .sentences
+                        .extend(unheard);
                 }
                 Err(error) => return Err(SpeakingError::from_output(error)),
             }
         }
     }
 
-    async fn open_for(&mut self, format: AudioFormat) -> Result<&mut OpenOutput, SpeakingError> {
+    async fn open_output_for(
+        &mut self,
+        format: AudioFormat,
+    ) -> Result<&mut OpenOutput, SpeakingError> {
         if self.open.as_ref().is_some_and(|open| open.format != format) {
             self.end().await?;
         }

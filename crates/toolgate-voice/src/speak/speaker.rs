@@ -1,4 +1,4 @@
-//! The speaker, which everything the gateway says goes through.
+//! The speaker: all sound of the gateway goes through it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Short tones, for what would take too long in words.
+//! Short signal tones, used where words would take too long.
 
 use std::f32::consts::TAU;
 

@@ -69,7 +69,10 @@ pub(super) async fn speak(
     // One sentence waits here while another is playing.
     let (prepared, sentences) = mpsc::channel(1);
     let work = async {
-        let (result, ()) = tokio::join!(player.play(sentences), prepare(&voice, &script, prepared));
+        let (result, ()) = tokio::join!(
+            player.play(sentences),
+            prepare_sentences(&voice, &script, prepared)
+        );
         result
     };
     let result = tokio::select! {
@@ -109,7 +112,7 @@ pub(super) async fn play_tone(voice: Arc<SharedVoice>, tone: SignalTone, stop: C
     }
 }
 
-async fn prepare(
+async fn prepare_sentences(
     voice: &SharedVoice,
     script: &AnswerScript,
     prepared: mpsc::Sender<PreparedSentence>,

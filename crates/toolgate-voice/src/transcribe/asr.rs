@@ -42,7 +42,7 @@ impl WyomingAsr {
     }
 
     // Returns the sender, because some engines take its end for the end of the request.
-    async fn send(
+    async fn send_utterance(
         &self,
         mut to: EventSender,
         utterance: &Utterance,
@@ -80,7 +80,7 @@ impl SpeechToText for WyomingAsr {
             // not deadlock with us.
             tokio::select! {
                 text = &mut answer => text,
-                sent = self.send(sender, utterance) => match sent {
+                sent = self.send_utterance(sender, utterance) => match sent {
                     Ok(_sender) => answer.await,
                     Err(error) => timeout(ERROR_GRACE, answer).await.unwrap_or(Err(error)),
                 },

@@ -9,7 +9,7 @@ use crate::segment::Utterance;
 
 const SUBTITLES: &str = include_str!("phrases/subtitles.txt");
 const FILL: &str = include_str!("phrases/fill.txt");
-// People say these too, so the sound decides.
+// People say these too, so the sound decides whether they are real.
 const POLITE: &str = include_str!("phrases/polite.txt");
 /// A real "thank you" lasts at least this long and is at least this loud.
 const POLITE_VOICE: Duration = Duration::from_millis(240);
@@ -32,7 +32,7 @@ pub(crate) fn is_hallucination(text: &str, utterance: &Utterance) -> bool {
             && (sound.voiced < POLITE_VOICE || sound.loudest < POLITE_LOUDNESS)
 }
 
-/// Removes what is in brackets or between stars and notes: `[BLANK_AUDIO]`, `(door closes)`,
+/// Removes text in brackets, and between asterisks or notes: `[BLANK_AUDIO]`, `(door closes)`,
 /// `*coughs*`, `♪ la la ♪`.
 fn without_remarks(text: &str) -> String {
     let mut rest = String::new();
@@ -50,7 +50,7 @@ fn without_remarks(text: &str) -> String {
     rest
 }
 
-/// True if a phrase is repeated four times and there is nothing else. Numbers may be: `1 1 1 1`.
+/// True if a phrase is repeated four times and there is nothing else. Numbers may repeat: `1 1 1 1`.
 fn is_stutter(words: &[String]) -> bool {
     const TIMES: usize = 4;
     let is_number = |word: &String| word.starts_with(|letter: char| letter.is_ascii_digit());

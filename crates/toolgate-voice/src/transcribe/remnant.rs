@@ -41,7 +41,7 @@ fn sounds_like_end(remnant: &str, name: &str) -> bool {
     !remnant.is_empty() && least.is_some_and(|least| least <= remnant.len() / 2)
 }
 
-/// The consonants of a word by sound: ones that are easily confused are the same.
+/// The consonants of a word by sound: those that are easily confused become the same letter.
 fn consonants(word: &str) -> String {
     let spoken = word.chars().map(|letter| match letter {
         'b' | 'f' | 'p' | 'v' => 'b',

@@ -31,8 +31,8 @@ pub(crate) fn tidy_transcript(transcript: &str) -> String {
 }
 
 /// Removes the wake word if the transcript starts with it. Engines name it `hey_jarvis` or
-/// `hey_jarvis_v0.1`. With `in_one_breath`, the sound may contain all of it or only its end,
-/// spelled in any way, after words that were not meant.
+/// `hey_jarvis_v0.1`. With `in_one_breath`, the sound may contain all of the word or only its end,
+/// in any spelling, possibly after unrelated words.
 pub(crate) fn without_wake_word<'a>(
     text: &'a str,
     wake_word: &str,

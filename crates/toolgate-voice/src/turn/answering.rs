@@ -186,7 +186,7 @@ impl TurnEngine {
         if heard.is_empty() || is_cancel(&heard) {
             return HandleResponse::done(apologies::OKAY);
         }
-        let turn_request = TurnRequest::written(&request, heard);
+        let turn_request = TurnRequest::from_written(&request, heard);
         self.observer.event(VoiceEvent::Heard {
             source: &turn_request.source,
             text: &turn_request.heard,

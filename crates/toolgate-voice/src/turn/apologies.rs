@@ -1,5 +1,5 @@
-//! What is said when something fails: short, friendly, and without an address or a code. The
-//! technical error goes to the log and the record of the turn.
+//! The sentences that are spoken when something fails: short, friendly, and without addresses or
+//! codes. The technical error goes to the log and the record of the turn.
 
 use toolgate_models::{ModelError, TurnEnd};
 

@@ -20,7 +20,7 @@ use crate::transcribe::{is_no, is_yes};
 use crate::{VoiceEvent, VoiceState};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
-// In letters. A longer question would be approved without being understood.
+// In characters. A longer question would be approved without being understood.
 const MAX_QUESTION_CHARS: usize = 250;
 const WORDS_TIMEOUT: Duration = Duration::from_secs(30);
 const DECLINED: &str = "Okay, I won't.";
@@ -46,7 +46,7 @@ impl SpokenApprovals {
         Self(Arc::new(ApprovalsInner { redactor, voice }))
     }
 
-    pub(crate) fn use_voice(&self, transcriber: &BackgroundTranscriber) {
+    pub(crate) fn connect(&self, transcriber: &BackgroundTranscriber) {
         *self.0.voice.lock() = Arc::downgrade(&transcriber.shared);
     }
 }
@@ -55,7 +55,7 @@ impl Approver for SpokenApprovals {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
             let voice = self.0.voice.lock().upgrade();
-            let (Some(voice), Some(question)) = (voice, question(&request, &self.0.redactor))
+            let (Some(voice), Some(question)) = (voice, build_question(&request, &self.0.redactor))
             else {
                 return Approval::Nobody;
             };
@@ -66,7 +66,7 @@ impl Approver for SpokenApprovals {
 }
 
 /// The question as it is spoken. `None` if it can't be spoken clearly.
-fn question(request: &ApprovalRequest<'_>, redactor: &Redactor) -> Option<String> {
+fn build_question(request: &ApprovalRequest<'_>, redactor: &Redactor) -> Option<String> {
     let spaced = |name: &str| name.replace('_', " ");
     let arguments = redactor.value(request.arguments);
     let named = arguments.as_object()?.iter().map(|(name, value)| {
@@ -173,7 +173,7 @@ impl TurnEngine {
         let _asking = turn.progress.begin_asking();
         tokio::select! {
             biased;
-            () = self.until_given_up(turn.number) => return Approval::Refused(spoken_by()),
+            () = self.until_given_up(turn.number) => return Approval::Refused(spoken_actor()),
             said = timeout(WORDS_TIMEOUT, turn.wait_for_words()) => if said.is_err() {
                 return Approval::Nobody;
             }
@@ -183,23 +183,23 @@ impl TurnEngine {
             (true, _) => {}
             (false, Some(_)) => return Approval::Nobody,
             // Somebody who interrupts hasn't heard the whole question.
-            (false, None) => return Approval::Refused(spoken_by()),
+            (false, None) => return Approval::Refused(spoken_actor()),
         }
         let (asking, answered) = self.consent.open_question();
         let answer = tokio::select! {
             biased;
-            () = self.until_given_up(turn.number) => return Approval::Refused(spoken_by()),
+            () = self.until_given_up(turn.number) => return Approval::Refused(spoken_actor()),
             answer = timeout(ANSWER_TIMEOUT, answered) => answer,
         };
         drop(asking);
         self.report_state(&VoiceState::Calling(tool.to_owned()));
         let words = match answer {
-            Ok(Ok(true)) => return Approval::Granted(spoken_by()),
+            Ok(Ok(true)) => return Approval::Granted(spoken_actor()),
             Ok(_) => DECLINED,
             Err(_) => UNANSWERED,
         };
         self.say_after_model(words).await;
-        Approval::Refused(spoken_by())
+        Approval::Refused(spoken_actor())
     }
 
     async fn say_after_model(&self, words: &str) -> SpeechOutcome {
@@ -211,7 +211,7 @@ impl TurnEngine {
     }
 }
 
-fn spoken_by() -> ApprovalActor {
+fn spoken_actor() -> ApprovalActor {
     ApprovalActor::new(ApprovalChannel::Voice)
 }
 
@@ -240,8 +240,8 @@ mod tests {
 
     impl Approver for QuestionRecorder {
         fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
-            *self.0.lock() = question(&request, &Redactor::default());
-            Box::pin(std::future::ready(Approval::Refused(spoken_by())))
+            *self.0.lock() = build_question(&request, &Redactor::default());
+            Box::pin(std::future::ready(Approval::Refused(spoken_actor())))
         }
     }
 

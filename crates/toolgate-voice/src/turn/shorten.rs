@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::speak::SentenceSplitter;
 
-// In letters: twenty seconds of speech. Nobody listens for longer.
+// In characters: twenty seconds of speech. Nobody listens for longer.
 const MAX_CHARS: usize = 300;
 /// At least this many short items are a list.
 const MIN_LIST_ITEMS: usize = 6;
@@ -40,7 +40,7 @@ pub(super) fn shorten(text: &str) -> Cow<'_, str> {
     Cow::Owned(said)
 }
 
-/// The first sentence of a refusal, because hints and details are for the eye. Text of several
+/// The first sentence of a refusal, because hints and details are meant to be read. Text of several
 /// lines is about several things and is shortened instead.
 pub(super) fn refusal_sentence(text: &str) -> Cow<'_, str> {
     let text = text.trim();

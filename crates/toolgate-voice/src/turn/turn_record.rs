@@ -21,7 +21,7 @@ pub(super) struct TurnRequest {
 }
 
 impl TurnRequest {
-    pub(super) fn written(request: &HandleRequest, heard: String) -> Self {
+    pub(super) fn from_written(request: &HandleRequest, heard: String) -> Self {
         Self {
             source: HANDLE.to_owned(),
             room: request.room().cloned(),
@@ -49,7 +49,7 @@ pub(super) fn to_voice_turn(request: TurnRequest, result: TurnResult) -> VoiceTu
     let ended = Instant::now();
     let began = request.began.min(ended);
     let started_at = Timestamp::now() - (ended - began);
-    let after = |at: Option<Instant>| at.map(|at| millis(at.saturating_duration_since(began)));
+    let after = |at: Option<Instant>| at.map(|at| to_millis(at.saturating_duration_since(began)));
     VoiceTurn {
         id: turn_id(started_at),
         started_at,
@@ -78,6 +78,6 @@ fn turn_id(at: Timestamp) -> String {
     format!("{:032x}", millis << 80 | fastrand::u128(..) >> 48)
 }
 
-fn millis(duration: Duration) -> f64 {
+fn to_millis(duration: Duration) -> f64 {
     duration.as_micros() as f64 / 1000.0
 }

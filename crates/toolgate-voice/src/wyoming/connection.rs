@@ -31,7 +31,7 @@ impl WyomingConnection {
         within: Duration,
     ) -> Result<Self, EngineError> {
         let at = address.to_string();
-        match timeout(within, open(address, &at)).await {
+        match timeout(within, open_stream(address, &at)).await {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(error)) => Err(EngineError::Unreachable {
                 at,
@@ -96,7 +96,7 @@ impl WyomingConnection {
     }
 }
 
-async fn open(address: &WyomingAddress, at: &str) -> io::Result<WyomingConnection> {
+async fn open_stream(address: &WyomingAddress, at: &str) -> io::Result<WyomingConnection> {
     match address {
         WyomingAddress::Tcp { host, port } => {
             let stream = TcpStream::connect((host.as_str(), *port)).await?;

@@ -13,7 +13,7 @@ pub(crate) const MAX_DATA_LEN: usize = 1 << 20;
 pub(crate) const MAX_PAYLOAD_LEN: usize = 1 << 20;
 
 const VERSION: &str = "1.9.0";
-/// The most of a peer's own text that an error repeats, in bytes.
+/// How much of a peer's text an error repeats at most, in bytes.
 const MAX_EXCERPT_LEN: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Default)]

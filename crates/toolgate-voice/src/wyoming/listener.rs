@@ -25,13 +25,17 @@ enum ListenSocket {
 
 impl WyomingListener {
     pub(crate) async fn bind(address: &WyomingAddress) -> Result<Self, WyomingBindError> {
-        open(address).await.map_err(|error| WyomingBindError {
-            at: address.to_string(),
-            why: match error.kind() {
-                io::ErrorKind::AddrInUse => "another program is already listening there".to_owned(),
-                _ => error.to_string(),
-            },
-        })
+        open_listener(address)
+            .await
+            .map_err(|error| WyomingBindError {
+                at: address.to_string(),
+                why: match error.kind() {
+                    io::ErrorKind::AddrInUse => {
+                        "another program is already listening there".to_owned()
+                    }
+                    _ => error.to_string(),
+                },
+            })
     }
 
     pub(crate) fn address(&self) -> &WyomingAddress {
@@ -78,7 +82,7 @@ impl Drop for WyomingListener {
     }
 }
 
-async fn open(address: &WyomingAddress) -> io::Result<WyomingListener> {
+async fn open_listener(address: &WyomingAddress) -> io::Result<WyomingListener> {
     match address {
         WyomingAddress::Tcp { host, port } => {
             let listener = TcpListener::bind((host.as_str(), *port)).await?;

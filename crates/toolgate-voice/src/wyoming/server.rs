@@ -15,7 +15,7 @@ use super::{ServiceInfo, WyomingConnection, WyomingEvent};
 use crate::EngineError;
 
 const MAX_CONNECTIONS: usize = 64;
-// Clients connect for each request, so an idle one is of no use.
+// Clients connect for each request, so an idle connection has no purpose.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 const REJECT_TIMEOUT: Duration = Duration::from_millis(100);

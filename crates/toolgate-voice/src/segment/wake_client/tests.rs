@@ -323,7 +323,7 @@ fn slow_service_receives_the_newest_sound() {
     assert!(sound.samples.iter().all(|sample| *sample >= 100));
     // The sample clock goes on, so that lost sound is a gap and not a shift.
     let fed = 100_000 + 3 * BUFFER_SAMPLES as u64 + 10;
-    let Some(WyomingEvent::AudioChunk { timestamp, .. }) = sound.chunk() else {
+    let Some(WyomingEvent::AudioChunk { timestamp, .. }) = sound.take_chunk() else {
         panic!("sound");
     };
     assert_eq!(timestamp, Some(milliseconds(fed - BUFFER_SAMPLES as u64)));

@@ -47,7 +47,7 @@ impl AudioOutput for WavFile {
                 true => open_existing,
                 false => create_file,
             };
-            let opened = blocking(&self.path, move || opening(&path, format)).await?;
+            let opened = run_blocking(&self.path, move || opening(&path, format)).await?;
             Ok(Box::new(FilePlayback {
                 path: self.path.clone(),
                 from: format,
@@ -79,7 +79,7 @@ impl AudioPlayback for FilePlayback {
             self.written += self.from.duration(bytes.len());
             let bytes = resample(bytes, self.from, self.open.format);
             let open = self.open.clone();
-            self.open.length = blocking(&self.path, move || append(&open, &bytes)).await?;
+            self.open.length = run_blocking(&self.path, move || append(&open, &bytes)).await?;
             Ok(())
         }
         .boxed()
@@ -90,7 +90,7 @@ impl AudioPlayback for FilePlayback {
     }
 }
 
-async fn blocking<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     path: &Path,
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, EngineError> {

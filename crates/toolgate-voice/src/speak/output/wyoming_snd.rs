@@ -57,7 +57,7 @@ impl ServicePlayback {
     // Some services never confirm the end, so a timeout is not an error.
     async fn wait_until_played(&mut self) -> Result<(), EngineError> {
         let within = self.pace.unheard() + SERVICE_TIMEOUT;
-        let connection = connected(&mut self.connection, &self.at)?;
+        let connection = require_connection(&mut self.connection, &self.at)?;
         let waiting = async {
             loop {
                 match connection.receive().await? {
@@ -70,7 +70,7 @@ impl ServicePlayback {
     }
 }
 
-fn connected<'a>(
+fn require_connection<'a>(
     connection: &'a mut Option<WyomingConnection>,
     at: &str,
 ) -> Result<&'a mut WyomingConnection, EngineError> {
@@ -82,7 +82,7 @@ impl AudioPlayback for ServicePlayback {
         async move {
             let length = self.format.duration(bytes.len());
             let chunk = WyomingEvent::audio_chunk(self.format, bytes);
-            let connection = connected(&mut self.connection, &self.at)?;
+            let connection = require_connection(&mut self.connection, &self.at)?;
             self.pace.send(length, connection.send(&chunk)).await
         }
         .boxed()
@@ -95,7 +95,7 @@ impl AudioPlayback for ServicePlayback {
     fn end(&mut self) -> BoxFuture<'_, Result<(), EngineError>> {
         async move {
             let stop = WyomingEvent::AudioStop { timestamp: None };
-            let connection = connected(&mut self.connection, &self.at)?;
+            let connection = require_connection(&mut self.connection, &self.at)?;
             connection.send(&stop).await?;
             self.wait_until_played().await?;
             // Some confirm too early or close the connection while sound is still playing.

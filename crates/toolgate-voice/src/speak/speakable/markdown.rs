@@ -39,7 +39,7 @@ fn without_marker(line: &str) -> &str {
     item.trim_matches(['|', ' '])
 }
 
-/// Strips inline markup: links become their labels, addresses their hosts, and emphasis goes.
+/// Strips inline markup: links become their labels, addresses their hosts, and emphasis is dropped.
 pub(super) fn strip_inline(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -48,13 +48,13 @@ pub(super) fn strip_inline(text: &str) -> String {
         let before = out.chars().next_back();
         let within_word = before.is_some_and(char::is_alphanumeric);
         rest = match letter {
-            '!' if after.starts_with('[') && link(after).is_some() => after,
-            '[' => match link(rest) {
+            '!' if after.starts_with('[') && parse_link(after).is_some() => after,
+            '[' => match parse_link(rest) {
                 Some((label, after)) => {
                     out.push_str(&strip_marks(label));
                     after
                 }
-                None => footnote(after).unwrap_or(after),
+                None => parse_footnote(after).unwrap_or(after),
             },
             '<' => skip_tag(after, &mut out),
             'E' if rest.starts_with("Etc/") => &rest["Etc/".len()..],
@@ -109,7 +109,7 @@ fn strip_marks(label: &str) -> String {
     label.chars().filter(|letter| !is_mark(*letter)).collect()
 }
 
-fn link(text: &str) -> Option<(&str, &str)> {
+fn parse_link(text: &str) -> Option<(&str, &str)> {
     let label_end = find_closing(text, '[', ']', MAX_LABEL_LEN)?;
     let after = &text[label_end + 1..];
     let end = match after.chars().next()? {
@@ -140,7 +140,7 @@ fn find_closing(text: &str, open: char, close: char, within: usize) -> Option<us
     None
 }
 
-fn footnote(text: &str) -> Option<&str> {
+fn parse_footnote(text: &str) -> Option<&str> {
     let (note, after) = text.split_at_checked(text.floor_char_boundary(20).min(text.find(']')?))?;
     let is_note = note.starts_with('^')
         || (!note.is_empty() && note.bytes().all(|byte| byte.is_ascii_digit()));

@@ -1,6 +1,6 @@
 //! Reads numbers with their signs, units, money, times and dates.
 
-use super::units::{is_money, money, unit};
+use super::units::{is_money, parse_unit, spell_money};
 
 const MONTHS: &str =
     "January February March April May June July August September October November December";
@@ -60,7 +60,7 @@ fn parse_unsigned_amount(text: &str) -> Option<(String, &str)> {
     let first = text.chars().next()?;
     if is_money(first) {
         let (number, after) = parse_number(&text[first.len_utf8()..])?;
-        return money(first, number, after);
+        return spell_money(first, number, after);
     }
     if let Some(said) = parse_date(text).or_else(|| parse_time(text)) {
         return Some(said);
@@ -71,13 +71,13 @@ fn parse_unsigned_amount(text: &str) -> Option<(String, &str)> {
         let after = &sign[sign_letter.len_utf8()..];
         let is_suffix = !after.starts_with(|next: char| next.is_ascii_digit());
         if is_suffix {
-            return money(sign_letter, &said, after);
+            return spell_money(sign_letter, &said, after);
         }
     }
     if let Some(((to, unit), after)) = parse_range(after) {
         return Some((format!("{said} to {to}{unit}"), after));
     }
-    if let Some((name, after)) = unit(&said, after) {
+    if let Some((name, after)) = parse_unit(&said, after) {
         return Some((format!("{said} {name}"), after));
     }
     Some((said, after))
@@ -89,7 +89,7 @@ fn parse_range(text: &str) -> Option<((&str, String), &str)> {
     let is_dash = |dash: &char| matches!(dash, '-' | '–' | '\u{2011}');
     let dash = text.chars().next().filter(is_dash)?;
     let (to, after) = parse_number(&text[dash.len_utf8()..])?;
-    match unit(to, after) {
+    match parse_unit(to, after) {
         Some((name, after)) => Some(((to, format!(" {name}")), after)),
         None if dash == '–' => Some(((to, String::new()), after)),
         None => None,

@@ -2,7 +2,7 @@
 
 use toolgate_core::is_invisible;
 
-// A longer word is a key, a hash or an address, which nobody can follow. In letters.
+// A longer word is a key, a hash or an address, which nobody can follow. In bytes.
 const MAX_WORD_LEN: usize = 40;
 
 pub(super) fn speak_symbols(text: &str) -> String {

@@ -325,7 +325,7 @@ impl TestPlan {
             journal: self.journal,
         };
         let transcriber = start(equipment, &self.settings, "microphone");
-        approvals.use_voice(&transcriber);
+        approvals.connect(&transcriber);
         TestGateway {
             transcriber: Arc::new(transcriber),
             recorder,
