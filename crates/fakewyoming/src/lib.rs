@@ -4,7 +4,7 @@
 //! ```text
 //!  a client ─▶ frame ─▶ FakeAsr, FakeTts, FakeWake, FakeMic, FakeSatellite
 //!                          │
-//!                          └──▶ the correct answer, or one with the next ServiceFault: late, cut, garbage, giant, never
+//!                          └──▶ the correct answer, or the next ServiceFault: late, cut, garbage
 //! ```
 //!
 //! Each listens on a [`Port`] of the loopback, records every event, and can be killed and restarted

@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpSocket};
 /// A reserved port of the loopback, for one listener after another. While there is no listener,
 /// connections are refused.
 ///
-/// Without the reservation, the system could give the port to another test or an outgoing connection.
+/// The system could give an unreserved port to another test or to an outgoing connection.
 pub struct Port {
     address: SocketAddr,
     /// Bound but never listening: the system gives the port to nobody, but a socket that names it

@@ -157,7 +157,7 @@ impl WyomingSourceTask {
             }
             // A satellite with its own VAD never sends the silence that ends a request.
             WyomingEvent::AudioStop { .. } => {
-                self.deliver(CaptureEvent::Sound(vec![0; TRAILING_SILENCE]))
+                self.deliver(CaptureEvent::Sound(vec![0; TRAILING_SILENCE]));
             }
             WyomingEvent::Ping { text } => self.link.notify(WyomingEvent::Pong { text }),
             WyomingEvent::Pong { .. } => self.silence_limit = Some(PONG_TIMEOUT),

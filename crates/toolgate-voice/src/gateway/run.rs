@@ -314,7 +314,7 @@ impl VoiceGatewayRun {
         async move {
             monitor
                 .follow_tools(tool_status, settled.await, speaker)
-                .await
+                .await;
         }
         .boxed()
     }

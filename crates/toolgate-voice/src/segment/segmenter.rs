@@ -226,7 +226,7 @@ impl Segmenter {
             SegmenterPhase::Hearing { .. } => self.step_hearing(frame, speech, notices),
             SegmenterPhase::Overlong { .. } => self.step_overlong(speech, notices),
             SegmenterPhase::Missed { quiet } if !speech && quiet + 1 >= BREATH_FRAMES => {
-                self.go_idle()
+                self.go_idle();
             }
             SegmenterPhase::Missed { quiet } => {
                 let quiet = if speech { 0 } else { quiet + 1 };

@@ -50,7 +50,8 @@ fn without_remarks(text: &str) -> String {
     rest
 }
 
-/// True if a phrase is repeated four times and there is nothing else. Numbers may repeat: `1 1 1 1`.
+/// True if a phrase is repeated four times and there is nothing else. Numbers may repeat:
+/// `1 1 1 1` is a request.
 fn is_stutter(words: &[String]) -> bool {
     const TIMES: usize = 4;
     let is_number = |word: &String| word.starts_with(|letter: char| letter.is_ascii_digit());
