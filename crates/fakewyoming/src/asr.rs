@@ -6,12 +6,12 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::fake::{FakeBehavior, FakeReply, FakeSession, is_a_fake, lock};
+use crate::fake::{FakeBehavior, FakeReply, FakeSession, deref_to_fake};
 use crate::frame::{artifact, event};
 use crate::{Fake, ReceivedEvent};
 
-/// A transcription service. Every utterance gets the next text of its script, and an empty
-/// one after the end.
+/// A speech-to-text service. It answers each utterance with the next text of its script, and with
+/// empty text after the last one.
 pub struct FakeAsr {
     fake: Fake,
     script: Arc<AsrScript>,
@@ -30,18 +30,18 @@ impl FakeAsr {
     /// # Panics
     /// If no port is free on the loopback.
     pub async fn start<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
-        Self::with(texts, false).await
+        Self::start_with(texts, false).await
     }
 
     /// Starts a service that sends each transcript word by word, and then as a whole.
     ///
     /// # Panics
     /// If no port is free on the loopback.
-    pub async fn streaming<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
-        Self::with(texts, true).await
+    pub async fn start_streaming<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::start_with(texts, true).await
     }
 
-    async fn with<'a>(texts: impl IntoIterator<Item = &'a str>, streaming: bool) -> Self {
+    async fn start_with<'a>(texts: impl IntoIterator<Item = &'a str>, streaming: bool) -> Self {
         let texts = texts.into_iter().map(str::to_owned).collect();
         let script = Arc::new(AsrScript {
             texts: Mutex::new(texts),
@@ -53,23 +53,23 @@ impl FakeAsr {
     }
 
     /// Appends a text to the script.
-    pub fn then(&self, text: &str) {
-        lock(&self.script.texts).push_back(text.to_owned());
+    pub fn push_text(&self, text: &str) {
+        self.script.texts.lock().push_back(text.to_owned());
     }
 
     /// The audio of every utterance so far, as received.
     pub fn utterances(&self) -> Vec<Vec<u8>> {
-        lock(&self.script.utterances).clone()
+        self.script.utterances.lock().clone()
     }
 
     /// Forgets events and utterances so far, for a fake that is reused often.
     pub fn forget(&self) {
         self.fake.forget();
-        lock(&self.script.utterances).clear();
+        self.script.utterances.lock().clear();
     }
 }
 
-is_a_fake!(FakeAsr);
+deref_to_fake!(FakeAsr);
 
 impl FakeBehavior for Arc<AsrScript> {
     fn info(&self) -> Value {
@@ -82,21 +82,25 @@ impl FakeBehavior for Arc<AsrScript> {
         json!({ "asr": [artifact("fake-asr", more)] })
     }
 
-    fn on(&self, event: &ReceivedEvent, session: &mut FakeSession) -> Result<FakeReply, String> {
+    fn reply_to(
+        &self,
+        event: &ReceivedEvent,
+        session: &mut FakeSession,
+    ) -> Result<FakeReply, String> {
         if let Some(utterance) = session.collect_sound(event)? {
-            lock(&self.utterances).push(utterance);
-            return Ok(FakeReply::Answer(self.next()));
+            self.utterances.lock().push(utterance);
+            return Ok(FakeReply::Answer(self.next_transcript()));
         }
         match event.kind.as_str() {
             "transcribe" | "audio-start" | "audio-chunk" => Ok(FakeReply::Nothing),
-            other => Err(format!("'{other}' is nothing for a transcription service")),
+            other => Err(format!("a transcription service doesn't take '{other}'")),
         }
     }
 }
 
 impl AsrScript {
-    fn next(&self) -> Vec<Vec<u8>> {
-        let text = lock(&self.texts).pop_front().unwrap_or_default();
+    fn next_transcript(&self) -> Vec<Vec<u8>> {
+        let text = self.texts.lock().pop_front().unwrap_or_default();
         let whole = event(
             "transcript",
             &json!({ "text": text, "language": "en" }),

@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 use crate::ReceivedEvent;
 use crate::frame::{event, read};
 
+/// A client that sends and receives plain events.
 pub struct WyomingTestClient(BufReader<TcpStream>);
 
 impl WyomingTestClient {

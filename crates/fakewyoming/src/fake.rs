@@ -1,4 +1,4 @@
-//! What all fakes share: a port, clients, a record of events, faults.
+//! What all fakes have in common: a port, clients, recorded events and faults.
 
 use std::collections::VecDeque;
 use std::io;
@@ -27,22 +27,26 @@ pub(crate) trait FakeBehavior: Send + Sync {
     /// Its answer to `describe`.
     fn info(&self) -> Value;
 
-    /// What it sends when a client connects.
+    /// The replies to a new connection.
     fn greet(&self) -> Vec<FakeReply> {
         Vec::new()
     }
 
-    /// What it answers to an event. An `Err` is recorded as a complaint.
-    fn on(&self, event: &ReceivedEvent, session: &mut FakeSession) -> Result<FakeReply, String>;
+    /// The reply to an event. An `Err` is recorded as a complaint.
+    fn reply_to(
+        &self,
+        event: &ReceivedEvent,
+        session: &mut FakeSession,
+    ) -> Result<FakeReply, String>;
 }
 
 pub(crate) enum FakeReply {
     Nothing,
-    /// Not an answer, so faults don't affect it.
+    /// Events that faults don't affect.
     Now(Vec<Vec<u8>>),
     /// An answer, to which the next fault applies.
     Answer(Vec<Vec<u8>>),
-    /// From now on this client gets what is pushed.
+    /// Sends all pushed events to this client from now on.
     Join,
 }
 
@@ -97,9 +101,9 @@ fn bytes_per_sample(event: &ReceivedEvent) -> Result<usize, String> {
 }
 
 pub(crate) struct FakeShared {
-    part: Box<dyn FakeBehavior>,
+    behavior: Box<dyn FakeBehavior>,
     state: Mutex<FakeState>,
-    /// The number of events so far, for those who wait.
+    /// The number of events so far. Wakes `wait_for_events`.
     events: watch::Sender<usize>,
 }
 
@@ -116,13 +120,13 @@ struct FakeState {
 }
 
 impl Fake {
-    pub(crate) async fn start(part: impl FakeBehavior + 'static) -> Self {
+    pub(crate) async fn start(behavior: impl FakeBehavior + 'static) -> Self {
         let shared = Arc::new(FakeShared {
-            part: Box::new(part),
+            behavior: Box::new(behavior),
             state: Mutex::default(),
             events: watch::Sender::new(0),
         });
-        let port = Port::take();
+        let port = Port::reserve();
         let listener = port.listen().await;
         let listening = Some(tokio::spawn(listen(listener, Arc::clone(&shared))));
         Self {
@@ -140,7 +144,7 @@ impl Fake {
     pub async fn kill(&mut self) {
         if let Some(listening) = self.listening.take() {
             listening.abort();
-            // It ends with the news that it was aborted.
+            // Fails because the task was aborted.
             drop(listening.await);
         }
         self.shared.state().clients.clear();
@@ -154,13 +158,13 @@ impl Fake {
         self.listening = Some(tokio::spawn(listen(listener, Arc::clone(&self.shared))));
     }
 
-    /// Makes the next answer fail like this. A second call is for the answer after it.
-    pub fn fault(&self, fault: ServiceFault) {
+    /// Applies a fault to the next answer. A second call queues one for the answer after it.
+    pub fn inject_fault(&self, fault: ServiceFault) {
         self.shared.state().faults.push_back(fault);
     }
 
-    /// Makes every answer fail like this from now on. [`ServiceFault::None`] ends it.
-    pub fn always(&self, fault: ServiceFault) {
+    /// Applies a fault to every answer from now on, until it is replaced by [`ServiceFault::None`].
+    pub fn inject_permanent_fault(&self, fault: ServiceFault) {
         self.shared.state().always = Some(fault);
     }
 
@@ -174,6 +178,7 @@ impl Fake {
         of_kind.cloned().collect()
     }
 
+    /// The protocol errors of clients so far.
     pub fn complaints(&self) -> Vec<String> {
         self.shared.state().complaints.clone()
     }
@@ -188,7 +193,7 @@ impl Fake {
         self.shared.state().got.clear();
     }
 
-    /// Waits until this many events of a type have come and not been forgotten.
+    /// Waits until at least `count` events of this type are recorded.
     pub async fn wait_for_events(&self, kind: &str, count: usize) {
         let is_there = || {
             let state = self.shared.state();
@@ -196,11 +201,11 @@ impl Fake {
             of_kind.count() >= count
         };
         let mut events = self.shared.events.subscribe();
-        // The sender lives as long as the double that is borrowed here.
+        // Fails only without a sender, which `self` holds.
         drop(events.wait_for(|_| is_there()).await);
     }
 
-    /// Sends events to every client that has joined, or to the first that will.
+    /// Sends events to every client that has joined or, if there is none, to the first that joins.
     pub(crate) fn push(&self, events: Vec<Vec<u8>>) {
         let mut state = self.shared.state();
         state.clients.retain(|client| !client.is_closed());
@@ -210,7 +215,7 @@ impl Fake {
         }
         for client in &state.clients {
             for event in &events {
-                // A client that just left misses it, as it would have anyway.
+                // A client that has just disconnected misses the event.
                 drop(client.send(ReplyStep::Send(event.clone())));
             }
         }
@@ -227,27 +232,30 @@ impl Drop for Fake {
 
 impl FakeShared {
     fn state(&self) -> MutexGuard<'_, FakeState> {
-        lock(&self.state)
+        self.state.lock()
     }
 
-    fn keep(&self, event: &ReceivedEvent) {
+    fn record(&self, event: &ReceivedEvent) {
         self.state().got.push(event.clone());
         self.events.send_modify(|count| *count += 1);
     }
 
     fn reply(&self, event: &ReceivedEvent, session: &mut FakeSession) -> FakeReply {
         match event.kind.as_str() {
-            "describe" => FakeReply::Now(vec![frame::event("info", &self.part.info(), &[])]),
+            "describe" => FakeReply::Now(vec![frame::event("info", &self.behavior.info(), &[])]),
             "ping" => FakeReply::Now(vec![frame::event("pong", &event.data, &[])]),
-            _ => self.part.on(event, session).unwrap_or_else(|complaint| {
-                let error = frame::event("error", &json!({ "text": complaint }), &[]);
-                self.state().complaints.push(complaint);
-                FakeReply::Now(vec![error])
-            }),
+            _ => self
+                .behavior
+                .reply_to(event, session)
+                .unwrap_or_else(|complaint| {
+                    let error = frame::event("error", &json!({ "text": complaint }), &[]);
+                    self.state().complaints.push(complaint);
+                    FakeReply::Now(vec![error])
+                }),
         }
     }
 
-    fn say(&self, reply: FakeReply, out: &mpsc::UnboundedSender<ReplyStep>) {
+    fn send_reply(&self, reply: FakeReply, out: &mpsc::UnboundedSender<ReplyStep>) {
         let mut state = self.state();
         let steps: Vec<ReplyStep> = match reply {
             FakeReply::Nothing => Vec::new(),
@@ -262,21 +270,16 @@ impl FakeShared {
             }
         };
         for step in steps {
-            // The other half of the connection is gone only together with this one.
+            // Fails only if the connection is being closed.
             drop(out.send(step));
         }
     }
 }
 
-/// The state is still useful after a test panicked.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
-}
-
 /// Derefs to [`Fake`], so that every fake has its methods.
-macro_rules! is_a_fake {
-    ($double:ty) => {
-        impl std::ops::Deref for $double {
+macro_rules! deref_to_fake {
+    ($fake:ty) => {
+        impl std::ops::Deref for $fake {
             type Target = $crate::Fake;
 
             fn deref(&self) -> &$crate::Fake {
@@ -284,14 +287,14 @@ macro_rules! is_a_fake {
             }
         }
 
-        impl std::ops::DerefMut for $double {
+        impl std::ops::DerefMut for $fake {
             fn deref_mut(&mut self) -> &mut $crate::Fake {
                 &mut self.fake
             }
         }
     };
 }
-pub(crate) use is_a_fake;
+pub(crate) use deref_to_fake;
 
 async fn listen(listener: TcpListener, shared: Arc<FakeShared>) {
     let mut connections = JoinSet::new();
@@ -307,31 +310,31 @@ async fn serve(stream: TcpStream, shared: Arc<FakeShared>) {
     let (out, steps) = mpsc::unbounded_channel();
     tokio::select! {
         // A client that leaves is not a failure.
-        ended = hear(read, &shared, &out) => drop(ended),
-        ended = speak(write, steps) => drop(ended),
+        ended = read_events(read, &shared, &out) => drop(ended),
+        ended = write_steps(write, steps) => drop(ended),
     }
 }
 
-async fn hear(
+async fn read_events(
     read: OwnedReadHalf,
     shared: &FakeShared,
     out: &mpsc::UnboundedSender<ReplyStep>,
 ) -> io::Result<()> {
     let mut read = BufReader::new(read);
     let mut session = FakeSession::default();
-    for reply in shared.part.greet() {
-        shared.say(reply, out);
+    for reply in shared.behavior.greet() {
+        shared.send_reply(reply, out);
     }
     while let Some(event) = frame::read(&mut read).await? {
-        // Answered before the waiters are woken, so they find the answer on its way.
+        // Replies before `record` wakes waiting tests, so the reply is already on its way then.
         let reply = shared.reply(&event, &mut session);
-        shared.say(reply, out);
-        shared.keep(&event);
+        shared.send_reply(reply, out);
+        shared.record(&event);
     }
     Ok(())
 }
 
-async fn speak(
+async fn write_steps(
     mut write: OwnedWriteHalf,
     mut steps: mpsc::UnboundedReceiver<ReplyStep>,
 ) -> io::Result<()> {

@@ -1,8 +1,8 @@
-//! The faults that a fake can have.
+//! The faults that tests can inject into a fake.
 
 use std::time::Duration;
 
-/// What a fake does instead of simply answering.
+/// How a fake misbehaves when it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServiceFault {
     /// No fault, to skip an answer in a series of faults.

@@ -1,4 +1,4 @@
-//! A plain codec for Wyoming events.
+//! A simple codec for Wyoming events, separate from the one under test.
 
 use std::io;
 
@@ -91,7 +91,7 @@ pub(crate) fn pcm(samples: &[i16]) -> Vec<u8> {
         .collect()
 }
 
-/// Name and origin in `info`; readers insist on all of them.
+/// The fields that every part of an `info` must have, and `more`.
 pub(crate) fn artifact(name: &str, more: Value) -> Value {
     let mut artifact = json!({
         "name": name,

@@ -1,14 +1,16 @@
-//! Fakes of Wyoming's speech services, for tests.
+//! Fake Wyoming services for tests: speech-to-text, text-to-speech, wake words, microphones and
+//! satellites.
 //!
 //! ```text
 //!  a client ─▶ frame ─▶ FakeAsr, FakeTts, FakeWake, FakeMic, FakeSatellite
 //!                          │
-//!                          └──▶ the answer as it should be, or with the next Fault: late, cut, garbage, giant, never
+//!                          └──▶ the correct answer, or the next ServiceFault: late, cut, garbage
 //! ```
 //!
 //! Each listens on a [`Port`] of the loopback, records every event, and can be killed and restarted
-//! on the same port. What a client does wrong is recorded as a complaint and answered with `error`.
-//! The fakes have their own codec, because they would share the mistakes of the one under test.
+//! on the same port. Protocol errors of a client are recorded as complaints and answered with
+//! `error`. The fakes have a codec of their own, so that they don't share the bugs of the one under
+//! test.
 
 mod asr;
 mod client;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::fake::{FakeBehavior, FakeReply, FakeSession, is_a_fake};
+use crate::fake::{FakeBehavior, FakeReply, FakeSession, deref_to_fake};
 use crate::frame::{artifact, chunks, event, format_of, pcm};
 use crate::{Fake, ReceivedEvent};
 
@@ -10,8 +10,8 @@ use crate::{Fake, ReceivedEvent};
 pub(crate) const RATE: u32 = 16_000;
 pub(crate) const CHUNK: usize = 2_048;
 
-/// A microphone service: 16-bit mono at 16 kHz in chunks of 1024 samples,
-/// to everybody who connects.
+/// A microphone service. It sends 16-bit mono at 16 kHz, in chunks of 1024 samples, to every client
+/// that connects.
 pub struct FakeMic {
     fake: Fake,
 }
@@ -19,7 +19,7 @@ pub struct FakeMic {
 struct MicBehavior;
 
 impl FakeMic {
-    /// Starts a microphone that sends only what it is given.
+    /// Starts a microphone that sends only the sound passed to [`send_sound`](Self::send_sound).
     ///
     /// # Panics
     /// If no port is free on the loopback.
@@ -29,11 +29,11 @@ impl FakeMic {
     }
 
     /// Sends audio to all connected clients, or to the first that connects.
-    pub fn hear(&self, samples: &[i16]) {
+    pub fn send_sound(&self, samples: &[i16]) {
         self.fake.push(chunks(RATE, &pcm(samples), CHUNK));
     }
 
-    pub fn stop(&self) {
+    pub fn send_audio_stop(&self) {
         self.fake.push(vec![event(
             "audio-stop",
             &json!({ "timestamp": null }),
@@ -41,12 +41,13 @@ impl FakeMic {
         )]);
     }
 
-    pub fn raw(&self, bytes: &[u8]) {
+    /// Sends bytes that need not be an event, to all connected clients.
+    pub fn send_raw(&self, bytes: &[u8]) {
         self.fake.push(vec![bytes.to_vec()]);
     }
 }
 
-is_a_fake!(FakeMic);
+deref_to_fake!(FakeMic);
 
 impl FakeBehavior for MicBehavior {
     fn info(&self) -> Value {
@@ -58,8 +59,12 @@ impl FakeBehavior for MicBehavior {
         vec![FakeReply::Now(vec![start]), FakeReply::Join]
     }
 
-    fn on(&self, got: &ReceivedEvent, _session: &mut FakeSession) -> Result<FakeReply, String> {
-        Err(format!("'{}' is nothing for a microphone", got.kind))
+    fn reply_to(
+        &self,
+        got: &ReceivedEvent,
+        _session: &mut FakeSession,
+    ) -> Result<FakeReply, String> {
+        Err(format!("a microphone doesn't take '{}'", got.kind))
     }
 }
 

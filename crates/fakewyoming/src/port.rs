@@ -5,10 +5,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::net::{TcpListener, TcpSocket};
 
-/// A port of the loopback, for one listener after another. Connections are refused
-/// while there is none.
+/// A reserved port of the loopback, for one listener after another. While there is no listener,
+/// connections are refused.
 ///
-/// The system would give a port that is merely free to another test or to an outgoing connection.
+/// The system could give an unreserved port to another test or to an outgoing connection.
 pub struct Port {
     address: SocketAddr,
     /// Bound but never listening: the system gives the port to nobody, but a socket that names it
@@ -19,8 +19,8 @@ pub struct Port {
 impl Port {
     /// # Panics
     /// If no port is free on the loopback.
-    pub fn take() -> Self {
-        held().unwrap_or_else(|error| panic!("no port on the loopback: {error}"))
+    pub fn reserve() -> Self {
+        reserve_port().unwrap_or_else(|error| panic!("no port on the loopback: {error}"))
     }
 
     pub fn address(&self) -> String {
@@ -41,7 +41,7 @@ impl Port {
     }
 }
 
-fn held() -> io::Result<Port> {
+fn reserve_port() -> io::Result<Port> {
     let held = TcpSocket::new_v4()?;
     // Two sockets may share a port if both ask for it, and at most one listens.
     held.set_reuseaddr(true)?;

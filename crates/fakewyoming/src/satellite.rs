@@ -5,16 +5,16 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::fake::{FakeBehavior, FakeReply, FakeSession, is_a_fake, lock};
+use crate::fake::{FakeBehavior, FakeReply, FakeSession, deref_to_fake};
 use crate::frame::{artifact, chunks, event, pcm};
 use crate::mic::{CHUNK, RATE};
 use crate::{Fake, ReceivedEvent};
 
-/// Sends nothing before `run-satellite`, records the speech it is given, and
-/// sends `played` after it.
+/// A satellite. It sends nothing before `run-satellite`, records the speech it receives, and then
+/// sends `played`.
 pub struct FakeSatellite {
     fake: Fake,
-    room: Arc<SatelliteBehavior>,
+    behavior: Arc<SatelliteBehavior>,
 }
 
 struct SatelliteBehavior {
@@ -28,15 +28,15 @@ impl FakeSatellite {
     /// # Panics
     /// If no port is free on the loopback.
     pub async fn start(area: &str) -> Self {
-        let room = Arc::new(SatelliteBehavior {
+        let behavior = Arc::new(SatelliteBehavior {
             area: area.to_owned(),
             heard: Mutex::default(),
         });
-        let fake = Fake::start(Arc::clone(&room)).await;
-        Self { fake, room }
+        let fake = Fake::start(Arc::clone(&behavior)).await;
+        Self { fake, behavior }
     }
 
-    /// Reports its own wake word, so that a pipeline runs from there, and audio follows.
+    /// Reports its own wake word, which starts a pipeline. Sound may follow.
     pub fn wake(&self, name: &str) {
         let detection = json!({ "name": name, "timestamp": 0, "speaker": null });
         let pipeline = json!({
@@ -52,7 +52,7 @@ impl FakeSatellite {
         ]);
     }
 
-    /// Reports that it has no wake word, so that all audio goes through a pipeline.
+    /// Starts a pipeline for all sound, as a satellite without a wake word does.
     pub fn stream(&self) {
         let pipeline = json!({ "start_stage": "wake", "end_stage": "tts", "restart_on_end": true });
         self.fake.push(vec![
@@ -61,7 +61,8 @@ impl FakeSatellite {
         ]);
     }
 
-    pub fn hear(&self, samples: &[i16]) {
+    /// Sends 16-bit mono at 16 kHz.
+    pub fn send_sound(&self, samples: &[i16]) {
         self.fake.push(chunks(RATE, &pcm(samples), CHUNK));
     }
 
@@ -70,17 +71,18 @@ impl FakeSatellite {
             .push(vec![event("ping", &json!({ "text": text }), &[])]);
     }
 
-    pub fn raw(&self, bytes: &[u8]) {
+    /// Sends bytes that need not be an event.
+    pub fn send_raw(&self, bytes: &[u8]) {
         self.fake.push(vec![bytes.to_vec()]);
     }
 
     /// The audio its loudspeaker has received, from start to stop, as bytes.
     pub fn heard(&self) -> Vec<Vec<u8>> {
-        lock(&self.room.heard).clone()
+        self.behavior.heard.lock().clone()
     }
 }
 
-is_a_fake!(FakeSatellite);
+deref_to_fake!(FakeSatellite);
 
 impl FakeBehavior for Arc<SatelliteBehavior> {
     fn info(&self) -> Value {
@@ -99,9 +101,13 @@ impl FakeBehavior for Arc<SatelliteBehavior> {
         })
     }
 
-    fn on(&self, got: &ReceivedEvent, session: &mut FakeSession) -> Result<FakeReply, String> {
+    fn reply_to(
+        &self,
+        got: &ReceivedEvent,
+        session: &mut FakeSession,
+    ) -> Result<FakeReply, String> {
         if let Some(speech) = session.collect_sound(got)? {
-            lock(&self.heard).push(speech);
+            self.heard.lock().push(speech);
             return Ok(FakeReply::Answer(vec![event("played", &json!({}), &[])]));
         }
         match got.kind.as_str() {
@@ -109,7 +115,7 @@ impl FakeBehavior for Arc<SatelliteBehavior> {
             "audio-start" | "audio-chunk" | "pause-satellite" | "detection" | "not-detected"
             | "transcribe" | "transcript" | "synthesize" | "voice-started" | "voice-stopped"
             | "detect" | "error" | "pong" | "handled" | "not-handled" => Ok(FakeReply::Nothing),
-            other => Err(format!("'{other}' is nothing for a satellite")),
+            other => Err(format!("a satellite doesn't take '{other}'")),
         }
     }
 }

@@ -40,9 +40,9 @@ fn bare(kind: &str) -> Vec<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn an_asr_gives_the_texts_of_its_script_and_keeps_the_sound() {
-    let asr = FakeAsr::streaming(["turn it on"]).await;
-    asr.then("off");
+async fn fake_asr_follows_its_script_and_records_the_sound() {
+    let asr = FakeAsr::start_streaming(["turn it on"]).await;
+    asr.push_text("off");
     let mut client = TestClient::connect(&asr.address()).await;
     client.send(sound(16_000, &pcm(&[1, 2, 3]), 4)).await;
     let events = client.until("transcript-stop").await;
@@ -60,14 +60,14 @@ async fn an_asr_gives_the_texts_of_its_script_and_keeps_the_sound() {
 }
 
 #[tokio::test]
-async fn what_a_client_does_wrong_is_kept_and_answered_with_error() {
+async fn protocol_errors_are_recorded_and_answered_with_error() {
     let asr = FakeAsr::start([]).await;
     for (wrong, complaint) in [
         (bare("audio-stop"), "'audio-stop' came before 'audio-start'"),
         (bare("audio-start"), "'audio-start' has no format"),
         (
             bare("detect"),
-            "'detect' is nothing for a transcription service",
+            "a transcription service doesn't take 'detect'",
         ),
         (
             vec![
@@ -85,7 +85,7 @@ async fn what_a_client_does_wrong_is_kept_and_answered_with_error() {
 }
 
 #[tokio::test]
-async fn a_tts_says_whole_texts_and_pieces() {
+async fn fake_tts_speaks_whole_and_streamed_text() {
     let tts = FakeTts::start().await;
     let mut client = TestClient::connect(&tts.address()).await;
     let say = |kind: &str, text: &str| event(kind, &json!({ "text": text }), &[]);
@@ -103,10 +103,10 @@ async fn a_tts_says_whole_texts_and_pieces() {
 }
 
 #[tokio::test]
-async fn faults_are_taken_in_turn_and_only_answers_suffer() {
+async fn faults_apply_in_order_and_only_to_answers() {
     let tts = FakeTts::start().await;
-    tts.fault(ServiceFault::Refuse("no voice".to_owned()));
-    tts.fault(ServiceFault::CloseAfter(2));
+    tts.inject_fault(ServiceFault::Refuse("no voice".to_owned()));
+    tts.inject_fault(ServiceFault::CloseAfter(2));
     let mut client = TestClient::connect(&tts.address()).await;
     let say = || vec![event("synthesize", &json!({ "text": "hello" }), &[])];
     client.send(bare("describe")).await;
@@ -116,7 +116,7 @@ async fn faults_are_taken_in_turn_and_only_answers_suffer() {
     client.send(say()).await;
     client.until("audio-chunk").await;
     assert_eq!(frame::read(&mut client.0).await.unwrap(), None);
-    tts.always(ServiceFault::Giant);
+    tts.inject_permanent_fault(ServiceFault::Giant);
     let mut client = TestClient::connect(&tts.address()).await;
     client.send(say()).await;
     let mut line = [0; 57];
@@ -125,7 +125,7 @@ async fn faults_are_taken_in_turn_and_only_answers_suffer() {
 }
 
 #[tokio::test]
-async fn a_wake_word_is_heard_when_told_by_those_who_send_sound() {
+async fn fake_wake_detects_for_clients_that_send_sound() {
     let wake = FakeWake::start().await;
     wake.detect("hey_jarvis");
     let mut client = TestClient::connect(&wake.address()).await;
@@ -137,10 +137,10 @@ async fn a_wake_word_is_heard_when_told_by_those_who_send_sound() {
 }
 
 #[tokio::test]
-async fn a_microphone_keeps_its_sound_for_the_first_who_connects() {
+async fn fake_microphone_keeps_its_sound_for_the_first_client() {
     let mut mic = FakeMic::start().await;
-    mic.hear(&[7; 1025]);
-    mic.stop();
+    mic.send_sound(&[7; 1025]);
+    mic.send_audio_stop();
     mic.restart().await;
     let mut client = TestClient::connect(&mic.address()).await;
     let events = client.until("audio-stop").await;
@@ -149,10 +149,10 @@ async fn a_microphone_keeps_its_sound_for_the_first_who_connects() {
 }
 
 #[tokio::test]
-async fn a_satellite_waits_for_its_server_and_says_when_it_has_played() {
+async fn fake_satellite_waits_for_its_server_and_confirms_playback() {
     let satellite = FakeSatellite::start("kitchen").await;
     satellite.wake("hey_jarvis");
-    satellite.hear(&[1, 2]);
+    satellite.send_sound(&[1, 2]);
     let mut client = TestClient::connect(&satellite.address()).await;
     client.send(bare("describe")).await;
     assert_eq!(client.next().await.data["satellite"]["area"], "kitchen");
@@ -167,7 +167,7 @@ async fn a_satellite_waits_for_its_server_and_says_when_it_has_played() {
 }
 
 #[tokio::test]
-async fn a_killed_double_comes_back_on_its_port() {
+async fn killed_fake_restarts_on_its_port() {
     let mut asr = FakeAsr::start(["one"]).await;
     let address = asr.address();
     let mut client = TestClient::connect(&address).await;
@@ -189,7 +189,7 @@ async fn a_killed_double_comes_back_on_its_port() {
 }
 
 #[tokio::test]
-async fn nobody_is_given_the_port_of_a_killed_double() {
+async fn port_of_a_killed_fake_stays_reserved() {
     let mut asr = FakeAsr::start([]).await;
     let port = asr.address().strip_prefix("tcp://").unwrap().parse();
     let port = port.unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::fake::{FakeBehavior, FakeReply, FakeSession, is_a_fake, lock};
+use crate::fake::{FakeBehavior, FakeReply, FakeSession, deref_to_fake};
 use crate::frame::{artifact, pcm, sound};
 use crate::{Fake, ReceivedEvent};
 
@@ -18,35 +18,35 @@ const CHUNK: usize = 2_048;
 /// A speech service: 16-bit mono at 22 050 Hz, a twentieth of a second for every letter.
 pub struct FakeTts {
     fake: Fake,
-    spoken: Arc<TtsBehavior>,
+    behavior: Arc<TtsBehavior>,
 }
 
 #[derive(Default)]
 struct TtsBehavior(Mutex<Vec<String>>);
 
 impl FakeTts {
-    /// Starts a service that takes text as a whole or in pieces.
+    /// Starts a service that accepts whole and streamed text.
     ///
     /// # Panics
     /// If no port is free on the loopback.
     pub async fn start() -> Self {
-        let spoken = Arc::new(TtsBehavior::default());
-        let fake = Fake::start(Arc::clone(&spoken)).await;
-        Self { fake, spoken }
+        let behavior = Arc::new(TtsBehavior::default());
+        let fake = Fake::start(Arc::clone(&behavior)).await;
+        Self { fake, behavior }
     }
 
-    /// Every text it was asked to speak, in order, with pieces joined.
+    /// Every text it was asked to speak, in order. The pieces of a streamed text are joined.
     pub fn texts(&self) -> Vec<String> {
-        lock(&self.spoken.0).clone()
+        self.behavior.0.lock().clone()
     }
 
     /// Forgets events and texts so far, for a fake that is reused often.
     pub fn forget(&self) {
         self.fake.forget();
-        lock(&self.spoken.0).clear();
+        self.behavior.0.lock().clear();
     }
 
-    /// The samples that it speaks a text with.
+    /// The samples that the service sends for a text.
     pub fn samples_of(text: &str) -> Vec<i16> {
         let step = std::f32::consts::TAU * 440.0 / RATE as f32;
         (0..text.chars().count() * SAMPLES_PER_LETTER)
@@ -55,7 +55,7 @@ impl FakeTts {
     }
 }
 
-is_a_fake!(FakeTts);
+deref_to_fake!(FakeTts);
 
 impl FakeBehavior for Arc<TtsBehavior> {
     fn info(&self) -> Value {
@@ -67,7 +67,11 @@ impl FakeBehavior for Arc<TtsBehavior> {
         json!({ "tts": [artifact("fake-tts", more)] })
     }
 
-    fn on(&self, event: &ReceivedEvent, session: &mut FakeSession) -> Result<FakeReply, String> {
+    fn reply_to(
+        &self,
+        event: &ReceivedEvent,
+        session: &mut FakeSession,
+    ) -> Result<FakeReply, String> {
         let text = || match event.data["text"].as_str() {
             Some(text) => Ok(text),
             None => Err(format!("'{}' has no text", event.kind)),
@@ -84,25 +88,25 @@ impl FakeBehavior for Arc<TtsBehavior> {
                 }
                 None => Err("'synthesize-chunk' came before 'synthesize-start'".to_owned()),
             },
-            // The whole text again, for services that don't take pieces.
+            // The whole text again, for services that don't stream.
             "synthesize" if session.text.is_some() => Ok(FakeReply::Nothing),
-            "synthesize" => Ok(FakeReply::Answer(self.say(text()?))),
+            "synthesize" => Ok(FakeReply::Answer(self.speak(text()?))),
             "synthesize-stop" => match session.text.take() {
                 Some(text) => {
-                    let mut answer = self.say(&text);
+                    let mut answer = self.speak(&text);
                     answer.push(crate::frame::event("synthesize-stopped", &json!({}), &[]));
                     Ok(FakeReply::Answer(answer))
                 }
                 None => Err("'synthesize-stop' came before 'synthesize-start'".to_owned()),
             },
-            other => Err(format!("'{other}' is nothing for a speech service")),
+            other => Err(format!("a speech service doesn't take '{other}'")),
         }
     }
 }
 
 impl TtsBehavior {
-    fn say(&self, text: &str) -> Vec<Vec<u8>> {
-        lock(&self.0).push(text.to_owned());
+    fn speak(&self, text: &str) -> Vec<Vec<u8>> {
+        self.0.lock().push(text.to_owned());
         sound(RATE, &pcm(&FakeTts::samples_of(text)), CHUNK)
     }
 }

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::fake::{FakeBehavior, FakeReply, FakeSession, is_a_fake};
+use crate::fake::{FakeBehavior, FakeReply, FakeSession, deref_to_fake};
 use crate::frame::{artifact, event};
 use crate::{Fake, ReceivedEvent};
 
+/// A wake word service, which ignores the sound and detects on command.
 pub struct FakeWake {
     fake: Fake,
 }
@@ -30,7 +31,7 @@ impl FakeWake {
     }
 }
 
-is_a_fake!(FakeWake);
+deref_to_fake!(FakeWake);
 
 impl FakeBehavior for WakeBehavior {
     fn info(&self) -> Value {
@@ -44,7 +45,11 @@ impl FakeBehavior for WakeBehavior {
         json!({ "wake": [artifact("fake-wake", json!({ "models": models }))] })
     }
 
-    fn on(&self, got: &ReceivedEvent, session: &mut FakeSession) -> Result<FakeReply, String> {
+    fn reply_to(
+        &self,
+        got: &ReceivedEvent,
+        session: &mut FakeSession,
+    ) -> Result<FakeReply, String> {
         if session.collect_sound(got)?.is_some() {
             return Ok(FakeReply::Answer(vec![event(
                 "not-detected",
@@ -55,7 +60,7 @@ impl FakeBehavior for WakeBehavior {
         match got.kind.as_str() {
             "audio-start" => Ok(FakeReply::Join),
             "detect" | "audio-chunk" => Ok(FakeReply::Nothing),
-            other => Err(format!("'{other}' is nothing for a wake word service")),
+            other => Err(format!("a wake word service doesn't take '{other}'")),
         }
     }
 }

@@ -21,8 +21,8 @@ use toolgate_models::{ConnectedModel, ModelSettings, SentenceRouter, Toolbox};
 use toolgate_tools::HandlerRegistry;
 use toolgate_tools::builtin::BuiltinSettings;
 use toolgate_voice::{
-    AudioInput, ListenMode, Loudness, SpokenApprovals, ToolServerStatus, VoiceGatewayParts,
-    VoiceSettings,
+    AudioInput, ListenMode, SpokenApprovals, ToolServerStatus, VoiceGatewayParts, VoiceSettings,
+    VoiceVolume,
 };
 
 use crate::measure::{ExampleError, TurnSender, println, report};
@@ -38,8 +38,8 @@ async fn main() -> Result<(), ExampleError> {
         return Err(usage.into());
     };
     let count: usize = count.parse()?;
-    let (told, mut turns) = TurnSender::new();
-    let parts = parts(asr, vec![PathBuf::from(wav); WARM_UP + count], told)?;
+    let (sender, mut turns) = TurnSender::new();
+    let parts = parts(asr, vec![PathBuf::from(wav); WARM_UP + count], sender)?;
     toolgate_voice::run(parts, CancellationToken::new()).await?;
     let mut all = Vec::new();
     while let Ok(turn) = turns.try_recv() {
@@ -58,7 +58,7 @@ async fn main() -> Result<(), ExampleError> {
 fn parts(
     asr: &str,
     files: Vec<PathBuf>,
-    told: TurnSender,
+    sender: TurnSender,
 ) -> Result<VoiceGatewayParts, ExampleError> {
     let mut settings = VoiceSettings::default();
     settings.asr = asr.to_owned();
@@ -90,8 +90,8 @@ fn parts(
         approvals: SpokenApprovals::default(),
         journal: None,
         mqtt: None,
-        loudness: Loudness::default(),
-        observer: Arc::new(told),
+        volume: VoiceVolume::default(),
+        observer: Arc::new(sender),
         keys: None,
     })
 }

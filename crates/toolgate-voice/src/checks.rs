@@ -12,13 +12,13 @@ use crate::wyoming::{
     ServiceInfo, ServiceProgram, WyomingAddress, WyomingListener, WyomingModel, describe,
 };
 
-const PATIENCE: Duration = Duration::from_secs(3);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
 const START_ASR: &str = "python3 -m venv ~/whisper && ~/whisper/bin/pip install --only-binary :all: wyoming-faster-whisper; ~/whisper/bin/python -m wyoming_faster_whisper --uri tcp://127.0.0.1:10300 --model tiny.en --language en --data-dir ~/whisper/data";
 const START_WAKE: &str = "with openWakeWord installed, python -m wyoming_openwakeword --uri tcp://127.0.0.1:10400; docs/voice.md shows how, or which container to use";
 // The default addresses, which the hints above replace with the configured ones.
-const ASR: &str = "tcp://127.0.0.1:10300";
-const WAKE: &str = "tcp://127.0.0.1:10400";
+const DEFAULT_ASR: &str = "tcp://127.0.0.1:10300";
+const DEFAULT_WAKE: &str = "tcp://127.0.0.1:10400";
 const INSTALL_TTS: &str = "sudo apt-get install espeak-ng";
 const INSTALL_SOUND: &str =
     "sudo apt-get install alsa-utils (or pipewire-bin, or pulseaudio-utils)";
@@ -50,17 +50,17 @@ fn check(name: &'static str, found: Result<String, String>, todo: &str) -> Engin
     EngineCheck { name, found, todo }
 }
 
-/// Asks a Wyoming service to describe itself. `part` returns what is wanted, or says
-/// what the service lacks.
+/// Asks a Wyoming service to describe itself. `inspect` returns what was found in its description,
+/// or what the service lacks.
 async fn probe_service(
     address: &str,
-    part: impl Fn(&ServiceInfo) -> Result<String, String>,
+    inspect: impl Fn(&ServiceInfo) -> Result<String, String>,
 ) -> Result<String, String> {
     let parsed: WyomingAddress = address.parse().map_err(|error| format!("{error}"))?;
-    let info = describe(&parsed, PATIENCE).await;
-    match part(&info.map_err(|error| error.to_string())?) {
+    let info = describe(&parsed, PROBE_TIMEOUT).await;
+    match inspect(&info.map_err(|error| error.to_string())?) {
         Ok(text) => Ok(format!("{text} at {parsed}")),
-        Err(lack) => Err(format!("the service at {parsed} {lack}")),
+        Err(problem) => Err(format!("the service at {parsed} {problem}")),
     }
 }
 
@@ -82,7 +82,7 @@ pub async fn check_asr(settings: &VoiceSettings) -> EngineCheck {
         model.languages.is_empty()
             || languages.any(|spoken| spoken == language || spoken.starts_with(&dialect))
     };
-    let part = |info: &ServiceInfo| {
+    let inspect = |info: &ServiceInfo| {
         let mut models = info.asr.iter().flat_map(ServiceProgram::models);
         match info.asr.first() {
             Some(program) if language.is_empty() || models.any(knows) => {
@@ -92,15 +92,19 @@ pub async fn check_asr(settings: &VoiceSettings) -> EngineCheck {
             _ => Err(format!("does not transcribe '{}'", escape(language))),
         }
     };
-    let found = probe_service(&settings.asr, part).await;
-    check(name, found, &START_ASR.replace(ASR, &escape(&settings.asr)))
+    let found = probe_service(&settings.asr, inspect).await;
+    check(
+        name,
+        found,
+        &START_ASR.replace(DEFAULT_ASR, &escape(&settings.asr)),
+    )
 }
 
 async fn check_wake(settings: &VoiceSettings) -> Option<EngineCheck> {
     if settings.wake.is_empty() {
         return None;
     }
-    let part = |info: &ServiceInfo| {
+    let inspect = |info: &ServiceInfo| {
         let models = info.wake.iter().flat_map(ServiceProgram::models);
         let known: Vec<String> = models.map(|model| model.artifact.name.clone()).collect();
         let wanted = &settings.wake_words;
@@ -114,14 +118,14 @@ async fn check_wake(settings: &VoiceSettings) -> Option<EngineCheck> {
         let heard = if wanted.is_empty() { &known } else { wanted };
         Ok(format!("listens for {}", escape(&heard.join(", "))))
     };
-    let found = probe_service(&settings.wake, part).await;
-    let todo = START_WAKE.replace(WAKE, &escape(&settings.wake));
+    let found = probe_service(&settings.wake, inspect).await;
+    let todo = START_WAKE.replace(DEFAULT_WAKE, &escape(&settings.wake));
     Some(check("wake", found, &todo))
 }
 
 async fn check_tts(settings: &VoiceSettings) -> EngineCheck {
     let voice = settings.tts_voice.as_str();
-    let part = |info: &ServiceInfo| {
+    let inspect = |info: &ServiceInfo| {
         let mut voices = info.tts.iter().flat_map(ServiceProgram::models);
         let mut has_voice = || voices.any(|known| known.artifact.name == voice);
         match info.tts.first() {
@@ -130,25 +134,25 @@ async fn check_tts(settings: &VoiceSettings) -> EngineCheck {
             _ => Err(format!("has no voice '{}'", escape(voice))),
         }
     };
-    let found = probe_engine(&settings.tts, &CommandTts::KNOWN, part).await;
+    let found = probe_engine(&settings.tts, &CommandTts::KNOWN, inspect).await;
     check("tts", found, INSTALL_TTS)
 }
 
 async fn check_input(settings: &VoiceSettings) -> EngineCheck {
-    let part = |info: &ServiceInfo| match (&info.satellite, info.mic.first()) {
+    let inspect = |info: &ServiceInfo| match (&info.satellite, info.mic.first()) {
         (Some(satellite), _) => Ok(format!("satellite {}", escape(&satellite.artifact.name))),
         (None, Some(mic)) => Ok(escape(&mic.artifact.name)),
         (None, None) => Err("has no microphone".to_owned()),
     };
     let found = match settings.only_serves() {
         true => Ok("not used: the gateway only serves others".to_owned()),
-        false => probe_engine(&settings.input, &RECORDERS, part).await,
+        false => probe_engine(&settings.input, &RECORDERS, inspect).await,
     };
     check("input", found, INSTALL_SOUND)
 }
 
 async fn check_output(settings: &VoiceSettings) -> EngineCheck {
-    let part = |info: &ServiceInfo| match info.snd.first() {
+    let inspect = |info: &ServiceInfo| match info.snd.first() {
         Some(program) => Ok(escape(&program.artifact.name)),
         None => Err("has no loudspeaker".to_owned()),
     };
@@ -159,17 +163,16 @@ async fn check_output(settings: &VoiceSettings) -> EngineCheck {
     } else if is_wav(output) || (output.starts_with('\'') && output.ends_with(".wav'")) {
         Ok(format!("answers are written to {}", escape(output)))
     } else {
-        probe_engine(output, &PlayerProgram::KNOWN, part).await
+        probe_engine(output, &PlayerProgram::KNOWN, inspect).await
     };
     check("output", found, INSTALL_SOUND)
 }
 
-// The value may be an address, a program's name, a command, or empty for
-// the first installed program.
+// `value` is an address, a program's name, a command, or empty for the first installed program.
 async fn probe_engine(
     value: &str,
     programs: &[&str],
-    part: impl Fn(&ServiceInfo) -> Result<String, String>,
+    inspect: impl Fn(&ServiceInfo) -> Result<String, String>,
 ) -> Result<String, String> {
     match value {
         "" => match programs.iter().find(|name| is_installed(name)) {
@@ -178,7 +181,7 @@ async fn probe_engine(
         },
         "none" => Ok("disabled".to_owned()),
         "-" => Ok("sound comes from stdin".to_owned()),
-        address if address.contains("://") => probe_service(address, part).await,
+        address if address.contains("://") => probe_service(address, inspect).await,
         command => {
             let program = command.split_whitespace().next().unwrap_or(command);
             let shown = escape(program);
@@ -212,15 +215,15 @@ async fn check_offer(name: &'static str, address: &str) -> Option<EngineCheck> {
 }
 
 async fn is_toolgate(address: &WyomingAddress) -> bool {
-    let Ok(info) = describe(address, PATIENCE).await else {
+    let Ok(info) = describe(address, PROBE_TIMEOUT).await else {
         return false;
     };
     let mut all = info.handle.iter().chain(&info.tts);
     all.any(|program| program.artifact.attribution.name == "Toolgate")
 }
 
-/// True if speech is written to a file. An output of several words is a command.
+/// True if the setting `output` names a WAV file. An output of several words is a command.
 pub fn is_wav(output: &str) -> bool {
-    let is_one = !output.contains(char::is_whitespace) && !output.contains("://");
-    is_one && output.ends_with(".wav")
+    let is_one_word = !output.contains(char::is_whitespace) && !output.contains("://");
+    is_one_word && output.ends_with(".wav")
 }

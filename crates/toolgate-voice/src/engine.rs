@@ -101,7 +101,7 @@ impl EngineError {
     }
 }
 
-/// Runs `work`, and blames the engine at `at` if it takes longer than `limit`.
+/// Runs `work`. If it takes longer than `limit`, fails with a timeout of the engine at `at`.
 pub(crate) async fn with_deadline<T>(
     limit: Duration,
     at: &(impl fmt::Display + ?Sized),

@@ -1,4 +1,4 @@
-//! Events for those who watch the gateway run.
+//! The events that a gateway sends to its observer.
 
 use std::path::Path;
 use std::time::Duration;
@@ -29,6 +29,7 @@ pub enum VoiceState {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum VoiceEvent<'a> {
+    /// One part of the startup has ended. `problem` says what failed.
     Phase {
         name: &'a str,
         took: Duration,
@@ -36,7 +37,7 @@ pub enum VoiceEvent<'a> {
     },
     /// Sent once: requests are accepted from now on.
     Ready {
-        /// What does not work, in a sentence that is also spoken.
+        /// A sentence about what doesn't work, which is also spoken.
         degraded: Option<&'a str>,
     },
     /// Which tool servers are unreachable. Sent at the end of the startup and whenever it changes.
@@ -52,8 +53,10 @@ pub enum VoiceEvent<'a> {
         /// Where it came from, such as `microphone` or `handle`.
         source: &'a str,
         text: &'a str,
+        /// How long transcription took. `None` for a request that was received as text.
         took: Option<Duration>,
     },
+    /// The next input file begins.
     File(&'a Path),
     /// An utterance is not answered: it is not a request, or the queue is full.
     Dropped {
@@ -67,6 +70,7 @@ pub enum VoiceEvent<'a> {
         arguments: &'a str,
     },
     Called(&'a ToolOutcome),
+    /// More words of the answer, as the model sends them.
     Words(&'a str),
     /// Discard the words since the last tool call, or since the request. The model took them back.
     TakenBack,
@@ -79,7 +83,7 @@ pub enum VoiceEvent<'a> {
     Back(EngineRole),
 }
 
-/// Receives events from several tasks, so it must not block.
+/// Receives the gateway's events. Several tasks call it, so it must not block.
 pub trait VoiceObserver: Send + Sync {
     fn event(&self, event: VoiceEvent<'_>);
 }

@@ -1,13 +1,16 @@
-//! Properties that hold for bytes from outside. `fuzz/` checks them under libFuzzer and the tests
-//! here with random bytes, so that a property that no longer compiles is noticed every day.
+//! Properties that hold for any bytes from outside.
+//!
+//! `fuzz/` checks them with libFuzzer. The tests here check them with random bytes, so that a fuzz
+//! target that no longer compiles or passes is noticed without running the fuzzer.
 
 use bytes::BytesMut;
 use serde_json::Value;
 
 use crate::wyoming::{FrameDecoder, FrameError, WyomingEvent, WyomingFrame, encode};
 
-/// Reads any bytes as frames and events. The first byte says how the rest is cut, and no cut may
-/// change the frames. What was read can be written and reads back the same.
+/// Decodes any bytes as frames and events. The first byte is the size of the pieces that the rest
+/// is cut into, which must not change the frames. Decoded events can be encoded again, and decode
+/// to the same events.
 ///
 /// # Panics
 /// If one of these properties doesn't hold.
@@ -19,12 +22,12 @@ pub fn wyoming(bytes: &[u8]) {
     let whole = decode([bytes].into_iter());
     assert_eq!((&frames, &error), (&whole.0, &whole.1));
     for frame in frames {
-        expect_same_again(&frame);
+        assert_round_trip(&frame);
         if let Ok(event) = WyomingEvent::try_from(frame) {
             let sent = event.to_frame();
-            assert!(sent.is_ok(), "an event that was read can be sent: {sent:?}");
+            assert!(sent.is_ok(), "a decoded event can be encoded: {sent:?}");
             let Ok(sent) = sent else { return };
-            expect_same_again(&sent);
+            assert_round_trip(&sent);
             assert_eq!(WyomingEvent::try_from(sent), Ok(event));
         }
     }
@@ -46,7 +49,7 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<WyomingFrame>, Opt
     (frames, None)
 }
 
-fn expect_same_again(frame: &WyomingFrame) {
+fn assert_round_trip(frame: &WyomingFrame) {
     let mut bytes = BytesMut::new();
     // Escapes may make it longer than it was, and the last digit of a fraction may change.
     if encode(frame, &mut bytes).is_err() || frame.data.values().any(has_fraction) {
@@ -79,14 +82,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nearly_a_frame_breaks_nothing(cut in any::<u8>(), text in PIECES) {
+        fn bytes_that_resemble_a_frame_keep_the_properties(cut in any::<u8>(), text in PIECES) {
             let mut bytes = vec![cut];
             bytes.extend(text.as_bytes());
             wyoming(&bytes);
         }
 
         #[test]
-        fn a_frame_is_read_the_same_however_it_is_cut(cut in any::<u8>(), text in "[a-z ]{0,9}") {
+        fn the_size_of_the_pieces_does_not_change_the_frame(cut in any::<u8>(), text in "[a-z ]{0,9}") {
             let data = format!(r#"{{"text":"{text}"}}"#);
             let head = format!(r#"{{"type":"transcript","data_length":{}}}"#, data.len());
             let mut bytes = vec![cut];

@@ -1,4 +1,4 @@
-//! The whole voice gateway. Its parts start side by side, are kept alive, and end in order.
+//! Puts the gateway's parts together: they start side by side, are kept alive, and end in order.
 
 mod addresses;
 mod announcements;
@@ -21,7 +21,7 @@ use toolgate_models::{ChooseError, ConnectedModel, ModelSettings, Toolbox};
 
 use crate::capture::AudioInput;
 use crate::wyoming::WyomingBindError;
-use crate::{EngineError, Loudness, SpokenApprovals, VoiceObserver, VoiceSettings};
+use crate::{EngineError, SpokenApprovals, VoiceObserver, VoiceSettings, VoiceVolume};
 
 /// Everything that [`run()`] needs.
 pub struct VoiceGatewayParts {
@@ -38,7 +38,7 @@ pub struct VoiceGatewayParts {
     pub approvals: SpokenApprovals,
     pub journal: Option<Journal>,
     pub mqtt: Option<toolgate_mqtt::MqttClientSettings>,
-    pub loudness: Loudness,
+    pub volume: VoiceVolume,
     pub observer: Arc<dyn VoiceObserver>,
     pub keys: Option<mpsc::Receiver<VoiceKey>>,
 }
@@ -93,7 +93,7 @@ pub struct VoiceSummary {
     pub dropped: u64,
 }
 
-/// Why a gateway could not start or go on.
+/// Why a gateway could not start, or stopped early.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum VoiceGatewayError {

@@ -1,4 +1,4 @@
-//! A voice gateway: it captures a request, uses tools, and speaks the answer.
+//! The voice gateway: captures a spoken request, answers it with tools, and speaks the answer.
 //!
 //! ```text
 //!  capture ──▶ segment ──▶ transcribe ──▶ turn ──▶ speak
@@ -8,13 +8,14 @@
 //! ```
 //!
 //! [`run`] runs a gateway from its [`VoiceGatewayParts`] until its input ends or it is stopped. A
-//! [`VoiceObserver`] sees what happens. Speech-to-text, text-to-speech and wake words come from
-//! engines: services that speak the [`wyoming`] protocol, or local programs. ASR is speech-to-text,
-//! TTS text-to-speech, and VAD the detection of speech.
+//! [`VoiceObserver`] receives a [`VoiceEvent`] for everything that happens meanwhile.
+//! Speech-to-text (ASR), text-to-speech (TTS) and wake words come from engines: services that speak
+//! the [`wyoming`] protocol, or local programs. Voice activity detection (VAD), which finds the end
+//! of a request, needs no engine.
 //!
 //! To read the code, start in `gateway.rs`, which puts the parts together and keeps them alive.
-//! `services` are the Wyoming services that this program offers itself. Captured sound is always
-//! 16-bit mono at 16 kHz; speech keeps its engine's format.
+//! `services` holds the Wyoming services that Toolgate itself offers. Captured sound is always
+//! 16-bit mono at 16 kHz; synthesized speech keeps the format of its engine.
 
 mod audio;
 mod capture;
@@ -33,7 +34,7 @@ mod transcribe;
 mod turn;
 pub mod wyoming;
 
-// Test code shared with `tests/` and `examples/` names the crate as they do.
+// Test code that is shared with `tests/` and `examples/` uses the crate's name, as they must.
 #[cfg(test)]
 extern crate self as toolgate_voice;
 
@@ -47,5 +48,5 @@ pub use gateway::{
     VoiceSummary, run,
 };
 pub use settings::VoiceSettings;
-pub use speak::Loudness;
+pub use speak::VoiceVolume;
 pub use turn::{DropReason, SpokenApprovals};

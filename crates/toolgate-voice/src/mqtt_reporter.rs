@@ -27,15 +27,15 @@ const STATUS: &str = "voice/status";
 
 const SOURCE: &str = "toolgate-voice";
 /// Messages that wait for a slow broker. More are dropped.
-const WAITING: usize = 64;
+const MESSAGE_CAPACITY: usize = 64;
 // No home has more rooms. A client that names more is making them up.
-const MAX_TALKS: usize = 64;
-const GOODBYE: Duration = Duration::from_secs(1);
+const MAX_ROOMS: usize = 64;
+const GOODBYE_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) struct MqttReporter {
     messages: mpsc::Sender<(&'static str, Value)>,
     status: watch::Sender<MqttVoiceStatus>,
-    memory: Mutex<TurnCounts>,
+    turn_counts: Mutex<TurnCounts>,
     forget_after: Duration,
 }
 
@@ -65,11 +65,11 @@ impl MqttReporter {
     ) -> (Self, MqttClient, tokio::task::JoinHandle<()>) {
         settings.will = Some(LastWill {
             topic: STATUS.to_owned(),
-            payload: payload(&offline()),
+            payload: to_payload(&offline_status()),
             retain: true,
         });
         let client = MqttClient::open(settings);
-        let (messages, waiting) = mpsc::channel(WAITING);
+        let (messages, waiting) = mpsc::channel(MESSAGE_CAPACITY);
         let (status, statuses) = watch::channel(MqttVoiceStatus {
             is_ready: false,
             missing: None,
@@ -81,7 +81,7 @@ impl MqttReporter {
         let reporter = Self {
             messages,
             status,
-            memory: Mutex::default(),
+            turn_counts: Mutex::default(),
             forget_after,
         };
         (reporter, client, publisher)
@@ -104,7 +104,7 @@ impl MqttReporter {
     fn send_transcription(&self, input: &str, text: &str, took: Duration) {
         let message = json!({
             "text": text,
-            "timestamp": now(),
+            "timestamp": timestamp_now(),
             "source": SOURCE,
             "input": input,
             "duration": took.as_millis() as u64,
@@ -113,7 +113,7 @@ impl MqttReporter {
     }
 
     fn send_response(&self, turn: &VoiceTurn) {
-        let turns = self.memory.lock().count(turn, self.forget_after);
+        let turns = self.turn_counts.lock().count(turn, self.forget_after);
         // The sentence matcher has no model name.
         let (provider, model) = turn.model.split_once(' ').unwrap_or((&turn.model, ""));
         let stages = &turn.stages;
@@ -124,7 +124,7 @@ impl MqttReporter {
         let message = json!({
             "question": turn.heard,
             "answer": turn.answer,
-            "timestamp": now(),
+            "timestamp": timestamp_now(),
             "source": SOURCE,
             "input": turn.source,
             "model": model,
@@ -139,21 +139,21 @@ impl MqttReporter {
 impl TurnCounts {
     fn count(&mut self, turn: &VoiceTurn, forget_after: Duration) -> usize {
         self.0
-            .retain(|_, talk| talk.last_turn.elapsed() <= forget_after);
+            .retain(|_, room| room.last_turn.elapsed() <= forget_after);
         // Losing counts is harmless, and an attacker can't grow the map.
-        if self.0.len() >= MAX_TALKS {
+        if self.0.len() >= MAX_ROOMS {
             self.0.clear();
         }
-        let place = (turn.source.clone(), turn.room.clone());
+        let key = (turn.source.clone(), turn.room.clone());
         let last_turn = Instant::now();
         let first = TurnCount {
             last_turn,
             turns: 0,
         };
-        let talk = self.0.entry(place).or_insert(first);
-        talk.last_turn = last_turn;
-        talk.turns += 1;
-        talk.turns
+        let room = self.0.entry(key).or_insert(first);
+        room.last_turn = last_turn;
+        room.turns += 1;
+        room.turns
     }
 }
 
@@ -200,14 +200,14 @@ async fn publish_all(
             else => break,
         };
         if let Err(error) = client
-            .publish(topic, payload(&message), topic == STATUS)
+            .publish(topic, to_payload(&message), topic == STATUS)
             .await
         {
             debug!(topic, %error, "publishing failed");
         }
     }
-    let goodbye = client.publish(STATUS, payload(&offline()), true);
-    if timeout(GOODBYE, goodbye).await.is_err() {
+    let goodbye = client.publish(STATUS, to_payload(&offline_status()), true);
+    if timeout(GOODBYE_TIMEOUT, goodbye).await.is_err() {
         debug!("the broker did not accept the goodbye");
     }
 }
@@ -229,21 +229,21 @@ impl MqttVoiceStatus {
             "state": self.state,
             "reason": reason,
             "dropped": self.dropped,
-            "timestamp": now(),
+            "timestamp": timestamp_now(),
             "source": SOURCE,
         })
     }
 }
 
-fn offline() -> Value {
+fn offline_status() -> Value {
     json!({ "status": "offline", "source": SOURCE })
 }
 
-fn payload(message: &Value) -> Bytes {
+fn to_payload(message: &Value) -> Bytes {
     Bytes::from(message.to_string())
 }
 
-fn now() -> String {
+fn timestamp_now() -> String {
     format!("{:.3}", Timestamp::now())
 }
 

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use toolgate_core::{DURATION_PATTERN, deserialize_duration};
 
+/// The `voice` section of the configuration.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(description = "The voice gateway")]
@@ -58,11 +59,11 @@ pub struct VoiceSettings {
     #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub wake_patience: Duration,
     /// How sure the detector must be that a sound is speech, from 0 to 1.
-    #[serde(deserialize_with = "share")]
+    #[serde(deserialize_with = "deserialize_fraction")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub sensitivity: f32,
     /// How many requests may wait while one is answered; any more are dropped and reported.
-    #[serde(deserialize_with = "queue")]
+    #[serde(deserialize_with = "deserialize_queue")]
     #[schemars(range(min = 1, max = 64))]
     pub queue: usize,
     /// How long transcription may take.
@@ -90,12 +91,12 @@ pub struct VoiceSettings {
 }
 
 impl VoiceSettings {
+    /// True if the gateway offers a Wyoming service to others.
     pub fn serves(&self) -> bool {
         !self.handle.is_empty() || !self.serve_tts.is_empty()
     }
 
-    /// True if serving others is all it does. An agent for another machine must
-    /// not open a microphone.
+    /// True if the gateway does nothing but serve others. It must not open a microphone then.
     pub fn only_serves(&self) -> bool {
         self.serves() && self.input.is_empty() && self.wake.is_empty()
     }
@@ -131,14 +132,14 @@ impl Default for VoiceSettings {
     }
 }
 
-fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f32, D::Error> {
+fn deserialize_fraction<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f32, D::Error> {
     match f32::deserialize(deserializer)? {
-        share if (0.0..=1.0).contains(&share) => Ok(share),
+        fraction if (0.0..=1.0).contains(&fraction) => Ok(fraction),
         _ => Err(de::Error::custom("must be from 0 to 1")),
     }
 }
 
-fn queue<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+fn deserialize_queue<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     match usize::deserialize(deserializer)? {
         length @ 1..=64 => Ok(length),
         _ => Err(de::Error::custom("must be from 1 to 64")),

@@ -1,4 +1,5 @@
-//! Shared by the measurements: turns as they end, and the time between their stages.
+//! Shared by the measurements: collects turns as they end, and measures the time between their
+//! stages.
 
 use std::io::Write as _;
 
@@ -16,17 +17,17 @@ pub(crate) struct TurnSender(Mutex<mpsc::UnboundedSender<VoiceTurn>>);
 impl TurnSender {
     /// Also returns the receiver of the turns.
     pub(crate) fn new() -> (Self, mpsc::UnboundedReceiver<VoiceTurn>) {
-        let (tell, turns) = mpsc::unbounded_channel();
-        (Self(Mutex::new(tell)), turns)
+        let (sender, turns) = mpsc::unbounded_channel();
+        (Self(Mutex::new(sender)), turns)
     }
 }
 
 impl VoiceObserver for TurnSender {
     fn event(&self, event: VoiceEvent<'_>) {
         if let VoiceEvent::Turn(turn) = event {
-            let tell = self.0.lock();
+            let sender = self.0.lock();
             // The receiver is gone at the end.
-            drop(tell.send(turn.clone()));
+            drop(sender.send(turn.clone()));
         }
     }
 }
@@ -75,16 +76,16 @@ pub(crate) fn whole(all: &[TurnStages]) -> Result<StageTimes, ExampleError> {
 
 /// Each stage and the whole, with the median and one more percentile.
 pub(crate) fn report(all: &[TurnStages], high: usize) -> Result<Value, ExampleError> {
-    let told = |times: StageTimes| times.to_json(high);
+    let percentiles = |times: StageTimes| times.to_json(high);
     let transcribed =
         StageTimes::between(all, |one| one.speech_ended_ms, |one| one.transcribed_ms)?;
     let first_token = StageTimes::between(all, |one| one.transcribed_ms, |one| one.first_token_ms)?;
     let first_audio = StageTimes::between(all, |one| one.first_token_ms, |one| one.first_audio_ms)?;
     Ok(json!({
-        "transcribed": told(transcribed),
-        "first_token": told(first_token),
-        "first_audio": told(first_audio),
-        "end_of_speech_to_first_audio": told(whole(all)?),
+        "transcribed": percentiles(transcribed),
+        "first_token": percentiles(first_token),
+        "first_audio": percentiles(first_audio),
+        "end_of_speech_to_first_audio": percentiles(whole(all)?),
     }))
 }
 

@@ -2,12 +2,12 @@
 
 use std::f64::consts::PI;
 
-use super::{AudioFormat, AudioFormatError, RATE};
+use super::{AudioFormat, AudioFormatError, SAMPLE_RATE};
 
 // Filter taps per output sample at 16 kHz or less: enough to keep frequencies above speech from
 // aliasing into it.
 const TAPS: u32 = 128;
-// The share of the band that passes; the rest is the slope of the filter.
+// The fraction of the band that passes; the rest is the slope of the filter.
 const PASS_BAND: f64 = 0.95;
 // Positions between two input samples that get coefficients of their own. Usual rates are exact,
 // and memory is bounded.
@@ -23,7 +23,7 @@ pub(crate) struct CaptureConverter {
 impl CaptureConverter {
     pub(crate) fn new(format: AudioFormat) -> Result<Self, AudioFormatError> {
         let format = format.validated()?;
-        let resampler = (format.rate != RATE).then(|| MonoResampler::new(format.rate));
+        let resampler = (format.rate != SAMPLE_RATE).then(|| MonoResampler::new(format.rate));
         Ok(Self {
             format,
             rest: Vec::new(),
@@ -36,7 +36,9 @@ impl CaptureConverter {
         self.rest.extend_from_slice(bytes);
         let whole = self.rest.len() / size * size;
         let frames = self.rest[..whole].chunks_exact(size);
-        let mono: Vec<f32> = frames.map(|frame| mean(frame, self.format.width)).collect();
+        let mono: Vec<f32> = frames
+            .map(|frame| mix_to_mono(frame, self.format.width))
+            .collect();
         self.rest.drain(..whole);
         match &mut self.resampler {
             None => mono.into_iter().map(to_sample).collect(),
@@ -49,14 +51,14 @@ impl CaptureConverter {
     }
 }
 
-fn mean(frame: &[u8], width: u16) -> f32 {
+fn mix_to_mono(frame: &[u8], width: u16) -> f32 {
     let width = usize::from(width);
-    let sum: f32 = frame.chunks_exact(width).map(sample).sum();
+    let sum: f32 = frame.chunks_exact(width).map(decode_sample).sum();
     sum / (frame.len() / width) as f32
 }
 
 // Shifted to the top of 32 bits, samples of every width have the same scale.
-fn sample(bytes: &[u8]) -> f32 {
+fn decode_sample(bytes: &[u8]) -> f32 {
     let mut wide = [0; 4];
     wide[4 - bytes.len()..].copy_from_slice(bytes);
     i32::from_le_bytes(wide) as f32 / -(i32::MIN as f32)
@@ -84,9 +86,9 @@ struct MonoResampler {
 
 impl MonoResampler {
     fn new(rate: u32) -> Self {
-        let taps = (TAPS * rate.div_ceil(RATE)) as usize;
-        let phases = (RATE / greatest_common_divisor(RATE, rate)).min(MAX_PHASES);
-        let filters = (0..phases).flat_map(|phase| filter(rate, taps, phase, phases));
+        let taps = (TAPS * rate.div_ceil(SAMPLE_RATE)) as usize;
+        let phases = (SAMPLE_RATE / greatest_common_divisor(SAMPLE_RATE, rate)).min(MAX_PHASES);
+        let filters = (0..phases).flat_map(|phase| filter_coefficients(rate, taps, phase, phases));
         Self {
             rate,
             taps,
@@ -112,7 +114,7 @@ impl MonoResampler {
     }
 
     fn take_ready(&mut self) -> Vec<i16> {
-        let due = (self.received * u64::from(RATE)).div_ceil(u64::from(self.rate));
+        let due = (self.received * u64::from(SAMPLE_RATE)).div_ceil(u64::from(self.rate));
         let mut ready = Vec::new();
         while self.sent < due {
             let (start, filter) = self.next_window();
@@ -134,7 +136,7 @@ impl MonoResampler {
         let phases = (self.filters.len() / self.taps) as u64;
         // Counted in phases; only unusual rates need the rounding.
         let position = self.sent * u64::from(self.rate) * phases;
-        let position = (position + u64::from(RATE) / 2) / u64::from(RATE);
+        let position = (position + u64::from(SAMPLE_RATE) / 2) / u64::from(SAMPLE_RATE);
         let start = (position / phases - self.dropped) as usize;
         let filter = (position % phases) as usize * self.taps;
         (start, &self.filters[filter..filter + self.taps])
@@ -142,9 +144,9 @@ impl MonoResampler {
 }
 
 // The coefficients for an output `phase / phases` of the way from one input sample to the next.
-fn filter(rate: u32, taps: usize, phase: u32, phases: u32) -> Vec<f32> {
+fn filter_coefficients(rate: u32, taps: usize, phase: u32, phases: u32) -> Vec<f32> {
     let half = taps as f64 / 2.0;
-    let cutoff = PASS_BAND * f64::from(RATE.min(rate)) / f64::from(rate);
+    let cutoff = PASS_BAND * f64::from(SAMPLE_RATE.min(rate)) / f64::from(rate);
     let offset = f64::from(phase) / f64::from(phases) + half - 1.0;
     let at = |tap: usize| {
         let distance = tap as f64 - offset;

@@ -12,24 +12,24 @@ pub(crate) use self::convert::CaptureConverter;
 pub use self::wav::check_wav;
 pub(crate) use self::wav::{WavError, WavStream};
 
-pub(crate) const RATE: u32 = 16_000;
+pub(crate) const SAMPLE_RATE: u32 = 16_000;
 
-/// The length of so many samples at [`RATE`].
+/// The length of this many samples at [`SAMPLE_RATE`].
 pub(crate) fn sample_time(samples: usize) -> Duration {
-    Duration::from_secs_f64(samples as f64 / f64::from(RATE))
+    Duration::from_secs_f64(samples as f64 / f64::from(SAMPLE_RATE))
 }
 
 // In decibels of full scale. Quieter sound is silence to a person, louder sound is shouting.
-const SILENT: f32 = -60.0;
-const LOUD: f32 = -12.0;
+const SILENCE_DB: f32 = -60.0;
+const LOUD_DB: f32 = -12.0;
 
 /// The perceived loudness, from 0 to 1. The scale is logarithmic, as hearing is.
 pub(crate) fn level(samples: &[i16]) -> f32 {
     let decibels = 20.0 * rms(samples).log10();
-    ((decibels - SILENT) / (LOUD - SILENT)).clamp(0.0, 1.0)
+    ((decibels - SILENCE_DB) / (LOUD_DB - SILENCE_DB)).clamp(0.0, 1.0)
 }
 
-/// The root mean square, as a share of full scale.
+/// The root mean square, as a fraction of full scale.
 pub(crate) fn rms(samples: &[i16]) -> f32 {
     let square = |sample: &i16| f64::from(*sample) * f64::from(*sample);
     let sum: f64 = samples.iter().map(square).sum();
@@ -40,14 +40,16 @@ pub(crate) fn rms(samples: &[i16]) -> f32 {
 /// A PCM format. Samples are little-endian, signed and interleaved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AudioFormat {
+    /// Frames per second, in Hz.
     pub(crate) rate: u32,
+    /// In bytes per sample.
     pub(crate) width: u16,
     pub(crate) channels: u16,
 }
 
 impl AudioFormat {
-    /// What is captured, and sent to engines: 16-bit mono at 16 kHz.
-    pub(crate) const CAPTURE: Self = Self::new(RATE, 2, 1);
+    /// The format of captured sound, also sent to engines: 16-bit mono at 16 kHz.
+    pub(crate) const CAPTURE: Self = Self::new(SAMPLE_RATE, 2, 1);
 
     pub(crate) const fn new(rate: u32, width: u16, channels: u16) -> Self {
         Self {
@@ -102,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_format_nobody_could_play_is_refused_with_what_it_must_be() {
+    fn invalid_format_is_rejected_with_the_valid_range() {
         for (given, problem) in [
             (AudioFormat::new(16_000, 2, 1), None),
             (AudioFormat::new(8_000, 1, 8), None),
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_sound_is_known_even_for_a_senseless_format() {
+    fn duration_is_finite_even_for_an_invalid_format() {
         assert_eq!(
             AudioFormat::CAPTURE.duration(32_000),
             Duration::from_secs(1)
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_level_follows_loudness_and_stays_in_its_bounds() {
+    fn level_follows_loudness_within_its_bounds() {
         // A square wave has its amplitude as its power: 32767 is 0 dB, a tenth of it -20 dB.
         for (amplitude, expected) in [
             (0, 0.0),

@@ -12,22 +12,24 @@ use super::{AudioFormat, AudioFormatError};
 const MAX_HEADER_LEN: usize = 64 * 1024;
 // A program that writes to a pipe doesn't know the length in advance. It writes 0 or a
 // length near the maximum.
-const ENDLESS: u32 = 0x7fff_0000;
+const ENDLESS_LENGTH: u32 = 0x7fff_0000;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WavError {
     #[error("this is not WAV: {0}")]
     NotWav(&'static str),
     #[error(
-        "this WAV cannot be used: it must be uncompressed, with 8, 16, 24 or 32 bits; sox OLD.wav -e signed -b 16 NEW.wav makes it so"
+        "this WAV cannot be used: it must be uncompressed, with 8, 16, 24 or 32 bits; convert it with `sox OLD.wav -e signed -b 16 NEW.wav`"
     )]
     Unsupported,
     #[error(transparent)]
     Format(#[from] AudioFormatError),
 }
 
-/// Fails if a file can't be read or doesn't start as WAV. Called before anything is
-/// started for the file.
+/// Checks that a file can be read and starts as WAV, before anything is started for it.
+///
+/// # Errors
+/// If it can't be read, or is not WAV that the gateway can use.
 pub fn check_wav(file: &Path) -> io::Result<()> {
     let mut header = Vec::new();
     let file = File::open(file)?;
@@ -39,8 +41,8 @@ pub fn check_wav(file: &Path) -> io::Result<()> {
 
 #[derive(Debug, Default)]
 pub(crate) struct WavStream {
-    waiting: BytesMut,
-    found: Option<WavHeader>,
+    buffer: BytesMut,
+    header: Option<WavHeader>,
 }
 
 #[derive(Debug)]
@@ -60,53 +62,53 @@ enum SampleEncoding {
 
 impl WavStream {
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<Bytes, WavError> {
-        self.waiting.extend_from_slice(bytes);
-        if self.found.is_none() {
-            let Some((found, header)) = parse_header(&self.waiting)? else {
+        self.buffer.extend_from_slice(bytes);
+        if self.header.is_none() {
+            let Some((header, header_len)) = parse_header(&self.buffer)? else {
                 return Ok(Bytes::new());
             };
-            self.waiting.advance(header);
-            self.found = Some(found);
+            self.buffer.advance(header_len);
+            self.header = Some(header);
         }
         Ok(self.take_sound())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.found.is_none()
+        self.buffer.is_empty() && self.header.is_none()
     }
 
     pub(crate) fn format(&self) -> Option<AudioFormat> {
-        self.found.as_ref().map(|found| found.format)
+        self.header.as_ref().map(|header| header.format)
     }
 
     fn take_sound(&mut self) -> Bytes {
-        let Some(found) = &mut self.found else {
+        let Some(header) = &mut self.header else {
             return Bytes::new();
         };
-        if let Some(left) = found.left
-            && self.waiting.len() > left
+        if let Some(left) = header.left
+            && self.buffer.len() > left
         {
-            self.waiting.truncate(left);
+            self.buffer.truncate(left);
         }
-        let whole = self.waiting.len() - self.waiting.len() % found.format.frame_bytes();
-        if let Some(left) = &mut found.left {
+        let whole = self.buffer.len() - self.buffer.len() % header.format.frame_bytes();
+        if let Some(left) = &mut header.left {
             *left -= whole;
         }
-        let mut sound = self.waiting.split_to(whole);
+        let mut sound = self.buffer.split_to(whole);
         // Whatever follows the sound is metadata and must not pile up.
-        if found.left == Some(0) {
-            self.waiting.clear();
+        if header.left == Some(0) {
+            self.buffer.clear();
         }
-        match found.encoding {
+        match header.encoding {
             SampleEncoding::Signed => {}
             SampleEncoding::Unsigned => sound.iter_mut().for_each(|byte| *byte ^= 0x80),
-            SampleEncoding::Float => sound.chunks_exact_mut(4).for_each(to_integer),
+            SampleEncoding::Float => sound.chunks_exact_mut(4).for_each(float_to_integer),
         }
         sound.freeze()
     }
 }
 
-fn to_integer(bytes: &mut [u8]) {
+fn float_to_integer(bytes: &mut [u8]) {
     let mut value = [0; 4];
     value.copy_from_slice(bytes);
     // The cast turns NaN into 0 and clamps what is too loud.
@@ -123,12 +125,15 @@ fn parse_header(bytes: &[u8]) -> Result<Option<(WavHeader, usize)>, WavError> {
         return Err(WavError::NotWav("it has no RIFF header"));
     }
     let (mut at, mut described) = (12, None);
-    while let Some((name, length)) = chunk(bytes, at) {
+    while let Some((name, length)) = parse_chunk_header(bytes, at) {
         at += 8;
         if name == *b"data" {
-            let (format, encoding) =
-                described.ok_or(WavError::NotWav("its sound comes before its format"))?;
-            let left = (1..ENDLESS).contains(&length).then_some(length as usize);
+            let (format, encoding) = described.ok_or(WavError::NotWav(
+                "its 'data' chunk comes before its 'fmt ' chunk",
+            ))?;
+            let left = (1..ENDLESS_LENGTH)
+                .contains(&length)
+                .then_some(length as usize);
             return Ok(Some((
                 WavHeader {
                     format,
@@ -148,12 +153,12 @@ fn parse_header(bytes: &[u8]) -> Result<Option<(WavHeader, usize)>, WavError> {
         at = end;
     }
     if at.max(bytes.len()) > MAX_HEADER_LEN {
-        return Err(WavError::NotWav("its header does not end within 64 KiB"));
+        return Err(WavError::NotWav("its header is longer than 64 KiB"));
     }
     Ok(None)
 }
 
-fn chunk(bytes: &[u8], at: usize) -> Option<([u8; 4], u32)> {
+fn parse_chunk_header(bytes: &[u8], at: usize) -> Option<([u8; 4], u32)> {
     let (name, rest) = bytes.get(at..)?.split_first_chunk()?;
     let (length, _) = rest.split_first_chunk()?;
     Some((*name, u32::from_le_bytes(*length)))

@@ -14,15 +14,15 @@ use toolgate_core::escape;
 
 use super::child_program::ChildProgram;
 use super::source_decoder::SourceDecoder;
-use super::{AudioSource, CaptureEvent, QUIET, SILENT};
+use super::{AudioSource, CaptureEvent, SILENCE_TIMEOUT, TRAILING_SILENCE};
 use crate::EngineError;
-use crate::audio::{AudioFormat, RATE};
+use crate::audio::{AudioFormat, SAMPLE_RATE};
 
-const READ: usize = 4096;
+const READ_BUFFER_LEN: usize = 4096;
 
 type ByteReader = Box<dyn AsyncRead + Send + Unpin>;
 
-pub(super) fn stdin(rate: u32) -> Result<Box<dyn AudioSource>, EngineError> {
+pub(super) fn open_stdin(rate: u32) -> Result<Box<dyn AudioSource>, EngineError> {
     let failed = |why: String| EngineError::program("stdin", why);
     if io::stdin().is_terminal() {
         return Err(failed(
@@ -53,8 +53,11 @@ fn open_descriptor(file: OwnedFd, rate: u32) -> Result<Box<dyn AudioSource>, Eng
     }))
 }
 
-/// With `lasts`, the command must neither end nor be silent.
-pub(super) fn command(words: &[String], lasts: bool) -> Result<Box<dyn AudioSource>, EngineError> {
+/// With `is_continuous`, the command must neither end nor be silent.
+pub(super) fn open_command(
+    words: &[String],
+    is_continuous: bool,
+) -> Result<Box<dyn AudioSource>, EngineError> {
     let (running, _, stdout) = ChildProgram::start(words)?;
     let name = running.name();
     let decoder = SourceDecoder::raw_or_wav(AudioFormat::CAPTURE)
@@ -62,13 +65,13 @@ pub(super) fn command(words: &[String], lasts: bool) -> Result<Box<dyn AudioSour
     Ok(Box::new(CommandSource {
         stream: SampleStream::new(name, Box::new(stdout), decoder),
         running,
-        lasts,
-        over: false,
+        is_continuous,
+        ended: false,
     }))
 }
 
 // All files are opened first, so that a missing one is reported before any sound is processed.
-pub(super) async fn files(paths: &[PathBuf]) -> Result<Box<dyn AudioSource>, EngineError> {
+pub(super) async fn open_files(paths: &[PathBuf]) -> Result<Box<dyn AudioSource>, EngineError> {
     let mut streams = Vec::new();
     for path in paths.iter().rev() {
         let name = escape(&path.to_string_lossy());
@@ -79,7 +82,7 @@ pub(super) async fn files(paths: &[PathBuf]) -> Result<Box<dyn AudioSource>, Eng
     }
     Ok(Box::new(FileSource {
         streams,
-        place: FilePosition::Before,
+        position: FilePosition::Before,
     }))
 }
 
@@ -96,7 +99,7 @@ impl SampleStream {
             name: name.to_owned(),
             bytes,
             decoder: Some(decoder),
-            buffer: vec![0; READ],
+            buffer: vec![0; READ_BUFFER_LEN],
         }
     }
 
@@ -148,14 +151,14 @@ impl AudioSource for StdinSource {
 // In reverse order, so that the next file can be popped.
 struct FileSource {
     streams: Vec<(PathBuf, SampleStream)>,
-    place: FilePosition,
+    position: FilePosition,
 }
 
 #[derive(Clone, Copy)]
 enum FilePosition {
     Before,
     Within,
-    Behind(usize),
+    TrailingSilence(usize),
 }
 
 impl AudioSource for FileSource {
@@ -165,26 +168,26 @@ impl AudioSource for FileSource {
                 let Some((path, stream)) = self.streams.last_mut() else {
                     return Ok(None);
                 };
-                match self.place {
+                match self.position {
                     FilePosition::Before => {
-                        self.place = FilePosition::Within;
-                        return Ok(Some(CaptureEvent::Begins(path.clone())));
+                        self.position = FilePosition::Within;
+                        return Ok(Some(CaptureEvent::FileBegins(path.clone())));
                     }
                     FilePosition::Within => match stream.read().await {
                         Ok(Some(sound)) => return Ok(Some(CaptureEvent::Sound(sound))),
-                        Ok(None) => self.place = FilePosition::Behind(QUIET),
+                        Ok(None) => self.position = FilePosition::TrailingSilence(TRAILING_SILENCE),
                         Err(error) => {
                             self.next_file();
                             return Err(error);
                         }
                     },
-                    FilePosition::Behind(0) => {
+                    FilePosition::TrailingSilence(0) => {
                         self.next_file();
-                        return Ok(Some(CaptureEvent::Ends));
+                        return Ok(Some(CaptureEvent::FileEnds));
                     }
-                    FilePosition::Behind(quiet) => {
-                        let samples = quiet.min(RATE as usize / 8);
-                        self.place = FilePosition::Behind(quiet - samples);
+                    FilePosition::TrailingSilence(quiet) => {
+                        let samples = quiet.min(SAMPLE_RATE as usize / 8);
+                        self.position = FilePosition::TrailingSilence(quiet - samples);
                         return Ok(Some(CaptureEvent::Sound(vec![0; samples])));
                     }
                 }
@@ -196,36 +199,40 @@ impl AudioSource for FileSource {
 impl FileSource {
     fn next_file(&mut self) {
         self.streams.pop();
-        self.place = FilePosition::Before;
+        self.position = FilePosition::Before;
     }
 }
 
 struct CommandSource {
     stream: SampleStream,
     running: ChildProgram,
-    lasts: bool,
-    over: bool,
+    is_continuous: bool,
+    ended: bool,
 }
 
 impl AudioSource for CommandSource {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<CaptureEvent>, EngineError>> {
         Box::pin(async {
-            if self.over {
+            if self.ended {
                 return Ok(None);
             }
-            let limit = if self.lasts { SILENT } else { Duration::MAX };
+            let limit = if self.is_continuous {
+                SILENCE_TIMEOUT
+            } else {
+                Duration::MAX
+            };
             let end = match timeout(limit, self.stream.read()).await {
                 Ok(Ok(Some(sound))) => return Ok(Some(CaptureEvent::Sound(sound))),
                 Ok(Ok(None)) => self.running.wait_for_exit().await,
                 Ok(Err(error)) => Err(error),
                 Err(_) => {
-                    let why = format!("gave no sound for {} s", SILENT.as_secs());
+                    let why = format!("gave no sound for {} s", SILENCE_TIMEOUT.as_secs());
                     Err(self.running.error_with_stderr(&why))
                 }
             };
-            self.over = true;
+            self.ended = true;
             end?;
-            match self.lasts {
+            match self.is_continuous {
                 true => Err(self.running.error_with_stderr("ended by itself")),
                 false => Ok(None),
             }

@@ -19,17 +19,17 @@ use toolgate_core::escape;
 use crate::EngineError;
 
 // The end of stderr says why a program failed, so only that is kept.
-const TAIL: usize = 1024;
+const STDERR_TAIL_LEN: usize = 1024;
 /// How long a program may take to exit after closing its output, and its stderr to arrive.
-const ENDING: Duration = Duration::from_secs(1);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 // Relative folders in PATH are skipped: a program in the working directory must not
 // be run by accident.
-pub(crate) fn find(program: &str) -> Option<PathBuf> {
-    find_on(&env::var_os("PATH")?, program)
+pub(crate) fn find_program(program: &str) -> Option<PathBuf> {
+    find_in_path(&env::var_os("PATH")?, program)
 }
 
-fn find_on(path: &OsStr, program: &str) -> Option<PathBuf> {
+fn find_in_path(path: &OsStr, program: &str) -> Option<PathBuf> {
     env::split_paths(path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(program))
@@ -39,7 +39,7 @@ fn find_on(path: &OsStr, program: &str) -> Option<PathBuf> {
 pub(crate) fn is_installed(program: &str) -> bool {
     match program.contains('/') {
         true => is_executable(program.as_ref()),
-        false => find(program).is_some(),
+        false => find_program(program).is_some(),
     }
 }
 
@@ -69,7 +69,7 @@ impl ChildProgram {
         };
         let mut child = Command::new(program)
             .args(arguments)
-            // API keys in our environment are none of a recorder's business.
+            // A recorder doesn't need the API keys in our environment.
             .env_clear()
             .envs(child_environment(env::vars_os()))
             .process_group(0)
@@ -99,10 +99,10 @@ impl ChildProgram {
     }
 
     pub(crate) async fn wait_for_exit(&mut self) -> Result<(), EngineError> {
-        let status = timeout(ENDING, self.child.wait()).await;
+        let status = timeout(EXIT_TIMEOUT, self.child.wait()).await;
         // Its own children may still hold stderr open, and reading it would never end.
         self.kill();
-        timeout(ENDING, &mut self.stderr).await.ok();
+        timeout(EXIT_TIMEOUT, &mut self.stderr).await.ok();
         match status {
             Ok(Ok(status)) if status.success() => Ok(()),
             Ok(Ok(status)) => Err(self.error_with_stderr(&format!("ended ({status})"))),
@@ -142,12 +142,12 @@ impl Drop for ChildProgram {
     }
 }
 
-// A program gets what sound needs and none of our API keys.
-const PASSED: &str = "\
+// The variables that a program inherits: those that sound needs, but none of our API keys.
+const PASSED_VARIABLES: &str = "\
 DBUS_SESSION_BUS_ADDRESS DISPLAY HOME LANG LOGNAME PATH SHELL TERM TMPDIR TZ USER \
 WAYLAND_DISPLAY";
 
-const PASSED_FAMILIES: &str = "ALSA_ ESPEAK_ JACK_ LC_ PIPEWIRE_ PULSE_ XDG_";
+const PASSED_PREFIXES: &str = "ALSA_ ESPEAK_ JACK_ LC_ PIPEWIRE_ PULSE_ XDG_";
 
 fn child_environment(
     ours: impl IntoIterator<Item = (OsString, OsString)>,
@@ -157,8 +157,9 @@ fn child_environment(
 }
 
 fn is_passed(name: &str) -> bool {
-    let mut families = PASSED_FAMILIES.split(' ');
-    PASSED.split(' ').any(|known| known == name) || families.any(|family| name.starts_with(family))
+    let mut prefixes = PASSED_PREFIXES.split(' ');
+    PASSED_VARIABLES.split(' ').any(|known| known == name)
+        || prefixes.any(|prefix| name.starts_with(prefix))
 }
 
 // ALSA's lines only say where in the library something failed.
@@ -168,16 +169,16 @@ fn is_plain(line: &str) -> bool {
 
 // Reads everything, so that the program never blocks on a full pipe.
 async fn keep_tail(mut stderr: ChildStderr, tail: Arc<Mutex<Vec<u8>>>) {
-    let mut buffer = [0; TAIL];
+    let mut buffer = [0; STDERR_TAIL_LEN];
     while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
         let mut tail = tail.lock();
         tail.extend_from_slice(&buffer[..read]);
-        let surplus = tail.len().saturating_sub(TAIL);
+        let surplus = tail.len().saturating_sub(STDERR_TAIL_LEN);
         tail.drain(..surplus);
     }
 }
 
-pub(crate) async fn read_some(from: impl AsyncRead + Unpin, limit: u64) -> Vec<u8> {
+pub(crate) async fn read_up_to(from: impl AsyncRead + Unpin, limit: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     // An error just ends the output: what was read before it still counts.
     from.take(limit).read_to_end(&mut bytes).await.ok();
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_found_in_absolute_folders_of_the_path_if_they_can_be_run() {
+    fn executables_are_found_in_absolute_path_folders() {
         let home = tempfile::tempdir().unwrap();
         for (name, mode) in [("plain", 0o644), ("tool", 0o755)] {
             let file = home.path().join(name);
@@ -210,14 +211,14 @@ mod tests {
             fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         }
         let path = env::join_paths(["relative".as_ref(), home.path()]).unwrap();
-        assert_eq!(find_on(&path, "tool"), Some(home.path().join("tool")));
-        assert_eq!(find_on(&path, "plain"), None);
-        assert_eq!(find_on(&path, "absent"), None);
-        assert_eq!(find_on(OsStr::new(""), "tool"), None);
+        assert_eq!(find_in_path(&path, "tool"), Some(home.path().join("tool")));
+        assert_eq!(find_in_path(&path, "plain"), None);
+        assert_eq!(find_in_path(&path, "absent"), None);
+        assert_eq!(find_in_path(OsStr::new(""), "tool"), None);
     }
 
     #[tokio::test]
-    async fn what_a_program_says_last_is_in_the_error() {
+    async fn error_contains_the_last_stderr_lines() {
         for (script, expected) in [
             ("exit 0", None),
             ("echo warning >&2", None),
@@ -245,7 +246,7 @@ mod tests {
             ),
         ] {
             let (mut running, _stdin, stdout) = ChildProgram::start(&shell(script)).unwrap();
-            read_some(stdout, 10).await;
+            read_up_to(stdout, 10).await;
             let end = running
                 .wait_for_exit()
                 .await
@@ -255,29 +256,32 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_gets_none_of_our_own_variables() {
+    async fn child_program_does_not_inherit_our_variables() {
         let ours = "CARGO_MANIFEST_DIR";
         assert!(
             env::var_os(ours).is_some(),
             "whoever runs the tests sets it"
         );
         let (_running, _stdin, stdout) = ChildProgram::start(&["env".to_owned()]).unwrap();
-        let variables = String::from_utf8(read_some(stdout, 64 << 10).await).unwrap();
+        let variables = String::from_utf8(read_up_to(stdout, 64 << 10).await).unwrap();
         let has = |name: &str| variables.lines().any(|line| line.starts_with(name));
         assert!(has("PATH=") && !has(ours), "{variables}");
     }
 
     #[tokio::test]
-    async fn a_flood_on_stderr_is_read_and_only_its_end_kept() {
+    async fn stderr_is_drained_and_only_its_tail_kept() {
         let script = "yes no | head -c 5000000 >&2; echo the end >&2; exit 1";
         let (mut running, _stdin, stdout) = ChildProgram::start(&shell(script)).unwrap();
-        read_some(stdout, 10).await;
+        read_up_to(stdout, 10).await;
         let text = running.wait_for_exit().await.unwrap_err().to_string();
-        assert!(text.ends_with("the end") && text.len() < 3 * TAIL, "{text}");
+        assert!(
+            text.ends_with("the end") && text.len() < 3 * STDERR_TAIL_LEN,
+            "{text}"
+        );
     }
 
     #[tokio::test]
-    async fn what_cannot_be_started_is_named() {
+    async fn program_that_cannot_start_is_named() {
         for (words, expected) in [
             (vec![], "command: it is empty: name a program"),
             (
@@ -291,7 +295,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_that_is_dropped_takes_its_children_along() {
+    async fn dropping_a_program_kills_its_children() {
         let (running, _stdin, mut stdout) =
             ChildProgram::start(&shell("sleep 600 & echo $! $$; wait")).unwrap();
         let mut said = Vec::new();
@@ -316,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_gets_what_sound_needs_and_no_keys() {
+    fn child_environment_has_sound_variables_but_no_keys() {
         for (name, passes) in [
             ("PATH", true),
             ("HOME", true),

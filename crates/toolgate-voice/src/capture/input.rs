@@ -6,7 +6,7 @@ use toolgate_net::split_command;
 
 use super::RECORDERS;
 use super::sound_server::first_usable;
-use crate::audio::RATE;
+use crate::audio::SAMPLE_RATE;
 use crate::wyoming::{WyomingAddress, WyomingAddressError};
 
 /// Where sound comes from.
@@ -55,7 +55,7 @@ impl AudioInput {
             return recorder.ok_or(AudioInputError::NoProgram);
         }
         if text == "-" {
-            return Ok(Self::Stdin { rate: RATE });
+            return Ok(Self::Stdin { rate: SAMPLE_RATE });
         }
         if text.starts_with("tcp://") || text.starts_with("unix://") {
             return Ok(Self::Wyoming(text.parse()?));
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_means_one_source() {
+    fn every_setting_selects_one_source() {
         let command = |words: &[&str]| {
             AudioInput::Command(words.iter().map(|word| (*word).to_owned()).collect())
         };
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_means_none_is_refused_with_what_to_do() {
+    fn invalid_setting_is_rejected_with_advice() {
         for (text, expected) in [
             (
                 "tcp://x",
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_means_what_this_machine_has() {
+    fn empty_setting_selects_an_installed_recorder() {
         let probed = first_usable(&RECORDERS).map(AudioInput::Program);
         let expected = probed.ok_or(AudioInputError::NoProgram);
         assert_eq!(AudioInput::parse(""), expected);

@@ -26,14 +26,14 @@ pub(crate) use self::real_time_source::in_real_time;
 pub(crate) use self::recorder::RECORDERS;
 pub(crate) use self::satellite_link::SatelliteLink;
 use crate::EngineError;
-use crate::audio::RATE;
+use crate::audio::SAMPLE_RATE;
 
 // A working microphone sends silence, so one that sends nothing at all is broken.
-const SILENT: Duration = Duration::from_secs(10);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
 // Added after sound that ends by itself, so that the segmenter finds the end of speech in it.
-const QUIET: usize = RATE as usize * 5 / 2;
+const TRAILING_SILENCE: usize = SAMPLE_RATE as usize * 5 / 2;
 
-/// A source of sound. It must be polled all the time: most sources drop what nobody takes.
+/// A source of sound. It must be polled all the time: most sources drop sound that isn't read.
 pub(crate) trait AudioSource: Send {
     /// The next event, or `None` at the end. Cancel safe.
     fn next(&mut self) -> BoxFuture<'_, Result<Option<CaptureEvent>, EngineError>>;
@@ -45,8 +45,8 @@ pub(crate) enum CaptureEvent {
     Sound(Vec<i16>),
     /// The satellite heard its wake word itself, or was triggered: a request follows.
     Woken(Option<String>),
-    Begins(PathBuf),
-    Ends,
+    FileBegins(PathBuf),
+    FileEnds,
 }
 
 pub(crate) struct OpenInput {
@@ -59,12 +59,12 @@ pub(crate) struct OpenInput {
 
 pub(crate) async fn open(input: &AudioInput) -> Result<OpenInput, EngineError> {
     let source: Box<dyn AudioSource> = match input {
-        AudioInput::Stdin { rate } => byte_sources::stdin(*rate)?,
-        AudioInput::Wav(files) => byte_sources::files(files).await?,
+        AudioInput::Stdin { rate } => byte_sources::open_stdin(*rate)?,
+        AudioInput::Wav(files) => byte_sources::open_files(files).await?,
         AudioInput::Program(program) => {
-            byte_sources::command(&recorder::command(program).await, true)?
+            byte_sources::open_command(&recorder::recorder_command(program).await, true)?
         }
-        AudioInput::Command(words) => byte_sources::command(words, false)?,
+        AudioInput::Command(words) => byte_sources::open_command(words, false)?,
         AudioInput::Wyoming(address) => return wyoming_source::open(address).await,
     };
     Ok(OpenInput {

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn sound_comes_when_it_would_have_been_spoken_and_none_is_lost() {
+    async fn sound_arrives_in_real_time_without_loss() {
         let pieces = [
             CaptureEvent::Sound(vec![1; 16_000]),
             CaptureEvent::Woken(None),

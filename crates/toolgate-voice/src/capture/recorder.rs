@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::child_program::{ChildProgram, read_some};
+use super::child_program::{ChildProgram, read_up_to};
 
-const HELP: Duration = Duration::from_secs(3);
+const HELP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Known recording programs, in order of preference.
 pub(crate) const RECORDERS: [&str; 3] = ["pw-record", "parecord", "arecord"];
 
 /// The command line that writes raw 16-bit mono at 16 kHz to stdout.
-pub(super) async fn command(recorder: &str) -> Vec<String> {
+pub(super) async fn recorder_command(recorder: &str) -> Vec<String> {
     let line = match recorder {
         // Older versions write raw sound to stdout anyway and reject the option. Newer ones would
         // write a file header.
@@ -31,7 +31,7 @@ async fn supports_option(program: &str, option: &str) -> bool {
     let Ok((_running, _, stdout)) = ChildProgram::start(&command) else {
         return false;
     };
-    let help = timeout(HELP, read_some(stdout, 64 << 10)).await;
+    let help = timeout(HELP_TIMEOUT, read_up_to(stdout, 64 << 10)).await;
     help.is_ok_and(|help| memchr::memmem::find(&help, option.as_bytes()).is_some())
 }
 
@@ -40,9 +40,9 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn every_recorder_is_asked_for_what_is_heard() {
+    async fn every_recorder_is_asked_for_the_capture_format() {
         for recorder in RECORDERS {
-            let command = command(recorder).await;
+            let command = recorder_command(recorder).await;
             assert_eq!(command[0], recorder);
             let arguments = command[1..].join(" ");
             for word in ["16000", "16", "1"] {
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_option_is_known_if_the_help_says_so() {
+    async fn option_is_supported_if_the_help_lists_it() {
         assert!(supports_option("env", "--ignore-environment").await);
         assert!(!supports_option("env", "--no-such-option").await);
         assert!(!supports_option("/no/such/program", "--raw").await);

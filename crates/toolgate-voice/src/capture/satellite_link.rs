@@ -1,4 +1,4 @@
-//! The way back to a satellite: sound to play, and news about its request.
+//! The way back to a satellite: sound to play, and notices about its request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,29 +9,29 @@ use tokio::time::timeout;
 use crate::EngineError;
 use crate::wyoming::WyomingEvent;
 
-// Kept short: what waits here is still played after somebody said stop.
-const SOUND: usize = 8;
-const NEWS: usize = 64;
+// Kept short, because sound in the channel is still played after a stop.
+const SOUND_CAPACITY: usize = 8;
+const NOTICE_CAPACITY: usize = 64;
 
 #[derive(Debug, Clone)]
 pub(crate) struct SatelliteLink {
     at: Arc<str>,
     sound: mpsc::Sender<WyomingEvent>,
-    news: mpsc::Sender<WyomingEvent>,
+    notices: mpsc::Sender<WyomingEvent>,
     played: watch::Receiver<u64>,
 }
 
 pub(crate) struct SatelliteOutbox {
     sound: mpsc::Receiver<WyomingEvent>,
-    news: mpsc::Receiver<WyomingEvent>,
+    notices: mpsc::Receiver<WyomingEvent>,
 }
 
 impl SatelliteOutbox {
-    /// The next event to send, news before sound. `None` once every link is dropped.
+    /// The next event to send, notices before sound. `None` once every link is dropped.
     pub(crate) async fn next(&mut self) -> Option<WyomingEvent> {
         tokio::select! {
             biased;
-            Some(event) = self.news.recv() => Some(event),
+            Some(event) = self.notices.recv() => Some(event),
             Some(event) = self.sound.recv() => Some(event),
             else => None,
         }
@@ -40,19 +40,19 @@ impl SatelliteOutbox {
 
 impl SatelliteLink {
     pub(crate) fn new(at: &str) -> (Self, SatelliteOutbox, watch::Sender<u64>) {
-        let (sound, sound_out) = mpsc::channel(SOUND);
-        let (news, news_out) = mpsc::channel(NEWS);
+        let (sound, sound_out) = mpsc::channel(SOUND_CAPACITY);
+        let (notices, notices_out) = mpsc::channel(NOTICE_CAPACITY);
         let (playing, played) = watch::channel(0);
         let outbox = SatelliteOutbox {
             sound: sound_out,
-            news: news_out,
+            notices: notices_out,
         };
         let at = at.into();
         (
             Self {
                 at,
                 sound,
-                news,
+                notices,
                 played,
             },
             outbox,
@@ -67,7 +67,7 @@ impl SatelliteLink {
 
     /// Ends the sound and waits until it was played. False if the satellite
     /// doesn't confirm in time.
-    pub(crate) async fn finish(&self, within: Duration) -> Result<bool, EngineError> {
+    pub(crate) async fn finish_playback(&self, within: Duration) -> Result<bool, EngineError> {
         let mut played = self.played.clone();
         played.mark_unchanged();
         let stop = WyomingEvent::AudioStop { timestamp: None };
@@ -81,8 +81,8 @@ impl SatelliteLink {
 
     /// Tells the satellite how the request is going. Never waits: if the satellite is stuck, the
     /// task that reads from it will notice.
-    pub(crate) fn tell(&self, event: WyomingEvent) {
-        if self.news.try_send(event).is_err() {
+    pub(crate) fn notify(&self, event: WyomingEvent) {
+        if self.notices.try_send(event).is_err() {
             tracing::debug!(at = %self.at, "dropped an event for the satellite");
         }
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::child_program;
 
 pub(crate) fn first_usable<'a>(programs: &[&'a str]) -> Option<&'a str> {
-    let is_found = |name: &str| child_program::find(name).is_some();
+    let is_found = |name: &str| child_program::find_program(name).is_some();
     let found: Vec<&str> = programs
         .iter()
         .copied()
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_without_its_sound_server_is_passed_over() {
+    fn program_without_its_sound_server_is_skipped() {
         let home = tempfile::tempdir().unwrap();
         std::fs::create_dir(home.path().join("pulse")).unwrap();
         for socket in ["pipewire-0", "pulse/native"] {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn without_any_server_the_first_that_is_installed_is_tried() {
+    fn first_installed_program_is_tried_without_a_server() {
         assert_eq!(first_usable(&["no-such-program", "sh", "env"]), Some("sh"));
         assert_eq!(first_usable(&["no-such-program"]), None);
     }

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_sound_and_wav_are_told_apart() {
+    fn raw_sound_and_wav_are_distinguished() {
         let raw = || SourceDecoder::raw_or_wav(AudioFormat::CAPTURE).unwrap();
         let doubled = wav(32_000, &[100; 640]);
         for piece in [1, 3, 10_000] {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_nobody_could_record_is_refused() {
+    fn invalid_sample_rate_is_rejected() {
         let format = AudioFormat {
             rate: 1,
             ..AudioFormat::CAPTURE

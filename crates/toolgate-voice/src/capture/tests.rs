@@ -44,10 +44,10 @@ async fn utterance(opened: &mut OpenInput, listening: ArmingMode) -> Utterance {
         let notices = match next(opened).await.unwrap().expect("it goes on") {
             CaptureEvent::Sound(samples) => segmenter.feed(&samples, Instant::now()),
             CaptureEvent::Woken(name) => segmenter.arm(name, Instant::now()),
-            CaptureEvent::Begins(_) | CaptureEvent::Ends => continue,
+            CaptureEvent::FileBegins(_) | CaptureEvent::FileEnds => continue,
         };
         for notice in notices {
-            if let SegmentNotice::Over(utterance) = notice {
+            if let SegmentNotice::Finished(utterance) = notice {
                 return utterance;
             }
         }
@@ -59,7 +59,7 @@ async fn a_satellite_request_is_captured_and_answered() {
     let satellite = FakeSatellite::start("Kitchen").await;
     let mut opened = opened(&satellite.address()).await.unwrap();
     satellite.wake("hey_jarvis");
-    satellite.hear(&spoken());
+    satellite.send_sound(&spoken());
     let utterance = utterance(&mut opened, ArmingMode::WhenWoken).await;
     assert_eq!(utterance.wake_word.as_deref(), Some("hey_jarvis"));
     assert_eq!(utterance.room.as_deref(), Some("Kitchen"));
@@ -78,7 +78,7 @@ async fn a_satellite_request_is_captured_and_answered() {
     })
     .await
     .unwrap();
-    assert_eq!(link.finish(HANG).await, Ok(true));
+    assert_eq!(link.finish_playback(HANG).await, Ok(true));
     assert_eq!(satellite.heard(), [[1, 2, 3, 4]]);
     assert!(
         satellite.complaints().is_empty(),
@@ -88,12 +88,12 @@ async fn a_satellite_request_is_captured_and_answered() {
 }
 
 #[tokio::test]
-async fn a_microphone_that_is_killed_is_lost_and_can_be_opened_again() {
+async fn killed_microphone_is_lost_and_can_be_reopened() {
     let mut microphone = FakeMic::start().await;
     let address = microphone.address();
     for _ in 0..3 {
         let mut source = opened(&address).await.unwrap();
-        microphone.hear(&spoken());
+        microphone.send_sound(&spoken());
         let utterance = utterance(&mut source, ArmingMode::Always).await;
         assert!(utterance.samples.len() > 20_000);
         microphone.kill().await;
@@ -105,7 +105,7 @@ async fn a_microphone_that_is_killed_is_lost_and_can_be_opened_again() {
 }
 
 #[tokio::test]
-async fn garbage_and_giants_lose_the_microphone_and_nothing_else() {
+async fn invalid_frames_lose_only_the_microphone() {
     let endless = vec![b'x'; 100_000];
     for bytes in [
         &b"no json at all\n"[..],
@@ -115,9 +115,9 @@ async fn garbage_and_giants_lose_the_microphone_and_nothing_else() {
     ] {
         let microphone = FakeMic::start().await;
         let mut source = opened(&microphone.address()).await.unwrap();
-        microphone.hear(&[1; 1_024]);
+        microphone.send_sound(&[1; 1_024]);
         assert_eq!(next(&mut source).await, Ok(Some(CaptureEvent::Sound(vec![1; 1_024]))));
-        microphone.raw(bytes);
+        microphone.send_raw(bytes);
         let error = next(&mut source).await.unwrap_err();
         assert!(matches!(error, EngineError::Protocol { .. }), "{error}");
         assert_eq!(next(&mut source).await, Ok(None));

@@ -9,7 +9,9 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::satellite_link::SatelliteOutbox;
-use super::{AudioSource, CaptureEvent, OpenInput, QUIET, SILENT, SatelliteLink};
+use super::{
+    AudioSource, CaptureEvent, OpenInput, SILENCE_TIMEOUT, SatelliteLink, TRAILING_SILENCE,
+};
 use crate::EngineError;
 use crate::audio::{AudioFormat, CaptureConverter};
 use crate::engine::with_deadline;
@@ -18,17 +20,17 @@ use crate::wyoming::{
     WyomingEvent,
 };
 
-const GREETING: Duration = Duration::from_secs(5);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 // A satellite may have nothing else to say for days, so it is pinged.
-const PING: Duration = Duration::from_secs(5);
+const PING_INTERVAL: Duration = Duration::from_secs(5);
 // Only for satellites that have answered a ping: old ones never do.
-const LIFELESS: Duration = Duration::from_secs(15);
-const WAITING: usize = 64;
+const PONG_TIMEOUT: Duration = Duration::from_secs(15);
+const EVENT_CAPACITY: usize = 64;
 
 pub(super) async fn open(address: &WyomingAddress) -> Result<OpenInput, EngineError> {
     let at = address.to_string();
-    let mut connection = WyomingConnection::connect(address, GREETING).await?;
-    let info = with_deadline(GREETING, &at, greet(&mut connection)).await?;
+    let mut connection = WyomingConnection::connect(address, HANDSHAKE_TIMEOUT).await?;
+    let info = with_deadline(HANDSHAKE_TIMEOUT, &at, handshake(&mut connection)).await?;
     if info.satellite.is_none() && info.mic.is_empty() {
         return Err(EngineError::program(
             at,
@@ -36,7 +38,7 @@ pub(super) async fn open(address: &WyomingAddress) -> Result<OpenInput, EngineEr
         ));
     }
     let (link, outgoing, played) = SatelliteLink::new(&at);
-    let (heard, source) = mpsc::channel(WAITING);
+    let (heard, source) = mpsc::channel(EVENT_CAPACITY);
     // Dropping the source ends the task and closes the connection.
     let stop = CancellationToken::new();
     let kind = match info.satellite {
@@ -64,10 +66,10 @@ enum SourceKind {
     Satellite,
 }
 
-async fn greet(connection: &mut WyomingConnection) -> Result<ServiceInfo, EngineError> {
+async fn handshake(connection: &mut WyomingConnection) -> Result<ServiceInfo, EngineError> {
     connection.send(&WyomingEvent::Describe).await?;
     loop {
-        // A microphone streams before it is asked. That sound is too early to be of use.
+        // A microphone may stream before it is asked. That sound comes too early to be used.
         if let WyomingEvent::Info(info) = connection.receive_answer().await? {
             if info.satellite.is_some() {
                 connection.send(&WyomingEvent::RunSatellite).await?;
@@ -88,7 +90,7 @@ impl AudioSource for WyomingSource {
     }
 }
 
-// Runs in a task of its own: pings must be answered even while nobody takes the sound.
+// Runs in a task of its own: pings must be answered even while nothing reads the sound.
 struct WyomingSourceTask {
     at: String,
     kind: SourceKind,
@@ -100,7 +102,7 @@ struct WyomingSourceTask {
     wake_word: Option<String>,
     overrun: bool,
     /// How long it may be silent. A satellite has no limit until it has answered a ping.
-    silent: Option<Duration>,
+    silence_limit: Option<Duration>,
 }
 
 impl WyomingSourceTask {
@@ -120,7 +122,7 @@ impl WyomingSourceTask {
             converter: None,
             wake_word: None,
             overrun: false,
-            silent: (kind == SourceKind::Microphone).then_some(SILENT),
+            silence_limit: (kind == SourceKind::Microphone).then_some(SILENCE_TIMEOUT),
         }
     }
 
@@ -137,26 +139,28 @@ impl WyomingSourceTask {
 
     async fn read(&mut self, mut receiver: EventReceiver) -> EngineError {
         loop {
-            let answer = match self.silent {
+            let answer = match self.silence_limit {
                 Some(limit) => with_deadline(limit, &self.at, receiver.receive_answer()).await,
                 None => receiver.receive_answer().await,
             };
-            if let Err(error) = answer.and_then(|event| self.take(event)) {
+            if let Err(error) = answer.and_then(|event| self.handle_event(event)) {
                 return error;
             }
         }
     }
 
-    fn take(&mut self, event: WyomingEvent) -> Result<(), EngineError> {
+    fn handle_event(&mut self, event: WyomingEvent) -> Result<(), EngineError> {
         match event {
             WyomingEvent::AudioChunk { format, bytes, .. } => {
-                let sound = self.converter(format)?.convert(&bytes);
+                let sound = self.converter_for(format)?.convert(&bytes);
                 self.deliver(CaptureEvent::Sound(sound));
             }
             // A satellite with its own VAD never sends the silence that ends a request.
-            WyomingEvent::AudioStop { .. } => self.deliver(CaptureEvent::Sound(vec![0; QUIET])),
-            WyomingEvent::Ping { text } => self.link.tell(WyomingEvent::Pong { text }),
-            WyomingEvent::Pong { .. } => self.silent = Some(LIFELESS),
+            WyomingEvent::AudioStop { .. } => {
+                self.deliver(CaptureEvent::Sound(vec![0; TRAILING_SILENCE]));
+            }
+            WyomingEvent::Ping { text } => self.link.notify(WyomingEvent::Pong { text }),
+            WyomingEvent::Pong { .. } => self.silence_limit = Some(PONG_TIMEOUT),
             WyomingEvent::Played => self.played.send_modify(|times| *times += 1),
             WyomingEvent::Detection { name, .. } => self.wake_word = name,
             WyomingEvent::RunPipeline {
@@ -172,7 +176,7 @@ impl WyomingSourceTask {
         Ok(())
     }
 
-    fn converter(&mut self, format: AudioFormat) -> Result<&mut CaptureConverter, EngineError> {
+    fn converter_for(&mut self, format: AudioFormat) -> Result<&mut CaptureConverter, EngineError> {
         let known = self.converter.take().filter(|(known, _)| *known == format);
         let known = known.map_or_else(
             || CaptureConverter::new(format).map(|new| (format, new)),
@@ -200,7 +204,7 @@ async fn write(
     mut outgoing: SatelliteOutbox,
     kind: SourceKind,
 ) -> EngineError {
-    let mut ping = interval(PING);
+    let mut ping = interval(PING_INTERVAL);
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let event = tokio::select! {

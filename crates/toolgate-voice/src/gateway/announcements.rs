@@ -1,4 +1,4 @@
-//! What the gateway says about itself.
+//! The sentences in which the gateway says what works and what doesn't.
 
 use toolgate_models::Toolbox;
 

@@ -1,5 +1,5 @@
-//! The capture loop: sound goes to the wake word client and the segmenter, utterances to the
-//! transcriber. It never waits for an answer, except for files, which can wait.
+//! The capture loop: passes sound to the wake word client and the segmenter, and utterances to the
+//! transcriber. It waits for an answer only if the input is a file, which can wait.
 
 use std::fs;
 use std::future::pending;
@@ -21,20 +21,20 @@ use crate::speak::{SignalTone, Speaker};
 use crate::turn::{BackgroundTranscriber, EngineHealth};
 use crate::{EngineError, EngineRole, VoiceEvent, VoiceObserver, VoiceSettings, VoiceState};
 
-const RETRY: [Duration; 4] = [
+const RETRY_DELAYS: [Duration; 4] = [
     Duration::from_secs(1),
     Duration::from_secs(2),
     Duration::from_secs(5),
     Duration::from_secs(10),
 ];
 // The microphone still hears the gateway's own voice for a moment after the last word.
-const ECHO: Duration = Duration::from_millis(300);
+const ECHO_TAIL: Duration = Duration::from_millis(300);
 // How long the stream may stall, beyond the silence that ends a request.
-const STALLED: Duration = Duration::from_secs(1);
+const STALL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Reported for a file without speech or without the wake word.
 const NO_REQUEST: &str = "no request in this file";
 // A voice that was stopped is still audible for a moment.
-const FADING: Duration = Duration::from_millis(150);
+const FADE_OUT: Duration = Duration::from_millis(150);
 
 pub(super) struct CaptureLoop<'a> {
     pub(super) settings: &'a VoiceSettings,
@@ -59,8 +59,8 @@ pub(super) struct CaptureMemory {
     ignore_until: Option<Instant>,
     last_sound: Option<Instant>,
     is_speaking: bool,
-    is_empty: bool,
-    called: Option<Instant>,
+    file_has_no_request: bool,
+    woken_at: Option<Instant>,
 }
 
 impl CaptureLoop<'_> {
@@ -71,7 +71,7 @@ impl CaptureLoop<'_> {
                 Some(opened) => opened,
                 None => self.reopen().await,
             };
-            // A service that answers works. For a program only sound is proof, see `feed_sound`.
+            // A service that answers works. A program has to send sound first: see `feed_sound`.
             if let AudioInput::Wyoming(_) = self.input {
                 self.engines.mark_working(EngineRole::Microphone);
             }
@@ -87,7 +87,7 @@ impl CaptureLoop<'_> {
 
     async fn reopen(&mut self) -> OpenInput {
         loop {
-            let wait = RETRY[self.memory.failed_opens.min(RETRY.len() - 1)];
+            let wait = RETRY_DELAYS[self.memory.failed_opens.min(RETRY_DELAYS.len() - 1)];
             self.memory.failed_opens += 1;
             sleep(wait).await;
             match capture::open(self.input).await {
@@ -101,29 +101,29 @@ impl CaptureLoop<'_> {
 
     async fn capture(&mut self, opened: OpenInput) -> Result<(), EngineError> {
         self.connect(opened.link);
-        let mut segmenter = self.segmenter(opened.room);
+        let mut segmenter = self.new_segmenter(opened.room);
         // The wake word service needs real time to hear its word in a file.
         let mut source = match (&self.wake, self.input) {
             (Some(_), AudioInput::Wav(_)) => capture::in_real_time(opened.source),
             _ => opened.source,
         };
         let mut first = opened.first;
-        let mut expects_answer = self.transcriber.expects_answer();
+        let mut questions = self.transcriber.subscribe_to_questions();
         loop {
             let stall = self.stall_deadline();
             tokio::select! {
-                Ok(()) = expects_answer.changed() => self.await_answer(&mut segmenter).await,
+                Ok(()) = questions.changed() => self.await_answer(&mut segmenter).await,
                 heard = next_event(&mut first, source.as_mut()) => match heard? {
                     Some(CaptureEvent::Sound(samples)) => self.feed_sound(&mut segmenter, &samples).await,
                     Some(CaptureEvent::Woken(name)) => self.wake_up(&mut segmenter, name, Instant::now()).await,
-                    Some(CaptureEvent::Begins(file)) => self.begin_file(&file),
-                    Some(CaptureEvent::Ends) => self.end_file(),
+                    Some(CaptureEvent::FileBegins(file)) => self.begin_file(&file),
+                    Some(CaptureEvent::FileEnds) => self.end_file(),
                     None => {
                         self.handle_notices(segmenter.end(Instant::now())).await;
                         return Ok(());
                     }
                 },
-                notice = recv_or_pend(self.wake.as_mut().map(|(_, news)| news)) => match notice {
+                notice = recv_or_pend(self.wake.as_mut().map(|(_, notices)| notices)) => match notice {
                     WakeNotice::Woken { wake_word, heard } => self.wake_up(&mut segmenter, wake_word, heard).await,
                     WakeNotice::Lost(error) => drop(self.engines.mark_lost(EngineRole::Wake, &error)),
                     WakeNotice::Back => self.engines.mark_working(EngineRole::Wake),
@@ -142,7 +142,7 @@ impl CaptureLoop<'_> {
     fn stall_deadline(&self) -> Option<Instant> {
         let is_live = self.memory.is_speaking && !can_wait(self.input);
         let last = self.memory.last_sound.filter(|_| is_live)?;
-        Some(last + self.settings.silence + STALLED)
+        Some(last + self.settings.silence + STALL_TIMEOUT)
     }
 
     fn connect(&self, link: Option<SatelliteLink>) {
@@ -152,7 +152,7 @@ impl CaptureLoop<'_> {
         }
     }
 
-    fn segmenter(&self, room: Option<String>) -> Segmenter {
+    fn new_segmenter(&self, room: Option<String>) -> Segmenter {
         let listening = match self.mode {
             ListenMode::Always => ArmingMode::Always,
             ListenMode::Wake | ListenMode::PushToTalk => ArmingMode::WhenWoken,
@@ -191,18 +191,17 @@ impl CaptureLoop<'_> {
             return false;
         }
         let now = Instant::now();
-        let called = self.memory.called;
-        if called.is_some_and(|called| now < called + FADING) {
+        let woken_at = self.memory.woken_at;
+        if woken_at.is_some_and(|at| now < at + FADE_OUT) {
             return false;
         }
         if self.speaker.is_sounding() {
-            self.memory.ignore_until = Some(now + ECHO);
+            self.memory.ignore_until = Some(now + ECHO_TAIL);
         }
         self.memory.ignore_until.is_some_and(|until| now < until)
     }
 
-    /// Handles the wake word or a key: stops whatever is being said, and the next
-    /// words are the request.
+    /// Handles the wake word or a key: stops the voice, and takes the next words as the request.
     async fn wake_up(&mut self, segmenter: &mut Segmenter, name: Option<String>, at: Instant) {
         if self.speaker.is_sounding() {
             segmenter.forget_until(at);
@@ -210,11 +209,11 @@ impl CaptureLoop<'_> {
         self.transcriber.interrupt();
         self.speaker.stop();
         let notices = segmenter.arm(name, at);
-        // Somebody who is still speaking needs no tone, and it would cover the words.
+        // The tone would cover the words of somebody who is still speaking.
         if self.settings.tones && !segmenter.is_mid_speech() {
             self.speaker.play_tone(SignalTone::Wake);
         }
-        self.memory.called = Some(Instant::now());
+        self.memory.woken_at = Some(Instant::now());
         self.memory.ignore_until = None;
         self.hub.set_capture(CaptureState::Listening);
         self.handle_notices(notices).await;
@@ -236,18 +235,18 @@ impl CaptureLoop<'_> {
     }
 
     fn report_dropped(&mut self, why: &str) {
-        self.memory.is_empty = false;
+        self.memory.file_has_no_request = false;
         self.hub.report_dropped(source_name(self.input), why);
     }
 
     fn begin_file(&mut self, file: &Path) {
-        self.memory.is_empty = true;
+        self.memory.file_has_no_request = true;
         self.hub.event(VoiceEvent::File(file));
     }
 
-    // Without this, a file without a request would end without a word.
+    // Otherwise nothing would be reported for a file without a request.
     fn end_file(&mut self) {
-        if self.memory.is_empty {
+        if self.memory.file_has_no_request {
             self.report_dropped(NO_REQUEST);
         }
     }
@@ -266,12 +265,12 @@ impl CaptureLoop<'_> {
                     self.report_dropped(why);
                     self.satellite.send_empty_transcript();
                 }
-                SegmentNotice::Over(utterance) => {
+                SegmentNotice::Finished(utterance) => {
                     self.memory.is_speaking = false;
                     self.hub.return_to_idle();
                     self.satellite.speech_stopped();
                     self.memory.utterances += 1;
-                    self.memory.is_empty = false;
+                    self.memory.file_has_no_request = false;
                     // If the queue is full, the transcriber reports it itself.
                     let _is_taken = self.transcriber.submit(utterance).is_ok();
                     if can_wait(self.input) {
@@ -297,9 +296,9 @@ async fn next_event(
 /// that `select!` ignores it.
 async fn recv_or_pend<T>(from: Option<&mut mpsc::Receiver<T>>) -> T {
     if let Some(from) = from
-        && let Some(news) = from.recv().await
+        && let Some(message) = from.recv().await
     {
-        return news;
+        return message;
     }
     pending().await
 }

@@ -21,13 +21,13 @@ use crate::wyoming::{ServiceInfo, WyomingAddress, WyomingConnection, describe};
 use crate::{EngineError, EngineRole, VoiceEvent, VoiceObserver};
 
 const PROBE_TEXT: &str = "Hello.";
-const PATIENCE: Duration = Duration::from_secs(5);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval between checks of a working engine, and of a lost one.
 const CHECK_INTERVALS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(2)];
-const FILE_PATIENCE: Duration = Duration::from_secs(30);
+const FILE_START_TIMEOUT: Duration = Duration::from_secs(30);
 // A server that only restarts is not worth an announcement.
 const ANNOUNCE_AFTER: Duration = Duration::from_secs(3);
-const MODEL_RETRY: Duration = Duration::from_secs(15);
+const MODEL_RETRY_INTERVAL: Duration = Duration::from_secs(15);
 
 #[derive(Clone)]
 pub(super) struct EngineMonitor {
@@ -144,17 +144,13 @@ impl EngineMonitor {
         self.check_part(EngineRole::Speech, found).await;
     }
 
-    async fn check_part(
-        &self,
-        role: EngineRole,
-        looking: impl Future<Output = Option<EngineError>>,
-    ) {
-        let looking = async {
-            let problem = looking.await?.to_string();
+    async fn check_part(&self, role: EngineRole, check: impl Future<Output = Option<EngineError>>) {
+        let check = async {
+            let problem = check.await?.to_string();
             self.engines.mark_lost(role, &problem);
             Some(problem)
         };
-        self.timed_phase(&role.to_string(), looking, Option::clone)
+        self.timed_phase(&role.to_string(), check, Option::clone)
             .await;
     }
 
@@ -206,7 +202,7 @@ impl EngineMonitor {
         transcriber: Weak<BackgroundTranscriber>,
     ) {
         loop {
-            sleep(MODEL_RETRY).await;
+            sleep(MODEL_RETRY_INTERVAL).await;
             if !self.is_lost(EngineRole::Model) {
                 continue;
             }
@@ -227,7 +223,7 @@ impl EngineMonitor {
             sleep(CHECK_INTERVALS[usize::from(is_lost)]).await;
             if is_lost {
                 drop(self.probe(role, &address).await);
-            } else if let Err(error) = WyomingConnection::connect(&address, PATIENCE).await {
+            } else if let Err(error) = WyomingConnection::connect(&address, PROBE_TIMEOUT).await {
                 self.engines.mark_lost(role, &error);
             }
         }
@@ -240,7 +236,7 @@ impl EngineMonitor {
                 sleep(CHECK_INTERVALS[1] / 4).await;
             }
         };
-        if timeout(FILE_PATIENCE, waiting).await.is_err() {
+        if timeout(FILE_START_TIMEOUT, waiting).await.is_err() {
             warn!("speech-to-text is still unreachable");
         }
     }
@@ -250,7 +246,7 @@ impl EngineMonitor {
     }
 
     async fn probe(&self, role: EngineRole, address: &WyomingAddress) -> Result<(), EngineError> {
-        let error = match describe(address, PATIENCE).await {
+        let error = match describe(address, PROBE_TIMEOUT).await {
             Ok(info) if offers(&info, role) => {
                 self.engines.mark_working(role);
                 return Ok(());
@@ -270,7 +266,7 @@ async fn wait_for_first_sound(
     mut opened: OpenInput,
 ) -> Result<OpenInput, EngineError> {
     if let AudioInput::Program(_) | AudioInput::Command(_) = input
-        && let Ok(first) = timeout(PATIENCE, opened.source.next()).await
+        && let Ok(first) = timeout(PROBE_TIMEOUT, opened.source.next()).await
     {
         opened.first = Some(first?);
     }

@@ -18,7 +18,7 @@ pub(crate) struct EventHub {
     turns: AtomicU64,
     failed: AtomicU64,
     dropped: Mutex<BTreeMap<String, u64>>,
-    over: watch::Sender<u64>,
+    finished: watch::Sender<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,20 +67,20 @@ impl EventHub {
             turns: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             dropped: Mutex::default(),
-            over: watch::Sender::new(0),
+            finished: watch::Sender::new(0),
         }
     }
 
-    pub(super) fn set_idle_state(&self, rest: CaptureState) {
-        self.change(|activity| (activity.capture, activity.idle) = (rest, rest));
+    pub(super) fn set_idle_state(&self, state: CaptureState) {
+        self.update(|activity| (activity.capture, activity.idle) = (state, state));
     }
 
     pub(super) fn set_capture(&self, state: CaptureState) {
-        self.change(|activity| activity.capture = state);
+        self.update(|activity| activity.capture = state);
     }
 
     pub(super) fn return_to_idle(&self) {
-        self.change(|activity| activity.capture = activity.idle);
+        self.update(|activity| activity.capture = activity.idle);
     }
 
     pub(super) fn report_dropped(&self, source: &str, why: &str) {
@@ -91,9 +91,12 @@ impl EventHub {
     }
 
     pub(super) async fn wait_for_utterances(&self, count: u64) {
-        let mut over = self.over.subscribe();
+        let mut finished = self.finished.subscribe();
         // Fails when the sender is dropped, which ends the wait just as well.
-        let _is_told = over.wait_for(|over| *over >= count).await.is_ok();
+        let _is_open = finished
+            .wait_for(|finished| *finished >= count)
+            .await
+            .is_ok();
     }
 
     pub(super) fn counts(&self) -> (u64, u64, u64) {
@@ -103,7 +106,7 @@ impl EventHub {
     }
 
     /// Reasons with their counts, such as `2 × too short to be speech`.
-    pub(super) fn dropped(&self) -> Vec<String> {
+    pub(super) fn drop_reasons(&self) -> Vec<String> {
         let dropped = self.dropped.lock();
         let reasons = dropped
             .iter()
@@ -116,7 +119,7 @@ impl EventHub {
         *self.dropped.lock().entry(why.to_owned()).or_default() += 1;
     }
 
-    fn change(&self, change: impl FnOnce(&mut GatewayActivity)) {
+    fn update(&self, change: impl FnOnce(&mut GatewayActivity)) {
         let mut activity = self.activity.lock();
         change(&mut activity);
         let now = activity.visible_state();
@@ -136,10 +139,10 @@ impl EventHub {
     // The state of an answer that was cut short is no longer shown, because the next
     // one may be running.
     fn end_utterance(&self, ends_answer: impl Fn(&VoiceState) -> bool) {
-        self.change(|activity| {
+        self.update(|activity| {
             activity.answer = activity.answer.take().filter(|state| !ends_answer(state));
         });
-        self.over.send_modify(|over| *over += 1);
+        self.finished.send_modify(|finished| *finished += 1);
     }
 }
 
@@ -147,7 +150,7 @@ impl VoiceObserver for EventHub {
     fn event(&self, event: VoiceEvent<'_>) {
         match &event {
             VoiceEvent::State(state) => {
-                return self.change(|activity| activity.answer = Some((*state).clone()));
+                return self.update(|activity| activity.answer = Some((*state).clone()));
             }
             VoiceEvent::Lost { role, why } => {
                 warn!(%role, why, "lost; retrying until it is back");
@@ -243,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_beside_an_answer_does_not_end_it() {
+    fn dropped_utterance_does_not_end_a_running_answer() {
         let (seen, hub) = hub();
         hub.set_idle_state(CaptureState::Listening);
         hub.event(VoiceEvent::State(&VoiceState::Transcribing));
@@ -259,9 +262,9 @@ mod tests {
         ];
         assert_eq!(*seen.0.lock(), states);
         hub.report_dropped("microphone", "too quiet");
-        assert_eq!((hub.counts(), *hub.over.borrow()), ((0, 0, 4), 2));
+        assert_eq!((hub.counts(), *hub.finished.borrow()), ((0, 0, 4), 2));
         assert_eq!(
-            hub.dropped(),
+            hub.drop_reasons(),
             ["1 × nothing was said", "2 × too quiet", "1 × too short"]
         );
     }

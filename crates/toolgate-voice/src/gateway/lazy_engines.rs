@@ -1,5 +1,5 @@
-//! The speech engine and the output, resolved on first use: what is missing today may be installed
-//! tomorrow, and a satellite that comes back is a new connection.
+//! The speech engine and the output, resolved on first use: a missing program may be installed
+//! later, and a satellite that comes back is a new connection.
 
 use std::sync::{Arc, OnceLock};
 
@@ -30,7 +30,7 @@ impl LazySynthesizer {
         if let Some(engine) = self.found.get() {
             return Ok(engine);
         }
-        let engine = speak::engine(&self.name, &self.voice)?;
+        let engine = speak::create_synthesizer(&self.name, &self.voice)?;
         Ok(self.found.get_or_init(|| engine))
     }
 }
@@ -65,7 +65,7 @@ impl LazyOutput {
         if let Some(output) = &*found {
             return Ok(Arc::clone(output));
         }
-        let output = speak::output(&self.name)?;
+        let output = speak::create_output(&self.name)?;
         *found = Some(Arc::clone(&output));
         Ok(output)
     }

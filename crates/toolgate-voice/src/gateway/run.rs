@@ -60,13 +60,13 @@ pub async fn run(
         engines,
     };
     let mut background = JoinSet::new();
-    let farewell = mqtt.map(|(client, publisher)| {
+    let publisher_task = mqtt.map(|(client, publisher)| {
         background.spawn(monitor.clone().check_broker(client));
         publisher
     });
     let voice = Arc::new(LazySynthesizer::new(&parts.settings));
     let output = Arc::new(LazyOutput::new(&parts.settings));
-    let speaker = Speaker::new(voice.clone(), output.clone(), parts.loudness.clone());
+    let speaker = Speaker::new(voice.clone(), output.clone(), parts.volume.clone());
     let running = VoiceGatewayRun {
         parts,
         voice,
@@ -80,18 +80,18 @@ pub async fn run(
     let done = running.run_until_stopped(&mut background).await;
     stop.cancel();
     // Wait for the goodbye, so that subscribers learn that the gateway is offline.
-    if let Some(publisher) = farewell {
+    if let Some(publisher) = publisher_task {
         drop(publisher.await);
     }
     background.shutdown().await;
     done?;
-    Ok(summary(&hub))
+    Ok(summarize(&hub))
 }
 
-fn summary(hub: &EventHub) -> VoiceSummary {
+fn summarize(hub: &EventHub) -> VoiceSummary {
     let (turns, failed, dropped) = hub.counts();
     if dropped > 0 {
-        let reasons = hub.dropped().join(", ");
+        let reasons = hub.drop_reasons().join(", ");
         info!(turns, failed, dropped, %reasons, "some utterances were not answered");
     }
     VoiceSummary {
@@ -114,16 +114,16 @@ struct VoiceGatewayRun {
 
 impl VoiceGatewayRun {
     // Written requests only wait for the model, and spoken ones for the microphone too. Everything
-    // else is found meanwhile.
+    // else is looked for meanwhile.
     async fn run_until_stopped(
         mut self,
         background: &mut JoinSet<()>,
     ) -> Result<(), VoiceGatewayError> {
-        let reach = self.parts.tools.clone();
+        let tool_status = self.parts.tools.clone();
         let ports = OfferedPorts::open(&self.addresses).await?;
         let (checks, tools) = (
             self.startup_checks(),
-            self.monitor.clone().await_tools(reach.clone()),
+            self.monitor.clone().await_tools(tool_status.clone()),
         );
         let settled = async { tokio::join!(tools, join_all(checks)).0 };
         let settled = settled.boxed().shared();
@@ -151,10 +151,10 @@ impl VoiceGatewayRun {
             started = starting => started?,
             () = self.stop.cancelled() => return Ok(()),
         };
-        self.look_after_engines(input.is_some(), background);
-        let is_patient = input.as_ref().is_some_and(can_wait);
-        background.spawn(self.follow_tools(settled.clone(), reach, is_patient));
-        let ready = self.announcement(settled, is_patient);
+        self.monitor_engines(input.is_some(), background);
+        let input_waits = input.as_ref().is_some_and(can_wait);
+        background.spawn(self.follow_tools(settled.clone(), tool_status, input_waits));
+        let ready = self.announce_readiness(settled, input_waits);
         let listened = match &input {
             Some(input) => {
                 self.listen(input, opened, &transcriber, ready, background)
@@ -210,7 +210,7 @@ impl VoiceGatewayRun {
             memory: CaptureMemory::default(),
         };
         tokio::select! {
-            heard = capture_loop.run(opened) => Ok(heard?),
+            ended = capture_loop.run(opened) => Ok(ended?),
             () = self.stop.cancelled() => Ok(()),
         }
     }
@@ -264,11 +264,11 @@ impl VoiceGatewayRun {
         let transcriber = BackgroundTranscriber::start(engines, parts, settings, source);
         let transcriber = Arc::new(transcriber);
         if input.is_some_and(|input| !can_wait(input)) {
-            self.parts.approvals.use_voice(&transcriber);
+            self.parts.approvals.connect(&transcriber);
         }
         let (find, monitor) = (Arc::clone(&self.parts.model), self.monitor.clone());
-        let asked = Arc::downgrade(&transcriber);
-        background.spawn(monitor.monitor_model(find, asked));
+        let weak = Arc::downgrade(&transcriber);
+        background.spawn(monitor.monitor_model(find, weak));
         Ok(transcriber)
     }
 
@@ -290,8 +290,8 @@ impl VoiceGatewayRun {
         })
     }
 
-    fn look_after_engines(&self, hears: bool, background: &mut JoinSet<()>) {
-        let asr = hears.then(|| self.addresses.asr.clone());
+    fn monitor_engines(&self, has_input: bool, background: &mut JoinSet<()>) {
+        let asr = has_input.then(|| self.addresses.asr.clone());
         let engines = [
             (EngineRole::Transcription, asr),
             (EngineRole::Speech, self.addresses.tts.clone()),
@@ -306,26 +306,31 @@ impl VoiceGatewayRun {
     fn follow_tools(
         &self,
         settled: impl Future<Output = Option<String>> + Send + 'static,
-        reach: watch::Receiver<ToolServerStatus>,
-        is_patient: bool,
+        tool_status: watch::Receiver<ToolServerStatus>,
+        input_waits: bool,
     ) -> BoxFuture<'static, ()> {
         let monitor = self.monitor.clone();
-        let speaker = (!is_patient).then(|| self.speaker.clone());
-        async move { monitor.follow_tools(reach, settled.await, speaker).await }.boxed()
+        let speaker = (!input_waits).then(|| self.speaker.clone());
+        async move {
+            monitor
+                .follow_tools(tool_status, settled.await, speaker)
+                .await;
+        }
+        .boxed()
     }
 
-    fn announcement(
+    fn announce_readiness(
         &self,
         settled: impl Future<Output = Option<String>> + Send + 'static,
-        is_patient: bool,
+        input_waits: bool,
     ) -> BoxFuture<'static, ()> {
         let monitor = self.monitor.clone();
         let (toolbox, speaker) = (self.parts.toolbox.clone(), self.speaker.clone());
         let settings = &self.parts.settings;
         let (welcome, has_tones) = (settings.welcome.clone(), settings.tones);
-        let saying = async move {
+        let announcement = async move {
             let missing = settled.await;
-            if is_patient {
+            if input_waits {
                 monitor.wait_for_transcription().await;
             }
             let lost = monitor.engines.lost_roles();
@@ -342,7 +347,7 @@ impl VoiceGatewayRun {
                 speaker.play_tone(SignalTone::Ready);
             }
         };
-        saying.boxed()
+        announcement.boxed()
     }
 }
 

@@ -51,7 +51,7 @@ async fn until(
 }
 
 #[tokio::test]
-async fn the_house_hears_of_requests_answers_and_the_end() {
+async fn requests_answers_and_the_end_are_published() {
     let broker = Broker::start(BrokerSettings::default()).await.unwrap();
     let settings = || MqttClientSettings::new(&broker.url()).unwrap();
     let other = MqttClient::open(settings());
@@ -141,15 +141,15 @@ async fn the_house_hears_of_requests_answers_and_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn turns_are_counted_for_each_place_and_anew_after_a_while() {
-    let mut memory = TurnCounts::default();
+async fn turns_are_counted_per_room_until_forgotten() {
+    let mut turn_counts = TurnCounts::default();
     let mut count = |source: &str, room: Option<&str>| {
         let turn = VoiceTurn {
             source: source.to_owned(),
             room: room.map(str::to_owned),
             ..turn()
         };
-        memory.count(&turn, Duration::from_secs(120))
+        turn_counts.count(&turn, Duration::from_secs(120))
     };
     for (source, room, expected) in [
         ("satellite", Some("Kitchen"), 1),
@@ -162,7 +162,7 @@ async fn turns_are_counted_for_each_place_and_anew_after_a_while() {
     }
     tokio::time::advance(Duration::from_secs(121)).await;
     assert_eq!(count("satellite", Some("Kitchen")), 1);
-    assert_eq!(memory.0.len(), 1, "what is forgotten is not kept");
+    assert_eq!(turn_counts.0.len(), 1, "what is forgotten is not kept");
 }
 
 #[tokio::test]

@@ -5,20 +5,20 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::VoiceSettings;
-use crate::audio::RATE;
+use crate::audio::SAMPLE_RATE;
 
 /// Samples per frame of the speech detector: 16 milliseconds.
-pub(super) const FRAME: usize = 256;
+pub(super) const FRAME_LEN: usize = 256;
 // Bounds memory whatever is configured. Nobody gives orders for two minutes.
 const MAX_COMMAND: Duration = Duration::from_secs(120);
 const MAX_PRE_ROLL: Duration = Duration::from_secs(5);
-// Services need some sound after a wake word to recognize it. So its end lies this far, at most and
-// at least, before the report.
-const NAME_ENDED: [Duration; 2] = [Duration::from_millis(600), Duration::from_millis(100)];
+// A service needs some sound after the wake word to recognize it. So it reports the word this long
+// after its end, at most and at least.
+const WAKE_WORD_ENDED: [Duration; 2] = [Duration::from_millis(600), Duration::from_millis(100)];
 /// How late a wake word may be reported without losing a word after it.
-const LATE: Duration = Duration::from_secs(2);
+const MAX_REPORT_DELAY: Duration = Duration::from_secs(2);
 // Shorter sounds, such as a click, don't restart the count of silence.
-const RESUMED: Duration = Duration::from_millis(100);
+const MIN_RESUMED: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SegmenterRules {
@@ -30,39 +30,42 @@ pub(super) struct SegmenterRules {
     pub(super) patience: usize,
     pub(super) resumed: usize,
     /// How far back the end of the wake word may be, at most and at least.
-    pub(super) name_ended: [usize; 2],
+    pub(super) wake_word_ended: [usize; 2],
     pub(super) recent: usize,
 }
 
 impl SegmenterRules {
     pub(super) fn new(settings: &VoiceSettings) -> Self {
-        let pre_roll = frames(settings.pre_roll.min(MAX_PRE_ROLL));
-        let max_command = frames(settings.max_command.min(MAX_COMMAND)).max(1);
-        let min_speech = frames(settings.min_speech).clamp(1, max_command);
+        let pre_roll = to_frames(settings.pre_roll.min(MAX_PRE_ROLL));
+        let max_command = to_frames(settings.max_command.min(MAX_COMMAND)).max(1);
+        let min_speech = to_frames(settings.min_speech).clamp(1, max_command);
         Self {
-            silence: frames(settings.silence).max(1),
+            silence: to_frames(settings.silence).max(1),
             pre_roll,
             min_speech,
-            min_command: frames(settings.min_command).min(max_command),
+            min_command: to_frames(settings.min_command).min(max_command),
             max_command,
-            patience: frames(settings.wake_patience).max(min_speech),
-            resumed: frames(RESUMED),
-            name_ended: NAME_ENDED.map(frames),
+            patience: to_frames(settings.wake_patience).max(min_speech),
+            resumed: to_frames(MIN_RESUMED),
+            wake_word_ended: WAKE_WORD_ENDED.map(to_frames),
             // Speech is detected `min_speech` late, and later if it starts haltingly.
-            recent: pre_roll + 2 * min_speech + frames(LATE) + frames(NAME_ENDED[0]),
+            recent: pre_roll
+                + 2 * min_speech
+                + to_frames(MAX_REPORT_DELAY)
+                + to_frames(WAKE_WORD_ENDED[0]),
         }
     }
 }
 
-fn frames(time: Duration) -> usize {
-    let samples = time.as_secs_f64() * f64::from(RATE);
+fn to_frames(time: Duration) -> usize {
+    let samples = time.as_secs_f64() * f64::from(SAMPLE_RATE);
     // A float-to-integer cast saturates, so `Duration::MAX` is safe.
-    (samples / FRAME as f64).ceil() as usize
+    (samples / FRAME_LEN as f64).ceil() as usize
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct ScoredFrame {
-    pub(super) samples: [i16; FRAME],
+    pub(super) samples: [i16; FRAME_LEN],
     pub(super) score: f32,
     pub(super) at: Instant,
 }
@@ -104,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_become_frames_and_stay_in_their_bounds() {
+    fn durations_become_bounded_frame_counts() {
         let usual = SegmenterRules::new(&VoiceSettings::default());
         assert_eq!(
             (usual.silence, usual.min_speech, usual.max_command),

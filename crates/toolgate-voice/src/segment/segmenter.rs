@@ -1,7 +1,6 @@
 //! Finds where speech starts and ends.
 //!
-//! Time is counted in sound, not by a clock: a file that is read at once is cut as
-//! a microphone would be.
+//! Time is counted in samples, not by a clock: a file that is read at once is cut like live sound.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,12 +10,12 @@ use earshot::Detector;
 use tokio::time::Instant;
 
 use super::Utterance;
-use super::rules::{FRAME, ScoredFrame, SegmenterPhase, SegmenterRules, SpeechStart};
+use super::rules::{FRAME_LEN, ScoredFrame, SegmenterPhase, SegmenterRules, SpeechStart};
 use crate::VoiceSettings;
 use crate::audio::{level, sample_time};
 
 const FRAME_TIME: Duration = Duration::from_millis(16);
-const METER: usize = 8;
+const METER_FRAMES: usize = 8;
 const TOO_LONG: &str = "the request was longer than 'maxCommand' allows; the rest was left out";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,17 +25,17 @@ pub(crate) enum ArmingMode {
     WhenWoken,
 }
 
-// A pause in frames, a third of a second. Somebody who goes on sooner after the wake word
-// speaks in one breath.
-const BREATH: usize = 20;
+// A third of a second, in frames. A request that follows the wake word sooner was spoken in one
+// breath with it.
+const BREATH_FRAMES: usize = 20;
 // Words contain pauses, before a plosive for example: a fifth of a second, in frames.
-const WITHIN_WORDS: usize = 12;
+const MAX_PAUSE_IN_WORD: usize = 12;
 
 #[derive(Debug, Clone)]
 pub(crate) enum SegmentNotice {
     Began,
     Level(f32),
-    Over(Utterance),
+    Finished(Utterance),
     /// The last request, which is already being answered, was too long and cut. The text says why.
     Cut(&'static str),
     Dropped(&'static str),
@@ -78,12 +77,12 @@ impl Segmenter {
             room,
             phase: SegmenterPhase::Asleep,
             woken: None,
-            rest: Vec::with_capacity(FRAME),
+            rest: Vec::with_capacity(FRAME_LEN),
             recent: VecDeque::with_capacity(rules.recent),
             since_woken: 0,
             in_one_breath: false,
             samples: Vec::new(),
-            meter: Vec::with_capacity(METER * FRAME),
+            meter: Vec::with_capacity(METER_FRAMES * FRAME_LEN),
         };
         segmenter.reset();
         segmenter
@@ -92,12 +91,12 @@ impl Segmenter {
     /// Processes more sound, whose last sample was captured at `now`.
     pub(crate) fn feed(&mut self, samples: &[i16], now: Instant) -> Vec<SegmentNotice> {
         let (mut notices, mut samples) = (Vec::new(), samples);
-        while self.rest.len() + samples.len() >= FRAME {
-            let (part, after) = samples.split_at(FRAME - self.rest.len());
+        while self.rest.len() + samples.len() >= FRAME_LEN {
+            let (part, after) = samples.split_at(FRAME_LEN - self.rest.len());
             samples = after;
             self.rest.extend_from_slice(part);
             let mut frame = ScoredFrame {
-                samples: [0; FRAME],
+                samples: [0; FRAME_LEN],
                 score: self.detector.predict_i16(&self.rest),
                 at: time_before(now, samples.len()),
             };
@@ -130,7 +129,7 @@ impl Segmenter {
         self.since_woken = 0;
         let mut notices = Vec::new();
         for frame in &behind {
-            self.step_quietly(frame, &mut notices);
+            self.step_without_meter(frame, &mut notices);
         }
         notices
     }
@@ -147,7 +146,7 @@ impl Segmenter {
     /// Counts the latest frames that belong to a request spoken in one breath with the wake word.
     /// They start at the quietest place where the word may have ended.
     fn request_frames_in_breath(&self) -> usize {
-        let [most, least] = self.rules.name_ended;
+        let [most, least] = self.rules.wake_word_ended;
         let breath = self.speech_without_pause(most);
         let loudness = |ago: &usize| {
             let around = self.recent.iter().rev().skip(ago - 2).take(3);
@@ -165,7 +164,7 @@ impl Segmenter {
         for (index, frame) in frames.enumerate() {
             // A gap in the stream is a pause too.
             let is_missing = next.is_some_and(|next| frame.at + 4 * FRAME_TIME < next);
-            if is_missing || index - breath >= WITHIN_WORDS {
+            if is_missing || index - breath >= MAX_PAUSE_IN_WORD {
                 break;
             }
             next = Some(frame.at);
@@ -207,14 +206,14 @@ impl Segmenter {
 
     fn step(&mut self, frame: &ScoredFrame, notices: &mut Vec<SegmentNotice>) {
         self.meter.extend_from_slice(&frame.samples);
-        if self.meter.len() >= METER * FRAME {
+        if self.meter.len() >= METER_FRAMES * FRAME_LEN {
             notices.push(SegmentNotice::Level(level(&self.meter)));
             self.meter.clear();
         }
-        self.step_quietly(frame, notices);
+        self.step_without_meter(frame, notices);
     }
 
-    fn step_quietly(&mut self, frame: &ScoredFrame, notices: &mut Vec<SegmentNotice>) {
+    fn step_without_meter(&mut self, frame: &ScoredFrame, notices: &mut Vec<SegmentNotice>) {
         if self.recent.len() == self.rules.recent {
             self.recent.pop_front();
         }
@@ -226,7 +225,9 @@ impl Segmenter {
             SegmenterPhase::Waiting { .. } => self.step_waiting(frame, speech, notices),
             SegmenterPhase::Hearing { .. } => self.step_hearing(frame, speech, notices),
             SegmenterPhase::Overlong { .. } => self.step_overlong(speech, notices),
-            SegmenterPhase::Missed { quiet } if !speech && quiet + 1 >= BREATH => self.go_idle(),
+            SegmenterPhase::Missed { quiet } if !speech && quiet + 1 >= BREATH_FRAMES => {
+                self.go_idle();
+            }
             SegmenterPhase::Missed { quiet } => {
                 let quiet = if speech { 0 } else { quiet + 1 };
                 self.phase = SegmenterPhase::Missed { quiet };
@@ -244,7 +245,7 @@ impl Segmenter {
             return;
         };
         let so_far = start.unwrap_or(SpeechStart {
-            began: time_before(frame.at, FRAME),
+            began: time_before(frame.at, FRAME_LEN),
             length: 0,
             spoken: 0,
         });
@@ -274,7 +275,7 @@ impl Segmenter {
         let mut kept = start.length + self.rules.pre_roll;
         if self.woken.is_some() {
             let paused = self.since_woken.saturating_sub(start.length);
-            self.in_one_breath = paused <= BREATH && self.is_mid_speech();
+            self.in_one_breath = paused <= BREATH_FRAMES && self.is_mid_speech();
             kept = match self.in_one_breath {
                 // All of it: the transcript filter removes what is left of the wake word.
                 true => self.recent.len(),
@@ -338,7 +339,7 @@ impl Segmenter {
     ) {
         let in_one_breath = std::mem::take(&mut self.in_one_breath);
         let (wake_word, began) = self.woken.take().unwrap_or((None, began));
-        notices.push(SegmentNotice::Over(Utterance {
+        notices.push(SegmentNotice::Finished(Utterance {
             samples: Arc::from(self.samples.as_slice()),
             began,
             wake_word,

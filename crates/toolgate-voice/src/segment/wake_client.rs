@@ -5,8 +5,8 @@
 //!  never waits                                         detections ──▶ WakeNotice
 //! ```
 //!
-//! A wake word service has nothing to say while nobody calls. So it is asked now and then to
-//! describe itself, and is lost if it doesn't answer.
+//! A wake word service is silent until it detects a wake word. So it is regularly asked to describe
+//! itself, and counts as lost if it doesn't answer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,25 +19,25 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_net::{backoff, jitter};
 
 use crate::EngineError;
-use crate::audio::{AudioFormat, RATE};
+use crate::audio::{AudioFormat, SAMPLE_RATE};
 use crate::wyoming::{
     EventReceiver, EventSender, ServiceInfo, ServiceProgram, WyomingAddress, WyomingConnection,
     WyomingEvent, describe,
 };
 
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 // Older sound is useless: its detection would come too late.
-const WAITING: usize = RATE as usize * 2;
-const CHUNK: usize = 1024;
+const BUFFER_SAMPLES: usize = SAMPLE_RATE as usize * 2;
+const CHUNK_SAMPLES: usize = 1024;
 // A service often detects one word several times in a row.
 const REFRACTORY: Duration = Duration::from_secs(2);
-const STEADY: Duration = Duration::from_secs(1);
-const PROBE: Duration = Duration::from_secs(5);
+const STABLE_AFTER: Duration = Duration::from_secs(1);
+const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 // A frozen service goes on accepting sound for a long time, so silence is the only symptom.
-const SILENT: Duration = Duration::from_secs(10);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
 // A larger delay means that the service uses another clock.
-const LATE: Duration = Duration::from_secs(2);
-const NEWS: usize = 16;
+const MAX_REPORT_DELAY: Duration = Duration::from_secs(2);
+const NOTICE_CAPACITY: usize = 16;
 const FIRST_RETRY: Duration = Duration::from_millis(250);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(15);
 
@@ -53,7 +53,7 @@ pub(crate) enum WakeNotice {
 }
 
 pub(crate) struct WakeWordClient {
-    waiting: Arc<WakeBuffer>,
+    buffer: Arc<WakeBuffer>,
     _stop: DropGuard,
 }
 
@@ -64,24 +64,24 @@ impl WakeWordClient {
         address: WyomingAddress,
         wake_words: Vec<String>,
     ) -> (Self, mpsc::Receiver<WakeNotice>) {
-        let waiting = Arc::new(WakeBuffer::default());
-        let (news, receiver) = mpsc::channel(NEWS);
+        let buffer = Arc::new(WakeBuffer::default());
+        let (notices, receiver) = mpsc::channel(NOTICE_CAPACITY);
         let stop = CancellationToken::new();
         let connector = WakeConnector {
             address,
             wake_words,
-            waiting: waiting.clone(),
-            news,
+            buffer: buffer.clone(),
+            notices,
             lost: false,
         };
         tokio::spawn(stop.clone().run_until_cancelled_owned(connector.run()));
         let _stop = stop.drop_guard();
-        (Self { waiting, _stop }, receiver)
+        (Self { buffer, _stop }, receiver)
     }
 
     /// Never waits: if the service is slow, the oldest sound is dropped.
     pub(crate) fn feed(&self, samples: &[i16]) {
-        self.waiting.feed(samples);
+        self.buffer.feed(samples);
     }
 }
 
@@ -108,11 +108,11 @@ impl WakeBuffer {
         }
         sound.fed += samples.len() as u64;
         sound.last = Some(Instant::now());
-        let newest = &samples[samples.len().saturating_sub(WAITING)..];
-        let surplus = (sound.samples.len() + newest.len()).saturating_sub(WAITING);
+        let newest = &samples[samples.len().saturating_sub(BUFFER_SAMPLES)..];
+        let surplus = (sound.samples.len() + newest.len()).saturating_sub(BUFFER_SAMPLES);
         sound.samples.drain(..surplus);
         sound.samples.extend(newest);
-        if sound.samples.len() >= CHUNK {
+        if sound.samples.len() >= CHUNK_SAMPLES {
             self.more.notify_one();
         }
     }
@@ -125,9 +125,9 @@ impl WakeBuffer {
         };
     }
 
-    async fn chunk(&self) -> WyomingEvent {
+    async fn next_chunk(&self) -> WyomingEvent {
         loop {
-            if let Some(chunk) = self.sound.lock().chunk() {
+            if let Some(chunk) = self.sound.lock().take_chunk() {
                 return chunk;
             }
             self.more.notified().await;
@@ -136,12 +136,12 @@ impl WakeBuffer {
 }
 
 impl BufferedSound {
-    fn chunk(&mut self) -> Option<WyomingEvent> {
-        if self.samples.len() < CHUNK {
+    fn take_chunk(&mut self) -> Option<WyomingEvent> {
+        if self.samples.len() < CHUNK_SAMPLES {
             return None;
         }
         let begins = self.fed - self.samples.len() as u64;
-        let samples = self.samples.drain(..CHUNK);
+        let samples = self.samples.drain(..CHUNK_SAMPLES);
         Some(WyomingEvent::AudioChunk {
             format: AudioFormat::CAPTURE,
             timestamp: Some(milliseconds(begins)),
@@ -157,21 +157,21 @@ impl BufferedSound {
             let ago = milliseconds(self.fed).checked_sub(timestamp)?;
             let ago = Duration::from_millis(ago.try_into().ok()?);
             last.checked_sub(ago)
-                .filter(|_| timestamp > 0 && ago <= LATE)
+                .filter(|_| timestamp > 0 && ago <= MAX_REPORT_DELAY)
         });
         found.unwrap_or(now)
     }
 }
 
 fn milliseconds(samples: u64) -> i64 {
-    (samples * 1000 / u64::from(RATE)) as i64
+    (samples * 1000 / u64::from(SAMPLE_RATE)) as i64
 }
 
 struct WakeConnector {
     address: WyomingAddress,
     wake_words: Vec<String>,
-    waiting: Arc<WakeBuffer>,
-    news: mpsc::Sender<WakeNotice>,
+    buffer: Arc<WakeBuffer>,
+    notices: mpsc::Sender<WakeNotice>,
     lost: bool,
 }
 
@@ -180,9 +180,9 @@ impl WakeConnector {
         let mut failures = 0;
         loop {
             let began = Instant::now();
-            let error = self.session().await;
-            self.waiting.set_connected(false);
-            if began.elapsed() >= CONNECT + STEADY {
+            let error = self.run_session().await;
+            self.buffer.set_connected(false);
+            if began.elapsed() >= CONNECT_TIMEOUT + STABLE_AFTER {
                 failures = 0;
             }
             if !self.lost {
@@ -194,28 +194,32 @@ impl WakeConnector {
         }
     }
 
-    async fn session(&mut self) -> EngineError {
+    async fn run_session(&mut self) -> EngineError {
         // Some services only load the words that are named.
         let names = match self.wake_words.is_empty() {
-            true => match describe(&self.address, CONNECT).await {
+            true => match describe(&self.address, CONNECT_TIMEOUT).await {
                 Ok(info) => known_words(&info),
                 Err(error) => return error,
             },
             false => self.wake_words.clone(),
         };
-        match WyomingConnection::connect(&self.address, CONNECT).await {
-            Ok(connection) => self.converse(connection, names).await,
+        match WyomingConnection::connect(&self.address, CONNECT_TIMEOUT).await {
+            Ok(connection) => self.run_connection(connection, names).await,
             Err(error) => error,
         }
     }
 
-    async fn converse(&mut self, connection: WyomingConnection, names: Vec<String>) -> EngineError {
-        self.waiting.set_connected(true);
+    async fn run_connection(
+        &mut self,
+        connection: WyomingConnection,
+        names: Vec<String>,
+    ) -> EngineError {
+        self.buffer.set_connected(true);
         let (sender, receiver) = connection.into_split();
-        let waiting = Arc::clone(&self.waiting);
+        let buffer = Arc::clone(&self.buffer);
         let (pongs, due) = mpsc::channel(1);
         tokio::select! {
-            error = send_sound(sender, names, &waiting, due) => error,
+            error = send_sound(sender, names, &buffer, due) => error,
             error = self.receive(receiver, pongs) => error,
         }
     }
@@ -225,23 +229,23 @@ impl WakeConnector {
         mut receiver: EventReceiver,
         pongs: mpsc::Sender<WyomingEvent>,
     ) -> EngineError {
-        let steady = Instant::now() + STEADY;
-        let mut silent_at = Instant::now() + SILENT;
-        let (mut has_answered, mut deaf_until) = (false, None);
+        let stable_at = Instant::now() + STABLE_AFTER;
+        let mut silent_at = Instant::now() + SILENCE_TIMEOUT;
+        let (mut has_answered, mut ignore_until) = (false, None);
         loop {
             // A service that closes the connection at once, or stays silent, is not back.
             let event = tokio::select! {
                 biased;
                 event = receiver.receive_answer() => event,
-                () = sleep_until(steady), if self.lost && has_answered => {
+                () = sleep_until(stable_at), if self.lost && has_answered => {
                     self.lost = false;
                     self.notify(WakeNotice::Back).await;
                     continue;
                 }
-                () = sleep_until(silent_at) => return EngineError::timed_out(&self.address, SILENT),
+                () = sleep_until(silent_at) => return EngineError::timed_out(&self.address, SILENCE_TIMEOUT),
             };
             has_answered = true;
-            silent_at = Instant::now() + SILENT;
+            silent_at = Instant::now() + SILENCE_TIMEOUT;
             match event {
                 Ok(WyomingEvent::Detection {
                     name: wake_word,
@@ -249,14 +253,14 @@ impl WakeConnector {
                     ..
                 }) => {
                     let now = Instant::now();
-                    if deaf_until.is_none_or(|until| now >= until) {
-                        deaf_until = Some(now + REFRACTORY);
-                        let heard = self.waiting.sound.lock().captured_at(timestamp);
+                    if ignore_until.is_none_or(|until| now >= until) {
+                        ignore_until = Some(now + REFRACTORY);
+                        let heard = self.buffer.sound.lock().captured_at(timestamp);
                         self.notify(WakeNotice::Woken { wake_word, heard }).await;
                     }
                 }
                 Ok(WyomingEvent::Ping { text }) => {
-                    // One waiting pong is enough of a sign of life.
+                    // If the channel is full, a pong is already waiting, and one is enough.
                     pongs.try_send(WyomingEvent::Pong { text }).ok();
                 }
                 Ok(_) => {}
@@ -267,7 +271,7 @@ impl WakeConnector {
 
     async fn notify(&self, notice: WakeNotice) {
         // The receiver is gone at shutdown.
-        self.news.send(notice).await.ok();
+        self.notices.send(notice).await.ok();
     }
 }
 
@@ -284,7 +288,7 @@ fn known_words(info: &ServiceInfo) -> Vec<String> {
 async fn send_sound(
     mut sender: EventSender,
     names: Vec<String>,
-    waiting: &WakeBuffer,
+    buffer: &WakeBuffer,
     mut pongs: mpsc::Receiver<WyomingEvent>,
 ) -> EngineError {
     let names = (!names.is_empty()).then_some(names);
@@ -297,14 +301,14 @@ async fn send_sound(
         start,
         WyomingEvent::Describe,
     ]);
-    let mut probe = interval_at(Instant::now() + PROBE, PROBE);
+    let mut probe = interval_at(Instant::now() + PROBE_INTERVAL, PROBE_INTERVAL);
     loop {
         let event = match first.pop_front() {
             Some(event) => event,
             None => tokio::select! {
                 Some(pong) = pongs.recv() => pong,
                 _ = probe.tick() => WyomingEvent::Describe,
-                chunk = waiting.chunk() => chunk,
+                chunk = buffer.next_chunk() => chunk,
             },
         };
         if let Err(error) = sender.send(&event).await {

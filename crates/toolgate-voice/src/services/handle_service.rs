@@ -1,5 +1,4 @@
-//! The Wyoming service `handle_service`, a conversation agent for Home Assistant:
-//! text in, text out.
+//! The Wyoming service `handle`, a conversation agent for Home Assistant: text in, text out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +8,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use tracing::debug;
 
-use super::{artifact, or_english};
+use super::{artifact, default_to_english};
 use crate::EngineError;
 use crate::speak::AnswerScript;
 use crate::wyoming::{
@@ -69,22 +68,22 @@ pub(crate) trait RequestHandler: Send + Sync {
     /// is dropped if the client goes away.
     fn respond(
         &self,
-        asked: HandleRequest,
+        request: HandleRequest,
         script: Arc<AnswerScript>,
     ) -> BoxFuture<'_, HandleResponse>;
 }
 
 pub(crate) struct HandleService {
-    respond: Arc<dyn RequestHandler>,
+    handler: Arc<dyn RequestHandler>,
     languages: Vec<String>,
     connections: AtomicU64,
 }
 
 impl HandleService {
-    pub(crate) fn new(respond: Arc<dyn RequestHandler>, languages: Vec<String>) -> Self {
+    pub(crate) fn new(handler: Arc<dyn RequestHandler>, languages: Vec<String>) -> Self {
         Self {
-            respond,
-            languages: or_english(languages),
+            handler,
+            languages: default_to_english(languages),
             connections: AtomicU64::new(0),
         }
     }
@@ -103,14 +102,14 @@ impl HandleService {
         let asked = request.to_handle_request(inbox.connection);
         let mut reply = ResponseWriter {
             request,
-            told: String::new(),
+            sent: String::new(),
         };
         let script = Arc::<AnswerScript>::default();
         if asked.text.is_empty() {
             let answered = HandleResponse::failed("I didn't hear anything.");
             return reply.end(client, &script, answered).await;
         }
-        let mut answered = self.respond.respond(asked, Arc::clone(&script));
+        let mut answered = self.handler.respond(asked, Arc::clone(&script));
         loop {
             tokio::select! {
                 biased;
@@ -119,7 +118,7 @@ impl HandleService {
                 event = client.receive_while_busy(), if inbox.next.is_none() => match event? {
                     Some(event) => {
                         if let Some(event) = client.answer_standard(event).await? {
-                            inbox.take(client, event).await?;
+                            inbox.handle_event(client, event).await?;
                         }
                     }
                     None => {
@@ -161,7 +160,7 @@ impl BufferedRequest {
 
 struct ResponseWriter {
     request: BufferedRequest,
-    told: String,
+    sent: String,
 }
 
 impl ResponseWriter {
@@ -172,13 +171,13 @@ impl ResponseWriter {
     ) -> Result<(), EngineError> {
         let is_apart = |text: &str| text.is_empty() || text.ends_with(char::is_whitespace);
         let mut text = words.to_owned();
-        if self.told.is_empty() {
+        if self.sent.is_empty() {
             let context = self.request.context.clone();
             client.send(&WyomingEvent::HandledStart { context }).await?;
-        } else if !is_apart(&self.told) && !words.starts_with(char::is_whitespace) {
+        } else if !is_apart(&self.sent) && !words.starts_with(char::is_whitespace) {
             text.insert(0, ' ');
         }
-        self.told.push_str(&text);
+        self.sent.push_str(&text);
         client.send(&WyomingEvent::HandledChunk { text }).await
     }
 
@@ -196,14 +195,14 @@ impl ResponseWriter {
             }
             // Words that were taken back have already been sent. The final answer is added unless
             // it was sent too.
-            let is_news = !self.told.trim_end().ends_with(text.trim());
-            if is_news && (answered.ok || !self.told.is_empty()) {
+            let is_news = !self.sent.trim_end().ends_with(text.trim());
+            if is_news && (answered.ok || !self.sent.is_empty()) {
                 self.send_words(client, &text).await?;
             }
         }
-        let is_told = !self.told.is_empty();
-        if is_told {
-            text = self.told.trim().to_owned();
+        let has_sent = !self.sent.is_empty();
+        if has_sent {
+            text = self.sent.trim().to_owned();
         }
         let (text, context) = (Some(text), self.request.context);
         let whole = match answered.ok {
@@ -211,7 +210,7 @@ impl ResponseWriter {
             false => WyomingEvent::NotHandled { text, context },
         };
         client.send(&whole).await?;
-        match is_told {
+        match has_sent {
             true => client.send(&WyomingEvent::HandledStop).await,
             false => Ok(()),
         }
@@ -227,7 +226,7 @@ struct RequestInbox {
 }
 
 impl RequestInbox {
-    async fn take(
+    async fn handle_event(
         &mut self,
         client: &mut WyomingClient,
         event: WyomingEvent,
@@ -319,7 +318,7 @@ impl WyomingService for HandleService {
                 ..RequestInbox::default()
             };
             while let Some(event) = client.receive().await? {
-                inbox.take(client, event).await?;
+                inbox.handle_event(client, event).await?;
                 while let Some(request) = inbox.next.take() {
                     self.answer(client, request, &mut inbox).await?;
                 }

@@ -1,4 +1,4 @@
-//! Wyoming services this program offers: conversation and speech.
+//! The Wyoming services that Toolgate offers: conversation and speech.
 
 mod handle_service;
 mod tts_service;
@@ -21,8 +21,8 @@ fn artifact(name: &str, description: &str) -> ServiceArtifact {
     }
 }
 
-// Nobody would choose a service that names no language.
-fn or_english(languages: Vec<String>) -> Vec<String> {
+// A client would not choose a service that lists no language.
+fn default_to_english(languages: Vec<String>) -> Vec<String> {
     match languages.is_empty() {
         true => vec!["en".to_owned()],
         false => languages,

@@ -1,4 +1,4 @@
-//! The Wyoming service `tts_service`: lends the gateway's own speech engine.
+//! The Wyoming service `tts`, which offers the gateway's speech engine to other programs.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use futures::{FutureExt, StreamExt};
 use serde_json::Value;
 use tracing::warn;
 
-use super::{artifact, or_english};
+use super::{artifact, default_to_english};
 use crate::EngineError;
 use crate::audio::AudioFormat;
 use crate::speak::{AnswerPiece, SentenceSplitter, SpeechSynthesizer, speakable};
@@ -19,7 +19,7 @@ use crate::wyoming::{
 const MAX_TEXT_BYTES: usize = 64 << 10;
 // Text without an end of sentence is spoken in parts of this many bytes.
 const MAX_SENTENCE_LEN: usize = 2 << 10;
-const CHUNK: usize = 16 << 10;
+const MAX_CHUNK_LEN: usize = 16 << 10;
 
 pub(crate) struct TtsService {
     engine: Arc<dyn SpeechSynthesizer>,
@@ -28,20 +28,20 @@ pub(crate) struct TtsService {
 }
 
 enum TtsRequestError {
-    Gone(EngineError),
-    Because(&'static str, &'static str),
+    Connection(EngineError),
+    Rejected(&'static str, &'static str),
 }
 
 impl From<EngineError> for TtsRequestError {
     fn from(error: EngineError) -> Self {
-        Self::Gone(error)
+        Self::Connection(error)
     }
 }
 
 const SSML: TtsRequestError =
-    TtsRequestError::Because("only plain text is supported, not SSML", "ssml");
-const TOO_LONG: TtsRequestError = TtsRequestError::Because("the text is too long", "too-long");
-const FAILED: TtsRequestError = TtsRequestError::Because(
+    TtsRequestError::Rejected("only plain text is supported, not SSML", "ssml");
+const TOO_LONG: TtsRequestError = TtsRequestError::Rejected("the text is too long", "too-long");
+const FAILED: TtsRequestError = TtsRequestError::Rejected(
     "the speech engine failed; Toolgate's log says why",
     "engine",
 );
@@ -58,7 +58,7 @@ impl TtsService {
         Self {
             engine,
             voice: voice.to_owned(),
-            languages: or_english(languages),
+            languages: default_to_english(languages),
         }
     }
 
@@ -76,7 +76,7 @@ impl TtsService {
                     if text.len() > MAX_TEXT_BYTES {
                         return Err(TOO_LONG);
                     }
-                    self.say(client, &text).await?;
+                    self.speak(client, &text).await?;
                 }
                 WyomingEvent::SynthesizeStart { text_format, .. } => {
                     require_plain_text(text_format.as_deref())?;
@@ -85,14 +85,14 @@ impl TtsService {
                 WyomingEvent::SynthesizeChunk { text } => {
                     if let Some(pieces) = &mut pieces {
                         for sentence in pieces.push(&text)? {
-                            self.say(client, &sentence).await?;
+                            self.speak(client, &sentence).await?;
                         }
                     }
                 }
                 WyomingEvent::SynthesizeStop => {
                     if let Some(mut pieces) = pieces.take() {
                         if let Some(rest) = pieces.finish() {
-                            self.say(client, &rest).await?;
+                            self.speak(client, &rest).await?;
                         }
                         client.send(&WyomingEvent::SynthesizeStopped).await?;
                     }
@@ -104,10 +104,10 @@ impl TtsService {
         Ok(())
     }
 
-    async fn say(&self, client: &mut WyomingClient, text: &str) -> Result<(), TtsRequestError> {
+    async fn speak(&self, client: &mut WyomingClient, text: &str) -> Result<(), TtsRequestError> {
         let text = speakable(text);
         if text.trim().is_empty() {
-            return Ok(silence(client).await?);
+            return Ok(send_silence(client).await?);
         }
         let failed = |error: EngineError| {
             warn!(%error, "speech for a Wyoming client failed");
@@ -118,7 +118,7 @@ impl TtsService {
         client.send(&WyomingEvent::audio_start(format)).await?;
         let mut frames = FrameSplitter::new(format);
         while let Some(piece) = sound.chunks.next().await {
-            for bytes in frames.cut(&piece.map_err(failed)?) {
+            for bytes in frames.split(&piece.map_err(failed)?) {
                 let chunk = WyomingEvent::audio_chunk(format, bytes);
                 client.send(&chunk).await?;
             }
@@ -130,7 +130,7 @@ impl TtsService {
 const STOP: WyomingEvent = WyomingEvent::AudioStop { timestamp: None };
 
 // The client waits for the end of the sound, even if there is none.
-async fn silence(client: &mut WyomingClient) -> Result<(), EngineError> {
+async fn send_silence(client: &mut WyomingClient) -> Result<(), EngineError> {
     client
         .send(&WyomingEvent::audio_start(AudioFormat::CAPTURE))
         .await?;
@@ -191,9 +191,9 @@ impl FrameSplitter {
         }
     }
 
-    fn cut(&mut self, piece: &[u8]) -> Vec<Bytes> {
+    fn split(&mut self, piece: &[u8]) -> Vec<Bytes> {
         self.rest.extend_from_slice(piece);
-        let longest = CHUNK / self.frame * self.frame;
+        let longest = MAX_CHUNK_LEN / self.frame * self.frame;
         let mut chunks = Vec::new();
         while self.rest.len() >= self.frame {
             let whole = self.rest.len() / self.frame * self.frame;
@@ -233,9 +233,9 @@ impl WyomingService for TtsService {
         async move {
             match self.serve_requests(client).await {
                 Ok(()) => Ok(()),
-                Err(TtsRequestError::Gone(error)) => Err(error),
+                Err(TtsRequestError::Connection(error)) => Err(error),
                 // The connection is closed too: some clients wait for sound even after an error.
-                Err(TtsRequestError::Because(text, code)) => {
+                Err(TtsRequestError::Rejected(text, code)) => {
                     let (text, code) = (text.to_owned(), Some(code.to_owned()));
                     client.send(&WyomingEvent::Error { text, code }).await
                 }

@@ -1,4 +1,4 @@
-//! The traits of speech engines and outputs, and doubles that are silent.
+//! The traits of speech engines and outputs, with silent implementations.
 
 use std::time::Duration;
 
@@ -28,12 +28,13 @@ pub(crate) trait AudioOutput: Send + Sync {
 
 pub(crate) type OpenedPlayback = Result<Box<dyn AudioPlayback>, EngineError>;
 
-/// Sound that is being played. Dropping it silences it.
+/// An open output that plays sound. Dropping it stops the sound.
 pub(crate) trait AudioPlayback: Send {
-    /// Plays whole frames after what came before. Resolves as soon as more is useful, so that
-    /// little is ahead when it stops.
+    /// Plays whole frames after the earlier ones. Resolves once the output needs more, so that
+    /// little sound is left to play when it is stopped.
     fn play(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<(), EngineError>>;
 
+    /// How much of the sound has been heard so far.
     fn heard(&self) -> Duration;
 
     /// Resolves once everything was heard.
@@ -64,7 +65,7 @@ impl AudioOutput for NoOutput {
     fn begin(&self, format: AudioFormat) -> BoxFuture<'_, OpenedPlayback> {
         let playing: Box<dyn AudioPlayback> = Box::new(SilentPlayback {
             format,
-            given: Duration::ZERO,
+            played: Duration::ZERO,
         });
         async { Ok(playing) }.boxed()
     }
@@ -72,16 +73,16 @@ impl AudioOutput for NoOutput {
 
 struct SilentPlayback {
     format: AudioFormat,
-    given: Duration,
+    played: Duration,
 }
 
 impl AudioPlayback for SilentPlayback {
     fn play(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<(), EngineError>> {
-        self.given += self.format.duration(bytes.len());
+        self.played += self.format.duration(bytes.len());
         async { Ok(()) }.boxed()
     }
 
     fn heard(&self) -> Duration {
-        self.given
+        self.played
     }
 }

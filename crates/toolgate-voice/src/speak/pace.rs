@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 use crate::EngineError;
 
 /// Limits how much sound is sent ahead, so that a stop or a change of volume is heard soon. Also
-/// knows how much was heard.
+/// tracks how much was heard.
 #[derive(Debug)]
 pub(super) struct PlaybackPace {
     lead: Duration,
@@ -31,10 +31,10 @@ impl PlaybackPace {
     pub(super) async fn send(
         &mut self,
         length: Duration,
-        giving: impl Future<Output = Result<(), EngineError>>,
+        sending: impl Future<Output = Result<(), EngineError>>,
     ) -> Result<(), EngineError> {
         self.wait_for_lead().await;
-        giving.await?;
+        sending.await?;
         self.record_sent(length);
         Ok(())
     }
@@ -63,7 +63,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[tokio::test(start_paused = true)]
-    async fn no_more_is_given_than_the_lead_and_a_gap_is_not_heard() {
+    async fn sound_is_sent_at_most_the_lead_ahead() {
         let mut pace = PlaybackPace::new(100 * MS);
         let began = Instant::now();
         for _ in 0..10 {

@@ -1,4 +1,4 @@
-//! Plays prepared sentences and knows which of them were heard.
+//! Plays prepared sentences and tracks which of them were heard.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,17 +6,17 @@ use std::time::Duration;
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::time::{Instant, timeout};
 
-use super::loudness::VolumeRamp;
 use super::script::SayingGuard;
+use super::volume::VolumeRamp;
 use super::worker::{GrowingLength, PreparedSentence, SharedVoice};
 use super::{AudioPlayback, SpeechOutcome};
 use crate::audio::{AudioClip, AudioFormat};
 use crate::engine::SpeakingError;
 
 // The output stays open for a moment, because the next sentence may be about to arrive.
-const IDLE: Duration = Duration::from_millis(300);
+const IDLE_TIMEOUT: Duration = Duration::from_millis(300);
 // An output that doesn't stop in time is dropped, which also silences it.
-const STOP: Duration = Duration::from_millis(100);
+const STOP_TIMEOUT: Duration = Duration::from_millis(100);
 
 pub(super) struct SentencePlayer {
     voice: Arc<SharedVoice>,
@@ -30,7 +30,7 @@ pub(super) struct SentencePlayer {
 struct OpenOutput {
     format: AudioFormat,
     playing: Box<dyn AudioPlayback>,
-    given: Duration,
+    sent: Duration,
     sentences: Vec<QueuedSentence>,
     _turn: Option<OwnedMutexGuard<()>>,
 }
@@ -39,7 +39,7 @@ pub(super) struct QueuedSentence {
     words: String,
     begins: Duration,
     length: GrowingLength,
-    sounds: bool,
+    has_sound: bool,
     _saying: SayingGuard,
 }
 
@@ -63,7 +63,7 @@ impl QueuedSentence {
 impl SentencePlayer {
     pub(super) fn new(voice: Arc<SharedVoice>, holds_turn: bool) -> Self {
         Self {
-            gain: VolumeRamp::new(&voice.loudness),
+            gain: VolumeRamp::new(&voice.volume),
             voice,
             holds_turn,
             open: None,
@@ -94,7 +94,7 @@ impl SentencePlayer {
         };
         let heard = open.playing.heard();
         let mut sentences = open.sentences.iter_mut().rev();
-        let last = sentences.find(|sentence| sentence.sounds && sentence.begins < heard);
+        let last = sentences.find(|sentence| sentence.has_sound && sentence.begins < heard);
         if let Some(last) = last {
             last.cut_at(heard - last.begins);
         }
@@ -108,7 +108,7 @@ impl SentencePlayer {
         let heard = open.sentences.drain(..).map(|sentence| sentence.words);
         self.said.extend(heard);
         // An output that hangs is dropped, which silences it too.
-        let _in_time = timeout(STOP, open.playing.stop()).await.is_ok();
+        let _in_time = timeout(STOP_TIMEOUT, open.playing.stop()).await.is_ok();
         unheard
     }
 
@@ -130,8 +130,8 @@ impl SentencePlayer {
         sentences: &mut mpsc::Receiver<PreparedSentence>,
     ) -> Result<Option<PreparedSentence>, SpeakingError> {
         if let Some(open) = &self.open {
-            let unheard = open.given.saturating_sub(open.playing.heard());
-            match timeout(unheard + IDLE, sentences.recv()).await {
+            let unheard = open.sent.saturating_sub(open.playing.heard());
+            match timeout(unheard + IDLE_TIMEOUT, sentences.recv()).await {
                 Ok(next) => return Ok(next),
                 Err(_) => self.end().await?,
             }
@@ -145,20 +145,20 @@ impl SentencePlayer {
             return Ok(());
         };
         let mut words = Some((sentence.words, sentence.length, sentence.saying));
-        let mut again = true;
+        let mut may_retry = true;
         while let Some(slice) = sound.recv().await {
             let slice = slice.map_err(SpeakingError::from_synthesizer)?;
-            self.open_for(slice.format).await?;
+            self.open_output_for(slice.format).await?;
             if let (Some((words, length, saying)), Some(open)) = (words.take(), &mut self.open) {
                 open.sentences.push(QueuedSentence {
                     words,
-                    begins: open.given,
+                    begins: open.sent,
                     length,
-                    sounds: true,
+                    has_sound: true,
                     _saying: saying,
                 });
             }
-            self.play_slice(slice, &mut again).await?;
+            self.play_slice(slice, &mut may_retry).await?;
         }
         // Without any sound, the words count as said in silence.
         if let Some((words, _, saying)) = words {
@@ -171,44 +171,50 @@ impl SentencePlayer {
         match &mut self.open {
             Some(open) => open.sentences.push(QueuedSentence {
                 words,
-                begins: open.given,
+                begins: open.sent,
                 length: GrowingLength::default(),
-                sounds: false,
+                has_sound: false,
                 _saying: saying,
             }),
             None => self.said.push_str(&words),
         }
     }
 
-    /// Plays a slice. If the output fails and `again` is set, reopens it and tries once more.
+    /// Plays a slice. If the output fails and `may_retry` is set, reopens it and tries once more.
     async fn play_slice(
         &mut self,
         slice: AudioClip,
-        again: &mut bool,
+        may_retry: &mut bool,
     ) -> Result<(), SpeakingError> {
         let slice = self.gain.apply(slice);
-        let sounds = slice.format.duration(slice.bytes.len());
+        let length = slice.format.duration(slice.bytes.len());
         loop {
-            let open = self.open_for(slice.format).await?;
+            let open = self.open_output_for(slice.format).await?;
             match open.playing.play(slice.bytes.clone()).await {
                 Ok(()) => {
-                    open.given += sounds;
+                    open.sent += length;
                     self.first_audio.get_or_insert_with(Instant::now);
                     return Ok(());
                 }
-                Err(_) if std::mem::take(again) => {
+                Err(_) if std::mem::take(may_retry) => {
                     let mut unheard = self.close().await;
                     unheard
                         .iter_mut()
                         .for_each(|sentence| sentence.begins = Duration::ZERO);
-                    self.open_for(slice.format).await?.sentences.extend(unheard);
+                    self.open_output_for(slice.format)
+                        .await?
+                        .sentences
+                        .extend(unheard);
                 }
                 Err(error) => return Err(SpeakingError::from_output(error)),
             }
         }
     }
 
-    async fn open_for(&mut self, format: AudioFormat) -> Result<&mut OpenOutput, SpeakingError> {
+    async fn open_output_for(
+        &mut self,
+        format: AudioFormat,
+    ) -> Result<&mut OpenOutput, SpeakingError> {
         if self.open.as_ref().is_some_and(|open| open.format != format) {
             self.end().await?;
         }
@@ -224,7 +230,7 @@ impl SentencePlayer {
                 Ok(none.insert(OpenOutput {
                     format,
                     playing,
-                    given: Duration::ZERO,
+                    sent: Duration::ZERO,
                     sentences: Vec::new(),
                     _turn: turn,
                 }))
@@ -236,7 +242,7 @@ impl SentencePlayer {
         let Some(open) = &mut self.open else {
             return Ok(());
         };
-        // It stays in place while it ends: a stop has to find it.
+        // `self.open` is kept until it has ended, so that a stop finds it.
         let ended = open.playing.end().await;
         ended.map_err(SpeakingError::from_output)?;
         let heard = self.open.take().into_iter().flat_map(|open| open.sentences);
@@ -248,7 +254,7 @@ impl SentencePlayer {
 impl OpenOutput {
     fn split_off_unheard(&mut self) -> Vec<QueuedSentence> {
         let heard = self.playing.heard();
-        let had_its_turn = |sentence: &QueuedSentence| match sentence.sounds {
+        let had_its_turn = |sentence: &QueuedSentence| match sentence.has_sound {
             true => sentence.begins < heard,
             false => sentence.begins <= heard,
         };

@@ -24,7 +24,7 @@ struct ScriptState {
     bytes: usize,
     round: u64,
     ended: bool,
-    cut: bool,
+    truncated: bool,
     saying: SayingGuard,
 }
 
@@ -38,9 +38,9 @@ impl AnswerScript {
         if state.ended {
             return;
         }
-        let room = MAX_ANSWER_BYTES.saturating_sub(state.bytes);
-        let kept = &words[..words.floor_char_boundary(room)];
-        state.cut |= kept.len() < words.len();
+        let space = MAX_ANSWER_BYTES.saturating_sub(state.bytes);
+        let kept = &words[..words.floor_char_boundary(space)];
+        state.truncated |= kept.len() < words.len();
         let pieces = state.sentences.push(kept);
         state.add(pieces);
         drop(state);
@@ -51,7 +51,9 @@ impl AnswerScript {
         let mut state = self.state.lock();
         let round = state.round;
         state.sentences.clear();
-        state.waiting.retain(|(of, _)| *of != round);
+        state
+            .waiting
+            .retain(|(piece_round, _)| *piece_round != round);
         state.bytes = state
             .waiting
             .iter()
@@ -59,7 +61,7 @@ impl AnswerScript {
             .sum();
     }
 
-    /// Ends the round: what is left becomes a piece, whether it is a sentence or not.
+    /// Ends the round: the rest becomes a piece, even if it is not a whole sentence.
     pub(crate) fn flush(&self) {
         let mut state = self.state.lock();
         let rest = state.sentences.finish_round();
@@ -101,8 +103,8 @@ impl AnswerScript {
         state.waiting.is_empty() && Arc::strong_count(&state.saying.0) == 1
     }
 
-    pub(super) fn is_whole(&self) -> bool {
-        !self.state.lock().cut
+    pub(super) fn is_complete(&self) -> bool {
+        !self.state.lock().truncated
     }
 }
 

@@ -41,9 +41,9 @@ impl SentenceSplitter {
         let pending = std::mem::take(&mut self.pending);
         let mut pieces = Vec::new();
         let mut rest = pending.as_str();
-        while let Some(end) = self.end_of_piece(rest) {
+        while let Some(end) = self.find_end_of_piece(rest) {
             let (words, after) = rest.split_at(end);
-            pieces.push(self.piece(words));
+            pieces.push(self.finish_piece(words));
             rest = after;
         }
         self.pending = rest.to_owned();
@@ -52,7 +52,7 @@ impl SentenceSplitter {
 
     pub(crate) fn finish_round(&mut self) -> Option<AnswerPiece> {
         let rest = std::mem::take(&mut self.pending);
-        let piece = (!rest.is_empty()).then(|| self.piece(&rest));
+        let piece = (!rest.is_empty()).then(|| self.finish_piece(&rest));
         self.begun = false;
         piece
     }
@@ -61,17 +61,17 @@ impl SentenceSplitter {
         *self = Self::default();
     }
 
-    fn end_of_piece(&self, text: &str) -> Option<usize> {
-        match fence(text) {
+    fn find_end_of_piece(&self, text: &str) -> Option<usize> {
+        match match_fence(text) {
             FenceMatch::Unknown if !self.within_line => None,
-            FenceMatch::Yes if !self.within_line => end_of_line(text),
-            _ if self.code => end_of_line(text),
-            _ => end_of_sentence(text, !self.begun),
+            FenceMatch::Yes if !self.within_line => find_end_of_line(text),
+            _ if self.code => find_end_of_line(text),
+            _ => find_end_of_sentence(text, !self.begun),
         }
     }
 
-    fn piece(&mut self, words: &str) -> AnswerPiece {
-        let is_fence = !self.within_line && fence(words) == FenceMatch::Yes;
+    fn finish_piece(&mut self, words: &str) -> AnswerPiece {
+        let is_fence = !self.within_line && match_fence(words) == FenceMatch::Yes;
         let code = self.code || is_fence;
         self.code ^= is_fence;
         self.within_line = !words.ends_with('\n');
@@ -90,7 +90,7 @@ enum FenceMatch {
     Unknown,
 }
 
-fn fence(line: &str) -> FenceMatch {
+fn match_fence(line: &str) -> FenceMatch {
     let start = &line[..line.floor_char_boundary(MAX_PIECE_BYTES)];
     let line = start.trim_start_matches([' ', '\t']);
     if line.is_empty() && start.len() >= MAX_PIECE_BYTES {
@@ -107,7 +107,7 @@ fn fence(line: &str) -> FenceMatch {
     FenceMatch::No
 }
 
-fn end_of_line(text: &str) -> Option<usize> {
+fn find_end_of_line(text: &str) -> Option<usize> {
     let start = &text[..text.floor_char_boundary(MAX_PIECE_BYTES)];
     match start.find('\n') {
         Some(newline) => Some(newline + 1),
@@ -115,7 +115,7 @@ fn end_of_line(text: &str) -> Option<usize> {
     }
 }
 
-fn end_of_sentence(text: &str, first: bool) -> Option<usize> {
+fn find_end_of_sentence(text: &str, first: bool) -> Option<usize> {
     // Where to cut a sentence that is too long: after a comma rather than after a word.
     let (mut comma, mut blank) = (None, None);
     let mut before = None;
@@ -130,7 +130,7 @@ fn end_of_sentence(text: &str, first: bool) -> Option<usize> {
             '\n' | '。' | '！' | '？' => return Some(after),
             // Only the first of several marks in a row is examined.
             _ if is_mark(letter) && follows_mark => {}
-            _ if is_mark(letter) => match sentence_end(text, at, after) {
+            _ if is_mark(letter) => match find_sentence_end(text, at, after) {
                 SentenceEnd::At(end) => return Some(end),
                 SentenceEnd::Unknown if text.len() - at < MAX_PIECE_BYTES => return None,
                 SentenceEnd::Unknown | SentenceEnd::No => {}
@@ -162,7 +162,7 @@ enum SentenceEnd {
     Unknown,
 }
 
-fn sentence_end(text: &str, at: usize, after: usize) -> SentenceEnd {
+fn find_sentence_end(text: &str, at: usize, after: usize) -> SentenceEnd {
     let closers = |letter: char| ".!?…\"'”’»)]}*_".contains(letter);
     let text = &text[..text.floor_char_boundary(after + MAX_PIECE_BYTES)];
     let rest = text[after..].trim_start_matches(closers);

@@ -5,7 +5,7 @@ use bytes::{Bytes, BytesMut};
 use crate::audio::{AudioClip, AudioFormat, AudioFormatError};
 
 // A stop or a change of volume takes effect with the next slice, within 40 ms.
-const PER_SECOND: u32 = 25;
+const SLICES_PER_SECOND: u32 = 25;
 
 pub(super) struct SliceCutter {
     from: AudioFormat,
@@ -23,7 +23,7 @@ impl SliceCutter {
     pub(super) fn cut(&mut self, chunk: &[u8]) -> Vec<AudioClip> {
         self.rest.extend_from_slice(chunk);
         let frame = self.from.frame_bytes();
-        let slice = frame * (self.from.rate / PER_SECOND) as usize;
+        let slice = frame * (self.from.rate / SLICES_PER_SECOND) as usize;
         let whole = self.rest.len() / slice * slice;
         let whole = self.rest.split_to(whole);
         whole
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_was_cut_off_is_dropped_and_a_mad_format_refused() {
+    fn partial_frame_is_dropped_and_invalid_format_rejected() {
         let mut slices = SliceCutter::new(AudioFormat::new(16_000, 2, 2)).unwrap();
         slices.cut(&[1, 2, 3, 4, 5]);
         assert_eq!(slices.rest().unwrap().bytes, [1, 2, 3, 4][..]);

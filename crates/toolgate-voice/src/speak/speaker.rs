@@ -1,4 +1,4 @@
-//! The speaker, the only voice of a gateway.
+//! The speaker: all sound of the gateway goes through it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::script::AnswerScript;
 use super::worker::{self, SharedVoice};
-use super::{AudioOutput, Loudness, SignalTone, SpeechSynthesizer};
+use super::{AudioOutput, SignalTone, SpeechSynthesizer, VoiceVolume};
 use crate::engine::SpeakingError;
 
 #[derive(Clone)]
@@ -29,13 +29,13 @@ impl Speaker {
     pub(crate) fn new(
         engine: Arc<dyn SpeechSynthesizer>,
         output: Arc<dyn AudioOutput>,
-        loudness: Loudness,
+        volume: VoiceVolume,
     ) -> Self {
         Self {
             voice: Arc::new(SharedVoice {
                 engine,
                 output,
-                loudness,
+                volume,
                 turn: Arc::default(),
                 tone: tokio::sync::Mutex::default(),
             }),
@@ -43,6 +43,7 @@ impl Speaker {
         }
     }
 
+    /// Begins a speech and stops the previous one.
     pub(crate) fn begin(&self) -> ActiveSpeech {
         let stop = CancellationToken::new();
         std::mem::replace(&mut self.current.lock().speech, stop.clone()).cancel();

@@ -1,4 +1,4 @@
-//! Short tones, for what would take too long in words.
+//! Short signal tones, used where words would take too long.
 
 use std::f32::consts::TAU;
 
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tone_is_short_and_neither_clicks_nor_shouts() {
+    fn every_tone_is_short_quiet_and_faded() {
         for tone in [
             SignalTone::Wake,
             SignalTone::Working,

@@ -13,24 +13,24 @@ use tracing::debug;
 use super::player::SentencePlayer;
 use super::script::{AnswerScript, SayingGuard};
 use super::slices::SliceCutter;
-use super::{AudioOutput, Loudness, SignalTone, SpeechOutcome, SpeechSynthesizer, speakable};
+use super::{AudioOutput, SignalTone, SpeechOutcome, SpeechSynthesizer, VoiceVolume, speakable};
 use crate::EngineError;
 use crate::audio::AudioClip;
 
 /// Slices of the next sentence that may wait: ten seconds.
-const AHEAD: usize = 250;
+const SLICE_CAPACITY: usize = 250;
 // In slices: two minutes. An engine that makes more from one sentence is broken.
 const MAX_SLICES: usize = 3000;
-const BREATH: Duration = Duration::from_millis(250);
-// A tone that comes later would no longer mean anything.
-const FALLS_SILENT: Duration = Duration::from_millis(150);
+const RETRY_DELAY: Duration = Duration::from_millis(250);
+// How long a tone waits for other sound to end. Later, it would no longer mean anything.
+const FADE_OUT: Duration = Duration::from_millis(150);
 const MAX_TONE: Duration = Duration::from_secs(1);
 
 pub(super) struct SharedVoice {
     pub(super) engine: Arc<dyn SpeechSynthesizer>,
     pub(super) output: Arc<dyn AudioOutput>,
-    pub(super) loudness: Loudness,
-    /// Held by whoever sounds.
+    pub(super) volume: VoiceVolume,
+    /// Held while sound is playing.
     pub(super) turn: Arc<Mutex<()>>,
     pub(super) tone: Mutex<()>,
 }
@@ -42,6 +42,7 @@ pub(super) struct PreparedSentence {
     pub(super) saying: SayingGuard,
 }
 
+/// The length of a sentence, which grows while it is synthesized.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GrowingLength(Arc<AtomicU64>);
 
@@ -51,9 +52,9 @@ impl GrowingLength {
     }
 
     fn add(&self, slice: &AudioClip) {
-        let sounds = slice.format.duration(slice.bytes.len());
-        let sounds = u64::try_from(sounds.as_micros()).unwrap_or(u64::MAX);
-        self.0.fetch_add(sounds, Ordering::Relaxed);
+        let length = slice.format.duration(slice.bytes.len());
+        let micros = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
+        self.0.fetch_add(micros, Ordering::Relaxed);
     }
 }
 
@@ -68,7 +69,10 @@ pub(super) async fn speak(
     // One sentence waits here while another is playing.
     let (prepared, sentences) = mpsc::channel(1);
     let work = async {
-        let (result, ()) = tokio::join!(player.play(sentences), prepare(&voice, &script, prepared));
+        let (result, ()) = tokio::join!(
+            player.play(sentences),
+            prepare_sentences(&voice, &script, prepared)
+        );
         result
     };
     let result = tokio::select! {
@@ -80,7 +84,7 @@ pub(super) async fn speak(
         player.cut_short();
     }
     drop(player.close().await);
-    let is_complete = matches!(result, Some(Ok(()))) && script.is_whole();
+    let is_complete = matches!(result, Some(Ok(()))) && script.is_complete();
     let problem = result.and_then(Result::err);
     if let Some(problem) = &problem {
         debug!(role = %problem.role, %problem, "speech not completed");
@@ -89,11 +93,11 @@ pub(super) async fn speak(
 }
 
 pub(super) async fn play_tone(voice: Arc<SharedVoice>, tone: SignalTone, stop: CancellationToken) {
-    let turn = timeout(FALLS_SILENT, voice.turn.lock());
+    let turn = timeout(FADE_OUT, voice.turn.lock());
     let Some(Ok(_turn)) = stop.run_until_cancelled(turn).await else {
         return;
     };
-    if voice.loudness.is_silent() {
+    if voice.volume.is_silent() {
         return;
     }
     let _tone = voice.tone.lock().await;
@@ -108,18 +112,18 @@ pub(super) async fn play_tone(voice: Arc<SharedVoice>, tone: SignalTone, stop: C
     }
 }
 
-async fn prepare(
+async fn prepare_sentences(
     voice: &SharedVoice,
     script: &AnswerScript,
     prepared: mpsc::Sender<PreparedSentence>,
 ) {
     while let Some((piece, saying)) = script.next_to_say().await {
-        let text = match piece.code || voice.loudness.is_silent() {
+        let text = match piece.code || voice.volume.is_silent() {
             true => String::new(),
             false => speakable(&piece.words),
         };
         let length = GrowingLength::default();
-        let (slices, sound) = mpsc::channel(AHEAD);
+        let (slices, sound) = mpsc::channel(SLICE_CAPACITY);
         let sentence = PreparedSentence {
             words: piece.words,
             length: length.clone(),
@@ -134,13 +138,13 @@ async fn prepare(
         }
         if let Err(problem) = synthesize(voice, &text, &slices, &length).await {
             // The player stops when it receives the error.
-            let _told = slices.send(Err(problem)).await.is_ok();
+            let _sent = slices.send(Err(problem)).await.is_ok();
             return;
         }
     }
 }
 
-// Tried again after a failure: half a sentence followed by all of it is better than half of it.
+// Tries once more after a failure: half a sentence followed by all of it is better than half.
 async fn synthesize(
     voice: &SharedVoice,
     text: &str,
@@ -151,7 +155,7 @@ async fn synthesize(
         return Ok(());
     };
     debug!(%problem, "the speech engine failed; retrying");
-    sleep(BREATH).await;
+    sleep(RETRY_DELAY).await;
     synthesize_once(voice, text, slices, length).await
 }
 

@@ -14,11 +14,11 @@ use crate::engine::with_deadline;
 use crate::segment::Utterance;
 use crate::wyoming::{EventReceiver, EventSender, WyomingAddress, WyomingConnection, WyomingEvent};
 
-const CONNECT: Duration = Duration::from_secs(5);
-const CHUNK: usize = 4096;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const CHUNK_SAMPLES: usize = 4096;
 const MAX_TRANSCRIPT_BYTES: usize = 16 << 10;
 // An engine that no longer accepts sound may already have sent the reason.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const ERROR_GRACE: Duration = Duration::from_millis(200);
 
 /// Whisper, Vosk and others behind Wyoming. Each utterance uses a new connection, so a restarted
 /// engine is found again and a broken request leaves nothing behind.
@@ -42,7 +42,7 @@ impl WyomingAsr {
     }
 
     // Returns the sender, because some engines take its end for the end of the request.
-    async fn send(
+    async fn send_utterance(
         &self,
         mut to: EventSender,
         utterance: &Utterance,
@@ -56,7 +56,7 @@ impl WyomingAsr {
         })
         .await?;
         to.send(&WyomingEvent::audio_start(format)).await?;
-        for samples in utterance.samples.chunks(CHUNK) {
+        for samples in utterance.samples.chunks(CHUNK_SAMPLES) {
             let bytes: Bytes = samples.iter().copied().flat_map(i16::to_le_bytes).collect();
             to.send(&WyomingEvent::audio_chunk(format, bytes)).await?;
         }
@@ -72,16 +72,17 @@ impl SpeechToText for WyomingAsr {
         utterance: &'a Utterance,
     ) -> BoxFuture<'a, Result<String, EngineError>> {
         let asking = async move {
-            let connecting = WyomingConnection::connect(&self.address, CONNECT.min(self.deadline));
+            let connecting =
+                WyomingConnection::connect(&self.address, CONNECT_TIMEOUT.min(self.deadline));
             let (sender, receiver) = connecting.await?.into_split();
-            let mut answer = std::pin::pin!(answer(receiver, self.address.to_string()));
+            let mut answer = std::pin::pin!(receive_transcript(receiver, self.address.to_string()));
             // Send and receive side by side: an engine that answers early must
             // not deadlock with us.
             tokio::select! {
                 text = &mut answer => text,
-                sent = self.send(sender, utterance) => match sent {
+                sent = self.send_utterance(sender, utterance) => match sent {
                     Ok(_sender) => answer.await,
-                    Err(error) => timeout(LAST_WORDS, answer).await.unwrap_or(Err(error)),
+                    Err(error) => timeout(ERROR_GRACE, answer).await.unwrap_or(Err(error)),
                 },
             }
         };
@@ -89,7 +90,7 @@ impl SpeechToText for WyomingAsr {
     }
 }
 
-async fn answer(mut from: EventReceiver, at: String) -> Result<String, EngineError> {
+async fn receive_transcript(mut from: EventReceiver, at: String) -> Result<String, EngineError> {
     let mut pieces = String::new();
     loop {
         match from.receive_answer().await? {

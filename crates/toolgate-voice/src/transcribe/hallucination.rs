@@ -1,5 +1,5 @@
-//! Detects what engines write for silence. They learned from subtitles, which thank viewers where
-//! a film is silent.
+//! Detects text that speech-to-text engines invent for silence. They learned from subtitles, which
+//! thank viewers where a film is silent.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::segment::Utterance;
 
 const SUBTITLES: &str = include_str!("phrases/subtitles.txt");
 const FILL: &str = include_str!("phrases/fill.txt");
-// People say these too, so the sound decides.
+// People say these too, so the sound decides whether they are real.
 const POLITE: &str = include_str!("phrases/polite.txt");
 /// A real "thank you" lasts at least this long and is at least this loud.
 const POLITE_VOICE: Duration = Duration::from_millis(240);
 const POLITE_LOUDNESS: f32 = 0.004;
 // Words per second. Nobody speaks faster, so the engine made some up.
-const FASTEST: f64 = 9.0;
-const PHRASE: usize = 12;
+const MAX_WORDS_PER_SECOND: f64 = 9.0;
+const MAX_PHRASE_WORDS: usize = 12;
 
 pub(crate) fn is_hallucination(text: &str, utterance: &Utterance) -> bool {
     let words = words(&without_remarks(text));
@@ -26,13 +26,13 @@ pub(crate) fn is_hallucination(text: &str, utterance: &Utterance) -> bool {
         || is_phrase(FILL, &said)
         || SUBTITLES.lines().any(|known| said.starts_with(known))
         || said.contains("amara org")
-        || words.len() as f64 > 2.0 + FASTEST * sound.length.as_secs_f64()
+        || words.len() as f64 > 2.0 + MAX_WORDS_PER_SECOND * sound.length.as_secs_f64()
         || is_stutter(&words)
         || is_phrase(POLITE, &said)
             && (sound.voiced < POLITE_VOICE || sound.loudest < POLITE_LOUDNESS)
 }
 
-/// Removes what is in brackets or between stars and notes: `[BLANK_AUDIO]`, `(door closes)`,
+/// Removes text in brackets, and between asterisks or notes: `[BLANK_AUDIO]`, `(door closes)`,
 /// `*coughs*`, `♪ la la ♪`.
 fn without_remarks(text: &str) -> String {
     let mut rest = String::new();
@@ -50,11 +50,12 @@ fn without_remarks(text: &str) -> String {
     rest
 }
 
-/// True if a phrase is repeated four times and there is nothing else. Numbers may be: `1 1 1 1`.
+/// True if a phrase is repeated four times and there is nothing else. Numbers may repeat:
+/// `1 1 1 1` is a request.
 fn is_stutter(words: &[String]) -> bool {
     const TIMES: usize = 4;
     let is_number = |word: &String| word.starts_with(|letter: char| letter.is_ascii_digit());
-    (1..=PHRASE.min(words.len() / TIMES)).any(|length| {
+    (1..=MAX_PHRASE_WORDS.min(words.len() / TIMES)).any(|length| {
         let (phrase, rest) = words.split_at(length);
         let again = rest.chunks(length);
         // The last repetition may be cut off.
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_engines_imagine_is_told_from_what_people_say() {
+    fn hallucinations_are_distinguished_from_speech() {
         let speech = utterance(3, 1500, 4000);
         for (text, expected) in [
             ("", true),
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn politeness_needs_a_voice() {
+    fn polite_phrases_count_only_with_enough_voice() {
         for (voice, loudness, expected) in [
             (1500, 4000, false),
             (400, 4000, false),
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_speaks_faster_than_people_do() {
+    fn transcript_faster_than_speech_is_a_hallucination() {
         let text =
             "what is the weather like in paris and in london and in rome and in berlin this week";
         assert!(!is_hallucination(text, &utterance(3, 2000, 4000)));

@@ -1,12 +1,12 @@
 //! Removes what is left of a wake word whose end is in the sound: "hey Jarvis turn it on" may
 //! become "of its turn it on".
 
-use super::transcript::{is_between, wake_word_words, words_with_rest};
+use super::transcript::{is_separator, wake_word_words, words_with_rest};
 
 const MAX_WORDS: usize = 3;
 // These words change what a request means, so they are never dropped as a
 // remnant, however they sound.
-const TELLING: [&str; 19] = [
+const MEANINGFUL_WORDS: [&str; 19] = [
     "no", "not", "never", "don", "dont", "doesn", "didn", "isn", "can", "cant", "cannot", "won",
     "wont", "without", "unless", "if", "when", "after", "before",
 ];
@@ -17,16 +17,16 @@ const TELLING: [&str; 19] = [
 pub(crate) fn requests_behind_remnant<'a>(text: &'a str, wake_word: &str) -> Vec<&'a str> {
     let name = consonants(&wake_word_words(wake_word).concat());
     let said = words_with_rest(text);
-    let is_telling = |(word, _): &(String, &str)| TELLING.contains(&word.as_str());
+    let is_meaningful = |(word, _): &(String, &str)| MEANINGFUL_WORDS.contains(&word.as_str());
     let most = said
         .iter()
         .take(MAX_WORDS)
-        .take_while(|word| !is_telling(word));
+        .take_while(|word| !is_meaningful(word));
     let mut remnant = String::new();
     let mut behind = Vec::new();
     for (word, rest) in most {
         remnant.push_str(&consonants(word));
-        let request = rest.trim_start_matches(is_between);
+        let request = rest.trim_start_matches(is_separator);
         if !request.is_empty() && sounds_like_end(&remnant, &name) {
             behind.push(request);
         }
@@ -41,7 +41,7 @@ fn sounds_like_end(remnant: &str, name: &str) -> bool {
     !remnant.is_empty() && least.is_some_and(|least| least <= remnant.len() / 2)
 }
 
-/// The consonants of a word by sound: ones that are easily confused are the same.
+/// The consonants of a word by sound: those that are easily confused become the same letter.
 fn consonants(word: &str) -> String {
     let spoken = word.chars().map(|letter| match letter {
         'b' | 'f' | 'p' | 'v' => 'b',

@@ -1,18 +1,18 @@
-//! Decides whether sound can hold words at all. An engine takes a second to find out, and then
-//! often makes some up.
+//! Decides whether a sound can contain words at all. An engine takes a second for that, and often
+//! invents words if there are none.
 
 use std::time::Duration;
 
 use crate::DropReason;
-use crate::audio::{RATE, rms, sample_time};
+use crate::audio::{SAMPLE_RATE, rms, sample_time};
 use crate::segment::Utterance;
 
 const MIN_LENGTH: Duration = Duration::from_millis(150);
-// A share of full scale, -60 dB. Speech is louder even with the worst microphone.
+// A fraction of full scale, -60 dB. Speech is louder even with the worst microphone.
 const QUIETEST: f32 = 0.001;
 // Quieter frames, relative to the loudest one, don't belong to the voice.
-const SHARE: f32 = 0.1;
-const FRAME: usize = RATE as usize / 50;
+const VOICED_FRACTION: f32 = 0.1;
+const FRAME_LEN: usize = SAMPLE_RATE as usize / 50;
 
 pub(crate) fn check_sound(utterance: &Utterance) -> Result<(), DropReason> {
     let sound = SoundMeasurement::measure(&utterance.samples);
@@ -29,19 +29,19 @@ pub(crate) fn check_sound(utterance: &Utterance) -> Result<(), DropReason> {
 pub(super) struct SoundMeasurement {
     pub(super) length: Duration,
     pub(super) voiced: Duration,
-    /// The loudest 20 ms, as a share of full scale.
+    /// The loudest 20 ms, as a fraction of full scale.
     pub(super) loudest: f32,
 }
 
 impl SoundMeasurement {
     pub(super) fn measure(samples: &[i16]) -> Self {
-        let frames: Vec<f32> = samples.chunks(FRAME).map(rms).collect();
+        let frames: Vec<f32> = samples.chunks(FRAME_LEN).map(rms).collect();
         let loudest = frames.iter().copied().fold(0.0, f32::max);
-        let floor = (loudest * SHARE).max(QUIETEST);
+        let floor = (loudest * VOICED_FRACTION).max(QUIETEST);
         let voiced = frames.iter().filter(|loudness| **loudness >= floor).count();
         Self {
             length: sample_time(samples.len()),
-            voiced: sample_time(voiced * FRAME),
+            voiced: sample_time(voiced * FRAME_LEN),
             loudest,
         }
     }
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_short_or_too_quiet_is_no_request() {
+    fn short_or_quiet_sound_is_rejected() {
         let now = tokio::time::Instant::now();
         let utterance = |samples: Vec<i16>| Utterance {
             samples: samples.into(),

@@ -4,7 +4,7 @@ use toolgate_core::{fold_letter, is_invisible};
 
 /// Longer requests are cut, in bytes. This is two minutes of speech.
 const MAX_TRANSCRIPT_BYTES: usize = 2000;
-// Phrases that stop everything, if nothing else is said. Sorted by sound, not by letter.
+// Phrases that stop everything if nothing else is said, as `words` folds them.
 const CANCEL: &str = include_str!("phrases/cancel.txt");
 // Only a clear yes counts. `okay` is not one, because engines write it for silence.
 const YES: &str = include_str!("phrases/yes.txt");
@@ -31,8 +31,8 @@ pub(crate) fn tidy_transcript(transcript: &str) -> String {
 }
 
 /// Removes the wake word if the transcript starts with it. Engines name it `hey_jarvis` or
-/// `hey_jarvis_v0.1`. With `in_one_breath`, the sound may contain all of it or only its end,
-/// spelled in any way, after words that were not meant.
+/// `hey_jarvis_v0.1`. With `in_one_breath`, the sound may contain all of the word or only its end,
+/// in any spelling, possibly after unrelated words.
 pub(crate) fn without_wake_word<'a>(
     text: &'a str,
     wake_word: &str,
@@ -60,7 +60,7 @@ pub(crate) fn without_wake_word<'a>(
     } else {
         is_name(&0).then_some(name.len())
     };
-    let rest = end.map(|end| said[end - 1].1.trim_start_matches(is_between));
+    let rest = end.map(|end| said[end - 1].1.trim_start_matches(is_separator));
     rest.unwrap_or(text)
 }
 
@@ -69,7 +69,9 @@ pub(super) fn wake_word_words(wake_word: &str) -> Vec<String> {
         let number = word.strip_prefix('v').unwrap_or(word);
         number.starts_with(|letter: char| letter.is_ascii_digit())
     };
-    let name = wake_word.split(is_between).filter(|word| !word.is_empty());
+    let name = wake_word
+        .split(is_separator)
+        .filter(|word| !word.is_empty());
     let name: Vec<&str> = name.take_while(|word| !is_version(word)).collect();
     words(&name.join(" "))
 }
@@ -77,22 +79,22 @@ pub(super) fn wake_word_words(wake_word: &str) -> Vec<String> {
 /// The folded words of a text, each with the text after it.
 pub(super) fn words_with_rest(text: &str) -> Vec<(String, &str)> {
     let mut said = Vec::new();
-    let mut rest = text.trim_start_matches(is_between);
+    let mut rest = text.trim_start_matches(is_separator);
     while !rest.is_empty() {
-        let end = rest.find(is_between).unwrap_or(rest.len());
+        let end = rest.find(is_separator).unwrap_or(rest.len());
         said.push((words(&rest[..end]).concat(), &rest[end..]));
-        rest = rest[end..].trim_start_matches(is_between);
+        rest = rest[end..].trim_start_matches(is_separator);
     }
     said
 }
 
-pub(super) fn is_between(letter: char) -> bool {
+pub(super) fn is_separator(letter: char) -> bool {
     !letter.is_alphanumeric()
 }
 
 pub(super) fn words(text: &str) -> Vec<String> {
-    let is_between = |letter: char| !letter.is_alphanumeric() && !is_silent(letter);
-    let words = text.split(is_between).map(|word| {
+    let is_separator = |letter: char| !letter.is_alphanumeric() && !is_silent(letter);
+    let words = text.split(is_separator).map(|word| {
         let mut folded = String::new();
         let letters = word.chars().filter(|letter| !is_silent(*letter));
         letters.for_each(|letter| fold_letter(letter, &mut folded));
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wake_word_is_no_part_of_the_request() {
+    fn wake_word_is_not_part_of_the_request() {
         for (text, wake_word, expected) in [
             ("Hey Jarvis, turn it on.", "hey_jarvis", "turn it on."),
             (" hey jarvis turn it on", "hey_jarvis_v0.1", "turn it on"),
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_is_never_guessed() {
+    fn only_clear_words_count_as_yes_or_no() {
         for said in ["yes", "Yes.", "Yes, please!", "yeah", "Yes, go ahead."] {
             assert!(is_yes(said) && !is_no(said), "{said}");
         }
@@ -252,7 +254,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_transcript_breaks_it(transcript in ".{0,300}") {
+        fn tidying_is_idempotent(transcript in ".{0,300}") {
             let once = tidy_transcript(&transcript);
             prop_assert_eq!(tidy_transcript(&once), once.clone());
             prop_assert!(!once.contains(char::is_control));

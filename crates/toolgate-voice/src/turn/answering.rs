@@ -7,7 +7,7 @@ use toolgate_journal::TurnOutcome;
 use toolgate_models::{AnswerSource, Conversation, ModelError, TurnEnd, TurnRecord};
 use tracing::warn;
 
-use super::consent::AloudTurn;
+use super::consent::SpokenTurn;
 use super::converse::{SpokenAnswer, converse};
 use super::progress::{AnswerMode, TurnProgress};
 use super::transcribing::TranscriptionError;
@@ -19,7 +19,7 @@ use crate::transcribe::{is_cancel, tidy_transcript};
 use crate::{VoiceEvent, VoiceState};
 
 // In bytes. The name is a key from outside, so its length is bounded.
-const MAX_PLACE_LEN: usize = 200;
+const MAX_KEY_LEN: usize = 200;
 
 impl TurnEngine {
     pub(super) async fn answer_all(self: Arc<Self>) {
@@ -30,13 +30,13 @@ impl TurnEngine {
                 request = self.answer_queue.next() => request,
             };
             if self.is_given_up(request.number) {
-                self.drop_request(DropReason::GivenUp, &request.asked.heard);
+                self.drop_request(DropReason::GivenUp, &request.turn.heard);
                 continue;
             }
             *self.answering.lock() = Some(request.number);
             drop(request.permit);
             let answer = match &request.problem {
-                None => catch_panic(self.answer_aloud(request.number, &request.asked.heard)).await,
+                None => catch_panic(self.answer_aloud(request.number, &request.turn.heard)).await,
                 Some(failure) => catch_panic(self.apologize(request.number, failure)).await,
             };
             let result = match answer {
@@ -44,16 +44,16 @@ impl TurnEngine {
                 None => self.recover(request.number).await,
             };
             *self.answering.lock() = None;
-            self.record_turn(&to_voice_turn(request.asked, result));
+            self.record_turn(&to_voice_turn(request.turn, result));
         }
     }
 
     async fn answer_aloud(&self, number: u64, text: &str) -> TurnResult {
         let mut conversation = self.conversations.lock_for_turn(&self.source).await;
-        let progress = self.progress(AnswerMode::Aloud);
+        let progress = self.new_progress(AnswerMode::Spoken);
         self.report_state(&VoiceState::Thinking);
-        let speech = self.speech(number);
-        self.consent.set_turn(Some(AloudTurn {
+        let speech = self.begin_speech(number);
+        self.consent.set_turn(Some(SpokenTurn {
             number,
             progress: progress.clone(),
             script: Arc::clone(speech.script()),
@@ -67,23 +67,23 @@ impl TurnEngine {
         let (script, aloud) = (speech.script(), Some(&aloud));
         let done = converse(&mut conversation, text, &progress, script, aloud, stop).await;
         self.consent.set_turn(None);
-        let verdict = done.result.map(verdict);
-        if let Some(sorry) = verdict.as_ref().and_then(|verdict| verdict.sorry) {
-            self.observer.event(VoiceEvent::Words(sorry));
-            speech.push(sorry);
+        let verdict = done.result.map(to_verdict);
+        if let Some(apology) = verdict.as_ref().and_then(|verdict| verdict.apology) {
+            self.observer.event(VoiceEvent::Words(apology));
+            speech.push(apology);
         }
         let mut spoken = speech.finish().await;
-        if let Some(filler) = done.filled {
+        if let Some(filler) = done.spoken_filler {
             // The filler comes first and may have been cut off. History must not hold it.
             let rest = spoken.text.trim_start().strip_prefix(filler);
             spoken.text = rest.unwrap_or_default().to_owned();
         }
         // The speech may be complete although the turn was broken off after its last word.
         spoken.complete &= verdict.is_some();
-        let is_of_the_model = verdict
+        let is_model_answer = verdict
             .as_ref()
-            .is_none_or(|verdict| verdict.sorry.is_none());
-        if !spoken.complete && is_of_the_model && progress.state().has_asked {
+            .is_none_or(|verdict| verdict.apology.is_none());
+        if !spoken.complete && is_model_answer && progress.state().model_was_asked {
             conversation.keep_spoken(&spoken.text);
         }
         let model = answer_source(&conversation);
@@ -151,7 +151,7 @@ impl TurnEngine {
     async fn say_alone(&self, number: u64, words: &str) -> SpeechOutcome {
         self.report_state(&VoiceState::Speaking);
         self.observer.event(VoiceEvent::Words(words));
-        let speech = self.speech(number);
+        let speech = self.begin_speech(number);
         speech.push(words);
         let spoken = speech.finish().await;
         self.engines.record_speech(&spoken);
@@ -159,7 +159,7 @@ impl TurnEngine {
     }
 
     // The request may be given up between the check and `begin`, so check again after it.
-    fn speech(&self, number: u64) -> ActiveSpeech {
+    fn begin_speech(&self, number: u64) -> ActiveSpeech {
         let speech = self.speaker.begin();
         if self.is_given_up(number) {
             self.speaker.stop();
@@ -178,30 +178,30 @@ impl TurnEngine {
             return HandleResponse::failed(apologies::BUSY);
         };
         let heard = tidy_transcript(&request.text);
-        let mut place = format!("{HANDLE} {}", request.conversation_key());
-        place.truncate(place.floor_char_boundary(MAX_PLACE_LEN));
+        let mut key = format!("{HANDLE} {}", request.conversation_key());
+        key.truncate(key.floor_char_boundary(MAX_KEY_LEN));
         if is_cancel(&heard) {
-            self.conversations.cancel(&place);
+            self.conversations.cancel(&key);
         }
         if heard.is_empty() || is_cancel(&heard) {
             return HandleResponse::done(apologies::OKAY);
         }
-        let asked = TurnRequest::written(&request, heard);
+        let turn_request = TurnRequest::from_written(&request, heard);
         self.observer.event(VoiceEvent::Heard {
-            source: &asked.source,
-            text: &asked.heard,
+            source: &turn_request.source,
+            text: &turn_request.heard,
             took: None,
         });
-        let mut conversation = self.conversations.lock_for_turn(&place).await;
-        let progress = self.progress(AnswerMode::InWriting);
+        let mut conversation = self.conversations.lock_for_turn(&key).await;
+        let progress = self.new_progress(AnswerMode::Written);
         let stop = stop.cancelled();
-        let text = &asked.heard;
+        let text = &turn_request.heard;
         let done = converse(&mut conversation, text, &progress, script, None, stop).await;
-        let verdict = done.result.map(verdict);
+        let verdict = done.result.map(to_verdict);
         let is_refusal = verdict.as_ref().is_some_and(|verdict| verdict.is_refusal);
         let model = answer_source(&conversation);
         drop(conversation);
-        self.touch_or_forget(&place, verdict.as_ref());
+        self.touch_or_forget(&key, verdict.as_ref());
         let spoken = SpeechOutcome {
             complete: verdict.is_some(),
             ..SpeechOutcome::default()
@@ -213,20 +213,20 @@ impl TurnEngine {
             TurnOutcome::Interrupted => HandleResponse::failed(apologies::ENDING),
             _ => HandleResponse::failed(&result.answer),
         };
-        self.record_turn(&to_voice_turn(asked, result));
+        self.record_turn(&to_voice_turn(turn_request, result));
         answer
     }
 
-    fn progress(&self, mode: AnswerMode) -> TurnProgress {
+    fn new_progress(&self, mode: AnswerMode) -> TurnProgress {
         let executor = self.conversations.toolbox().executor().clone();
         let (engines, observer) = (Arc::clone(&self.engines), Arc::clone(&self.observer));
         TurnProgress::new(engines, observer, executor, mode)
     }
 
-    fn touch_or_forget(&self, place: &str, verdict: Option<&TurnVerdict>) {
+    fn touch_or_forget(&self, key: &str, verdict: Option<&TurnVerdict>) {
         match verdict {
-            Some(verdict) if verdict.forget => self.conversations.forget(place),
-            _ => self.conversations.touch(place),
+            Some(verdict) if verdict.forget => self.conversations.forget(key),
+            _ => self.conversations.touch(key),
         }
     }
 }
@@ -234,14 +234,14 @@ impl TurnEngine {
 struct TurnVerdict {
     answer: String,
     /// The answer again if it is our own apology and was not spoken yet.
-    sorry: Option<&'static str>,
+    apology: Option<&'static str>,
     error: Option<String>,
     forget: bool,
     is_refusal: bool,
 }
 
-fn verdict(result: Result<TurnRecord, ModelError>) -> TurnVerdict {
-    let (sorry, error, forget) = match result {
+fn to_verdict(result: Result<TurnRecord, ModelError>) -> TurnVerdict {
+    let (apology, error, forget) = match result {
         Ok(TurnRecord {
             error: None,
             answer,
@@ -250,7 +250,7 @@ fn verdict(result: Result<TurnRecord, ModelError>) -> TurnVerdict {
         }) => {
             return TurnVerdict {
                 answer,
-                sorry: None,
+                apology: None,
                 error: None,
                 forget: false,
                 is_refusal: end == TurnEnd::Refusal,
@@ -272,8 +272,8 @@ fn verdict(result: Result<TurnRecord, ModelError>) -> TurnVerdict {
     };
     warn!(error, "no answer");
     TurnVerdict {
-        answer: sorry.to_owned(),
-        sorry: Some(sorry),
+        answer: apology.to_owned(),
+        apology: Some(apology),
         error: Some(error),
         forget,
         is_refusal: true,

@@ -1,5 +1,5 @@
-//! What is said when something fails: short, friendly, and without an address or a code. The
-//! technical error goes to the log and the record of the turn.
+//! The sentences that are spoken when something fails: short, friendly, and without addresses or
+//! codes. The technical error goes to the log and the record of the turn.
 
 use toolgate_models::{ModelError, TurnEnd};
 
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_address_and_no_code_is_spoken() {
+    fn apologies_contain_no_address_or_code() {
         let at = || "tcp://10.0.0.7:10300".to_owned();
         let reason = || "ECONNREFUSED (os error 111)".to_owned();
         let provider = Provider::Ollama;

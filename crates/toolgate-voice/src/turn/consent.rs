@@ -19,16 +19,17 @@ use crate::speak::{AnswerScript, SpeechOutcome};
 use crate::transcribe::{is_no, is_yes};
 use crate::{VoiceEvent, VoiceState};
 
-const PATIENCE: Duration = Duration::from_secs(15);
-// In letters. A longer question would be approved without being understood.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+// In characters. A longer question would be approved without being understood.
 const MAX_QUESTION_CHARS: usize = 250;
-const WORDS: Duration = Duration::from_secs(30);
+const WORDS_TIMEOUT: Duration = Duration::from_secs(30);
 const DECLINED: &str = "Okay, I won't.";
 const UNANSWERED: &str = "I didn't hear a yes, so I won't.";
 
-/// An [`Approver`] that asks aloud and listens for a yes. It belongs to an executor, which exists
-/// before the gateway; [`run`](crate::run) connects the two. Until then, and for calls that were
-/// not requested aloud, nobody can be asked.
+/// An [`Approver`] that asks aloud and listens for a yes.
+///
+/// It belongs to an executor, which exists before the gateway; [`run`](crate::run) connects the
+/// two. Until then, and for calls that were not requested aloud, nobody can be asked.
 #[derive(Clone, Default)]
 pub struct SpokenApprovals(Arc<ApprovalsInner>);
 
@@ -45,7 +46,7 @@ impl SpokenApprovals {
         Self(Arc::new(ApprovalsInner { redactor, voice }))
     }
 
-    pub(crate) fn use_voice(&self, transcriber: &BackgroundTranscriber) {
+    pub(crate) fn connect(&self, transcriber: &BackgroundTranscriber) {
         *self.0.voice.lock() = Arc::downgrade(&transcriber.shared);
     }
 }
@@ -54,7 +55,7 @@ impl Approver for SpokenApprovals {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
             let voice = self.0.voice.lock().upgrade();
-            let (Some(voice), Some(question)) = (voice, question(&request, &self.0.redactor))
+            let (Some(voice), Some(question)) = (voice, build_question(&request, &self.0.redactor))
             else {
                 return Approval::Nobody;
             };
@@ -65,7 +66,7 @@ impl Approver for SpokenApprovals {
 }
 
 /// The question as it is spoken. `None` if it can't be spoken clearly.
-fn question(request: &ApprovalRequest<'_>, redactor: &Redactor) -> Option<String> {
+fn build_question(request: &ApprovalRequest<'_>, redactor: &Redactor) -> Option<String> {
     let spaced = |name: &str| name.replace('_', " ");
     let arguments = redactor.value(request.arguments);
     let named = arguments.as_object()?.iter().map(|(name, value)| {
@@ -96,15 +97,15 @@ fn question(request: &ApprovalRequest<'_>, redactor: &Redactor) -> Option<String
 #[derive(Default)]
 pub(super) struct ConsentState {
     // Only somebody in the room can say yes, so only spoken turns ask.
-    turn: Mutex<Option<AloudTurn>>,
+    turn: Mutex<Option<SpokenTurn>>,
     asking: Lock<()>,
     open: Mutex<Option<OpenQuestion>>,
     /// Counts questions, so that capture listens without a wake word.
-    expected: watch::Sender<u64>,
+    question_count: watch::Sender<u64>,
 }
 
 #[derive(Clone)]
-pub(super) struct AloudTurn {
+pub(super) struct SpokenTurn {
     pub(super) number: u64,
     pub(super) progress: TurnProgress,
     pub(super) script: Arc<AnswerScript>,
@@ -116,34 +117,34 @@ struct OpenQuestion {
 }
 
 impl ConsentState {
-    pub(super) fn set_turn(&self, turn: Option<AloudTurn>) {
+    pub(super) fn set_turn(&self, turn: Option<SpokenTurn>) {
         *self.turn.lock() = turn;
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(super) fn has_open_question(&self) -> bool {
         self.open.lock().is_some()
     }
 
-    pub(super) fn expected(&self) -> watch::Receiver<u64> {
-        self.expected.subscribe()
+    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.question_count.subscribe()
     }
 
-    fn turn_with_call(&self, id: CallId) -> Option<AloudTurn> {
+    fn turn_with_call(&self, id: CallId) -> Option<SpokenTurn> {
         let turn = self.turn.lock();
         turn.clone().filter(|turn| turn.progress.has_call(id))
     }
 
-    fn open(&self) -> (OpenQuestionGuard<'_>, oneshot::Receiver<bool>) {
+    fn open_question(&self) -> (OpenQuestionGuard<'_>, oneshot::Receiver<bool>) {
         let (answer, answered) = oneshot::channel();
         let since = Instant::now();
         *self.open.lock() = Some(OpenQuestion { since, answer });
-        self.expected.send_modify(|count| *count += 1);
+        self.question_count.send_modify(|count| *count += 1);
         (OpenQuestionGuard(self), answered)
     }
 
-    /// Takes these words as the answer if a question is open and they started after it. False if
-    /// they are not just a yes or no.
-    pub(super) fn take(&self, heard: &str, began: Instant) -> bool {
+    /// Answers the open question with these words if they began after it. Anything but a yes
+    /// declines. Returns true if the words are only a yes or no, and so are not a request.
+    pub(super) fn try_answer(&self, heard: &str, began: Instant) -> bool {
         let mut open = self.open.lock();
         let Some(question) = open.take_if(|open| open.since <= began) else {
             return false;
@@ -172,8 +173,8 @@ impl TurnEngine {
         let _asking = turn.progress.begin_asking();
         tokio::select! {
             biased;
-            () = self.until_given_up(turn.number) => return Approval::Refused(spoken_by()),
-            said = timeout(WORDS, turn.wait_for_words()) => if said.is_err() {
+            () = self.until_given_up(turn.number) => return Approval::Refused(spoken_actor()),
+            said = timeout(WORDS_TIMEOUT, turn.wait_for_words()) => if said.is_err() {
                 return Approval::Nobody;
             }
         }
@@ -182,23 +183,23 @@ impl TurnEngine {
             (true, _) => {}
             (false, Some(_)) => return Approval::Nobody,
             // Somebody who interrupts hasn't heard the whole question.
-            (false, None) => return Approval::Refused(spoken_by()),
+            (false, None) => return Approval::Refused(spoken_actor()),
         }
-        let (asking, answered) = self.consent.open();
+        let (asking, answered) = self.consent.open_question();
         let answer = tokio::select! {
             biased;
-            () = self.until_given_up(turn.number) => return Approval::Refused(spoken_by()),
-            answer = timeout(PATIENCE, answered) => answer,
+            () = self.until_given_up(turn.number) => return Approval::Refused(spoken_actor()),
+            answer = timeout(ANSWER_TIMEOUT, answered) => answer,
         };
         drop(asking);
         self.report_state(&VoiceState::Calling(tool.to_owned()));
         let words = match answer {
-            Ok(Ok(true)) => return Approval::Granted(spoken_by()),
+            Ok(Ok(true)) => return Approval::Granted(spoken_actor()),
             Ok(_) => DECLINED,
             Err(_) => UNANSWERED,
         };
         self.say_after_model(words).await;
-        Approval::Refused(spoken_by())
+        Approval::Refused(spoken_actor())
     }
 
     async fn say_after_model(&self, words: &str) -> SpeechOutcome {
@@ -210,16 +211,16 @@ impl TurnEngine {
     }
 }
 
-fn spoken_by() -> ApprovalActor {
+fn spoken_actor() -> ApprovalActor {
     ApprovalActor::new(ApprovalChannel::Voice)
 }
 
-impl AloudTurn {
+impl SpokenTurn {
     // The model's words before the call belong before the question about it.
     async fn wait_for_words(&self) {
-        const LOOK: Duration = Duration::from_millis(20);
+        const POLL_INTERVAL: Duration = Duration::from_millis(20);
         while !self.progress.state().words.is_empty() || !self.script.is_said() {
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 }
@@ -239,8 +240,8 @@ mod tests {
 
     impl Approver for QuestionRecorder {
         fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
-            *self.0.lock() = question(&request, &Redactor::default());
-            Box::pin(std::future::ready(Approval::Refused(spoken_by())))
+            *self.0.lock() = build_question(&request, &Redactor::default());
+            Box::pin(std::future::ready(Approval::Refused(spoken_actor())))
         }
     }
 
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_question_says_the_tool_and_all_it_would_get() {
+    async fn question_names_the_tool_and_its_arguments() {
         let arguments = json!({ "lock_name": "Front Door", "code": 12 });
         assert_eq!(
             asked(arguments).await.unwrap(),
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_heard_is_not_asked_aloud() {
+    async fn inaudible_arguments_are_not_asked_aloud() {
         for hidden in [
             json!({ "url": "https://evil.example/?q=notes" }),
             json!({ "text": "lamp `rm -rf`" }),

@@ -28,7 +28,7 @@ pub(super) struct SpokenAnswer<'a> {
 pub(super) struct ConverseOutcome {
     pub(super) result: Option<Result<TurnRecord, ModelError>>,
     /// The filler that was spoken. It's not part of the model's answer.
-    pub(super) filled: Option<&'static str>,
+    pub(super) spoken_filler: Option<&'static str>,
 }
 
 enum ConverseStep {
@@ -61,10 +61,11 @@ pub(super) async fn converse(
     let mut listener = progress.clone();
     let mut turn = pin!(conversation.turn(text, &mut listener));
     let mut stop = pin!(stop);
-    let (mut stopped, mut has_said, mut filled, mut bridged) = (false, false, None, false);
+    let (mut stopped, mut has_said, mut spoken_filler, mut filler_played) =
+        (false, false, None, false);
     loop {
         let working = progress.state().working;
-        let filler = aloud.filter(|_| !bridged && !stopped);
+        let filler = aloud.filter(|_| !filler_played && !stopped);
         let filler_at = filler.and_then(|aloud| Some(working? + aloud.filler.after));
         let step = poll_fn(|context| {
             let polled = turn.as_mut().poll(context);
@@ -94,10 +95,10 @@ pub(super) async fn converse(
             }
             step = step => step,
             () = sleep_until(filler_at.unwrap_or_else(Instant::now)), if filler_at.is_some() => {
-                bridged = true;
+                filler_played = true;
                 // Somebody who is being asked a question knows why it takes long.
-                let filler = filler.filter(|_| !progress.state().is_asking);
-                filled = filler.and_then(|aloud| bridge(aloud, progress, has_said));
+                let filler = filler.filter(|_| !progress.state().is_asking_user);
+                spoken_filler = filler.and_then(|aloud| play_filler(aloud, progress, has_said));
                 ConverseStep::Worked
             }
         };
@@ -106,11 +107,14 @@ pub(super) async fn converse(
             ConverseStep::Over(result) => Some(result),
             ConverseStep::BrokenOff => None,
         };
-        return ConverseOutcome { result, filled };
+        return ConverseOutcome {
+            result,
+            spoken_filler,
+        };
     }
 }
 
-fn bridge(
+fn play_filler(
     aloud: &SpokenAnswer<'_>,
     progress: &TurnProgress,
     has_said: bool,

@@ -10,15 +10,15 @@ pub enum DropReason {
     TooQuiet,
     NoWords,
     /// Speech-to-text made words out of silence.
-    Imagined,
+    Hallucination,
     Cancel,
     /// Interrupted before its answer, or dropped at shutdown.
     GivenUp,
     /// The queue is full.
-    Overrun,
+    QueueFull,
     /// It answered the gateway's own question.
     Reply,
-    Broken,
+    InternalError,
 }
 
 impl fmt::Display for DropReason {
@@ -27,12 +27,12 @@ impl fmt::Display for DropReason {
             Self::TooShort => "too short to be speech",
             Self::TooQuiet => "too quiet to be speech",
             Self::NoWords => "no words in it",
-            Self::Imagined => "likely a transcription of silence",
+            Self::Hallucination => "likely a transcription of silence",
             Self::Cancel => "a request to stop",
             Self::GivenUp => "cancelled before it was answered",
-            Self::Overrun => "the queue is full",
+            Self::QueueFull => "the queue is full",
             Self::Reply => "the answer to a question",
-            Self::Broken => "an internal error",
+            Self::InternalError => "an internal error",
         })
     }
 }

@@ -22,7 +22,7 @@ impl EngineHealth {
         }
     }
 
-    /// Records a failure. True if it should be told to the user: an engine that refuses one request
+    /// Records a failure. True if the user should hear about it: an engine that refuses one request
     /// isn't lost, and its message is always new.
     pub(crate) fn record_failure(&self, role: EngineRole, error: &EngineError) -> bool {
         if let EngineError::Refused { .. } = error {

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Two tasks: while one request is answered, the next is already transcribed, so that a "stop"
-//! takes effect at once. Requests are numbered, and whoever interrupts gives up all earlier ones.
+//! takes effect at once. Requests are numbered, and an interruption gives up all earlier ones.
 
 mod answer_queue;
 mod answering;
@@ -56,9 +56,9 @@ use crate::transcribe::SpeechToText;
 use crate::{VoiceEvent, VoiceObserver, VoiceSettings, VoiceState};
 
 pub(crate) const HANDLE: &str = "handle";
-const MAX_WRITTEN: usize = 16;
+const MAX_WRITTEN_REQUESTS: usize = 16;
 // A tool that must not be interrupted gets this long at shutdown.
-const LAST_CALL: Duration = Duration::from_secs(10);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) struct TranscriberParts {
     pub(crate) router: SentenceRouter,
@@ -120,10 +120,10 @@ impl BackgroundTranscriber {
         let queue_length = settings.queue.max(1);
         let shared = Arc::new(TurnEngine::new(engines, parts, settings, source));
         let (queue, jobs) = mpsc::channel(queue_length);
-        let listening = Arc::clone(&shared).transcribe_all(jobs);
+        let transcribing = Arc::clone(&shared).transcribe_all(jobs);
         let answering = Arc::clone(&shared).answer_all();
         let (tasks, abort) = (TaskTracker::new(), CancellationToken::new());
-        tasks.spawn(abort.clone().run_until_cancelled_owned(listening));
+        tasks.spawn(abort.clone().run_until_cancelled_owned(transcribing));
         tasks.spawn(abort.clone().run_until_cancelled_owned(answering));
         Self {
             shared,
@@ -138,7 +138,7 @@ impl BackgroundTranscriber {
     pub(crate) fn submit(&self, utterance: Utterance) -> Result<(), QueueFullError> {
         let shared = &self.shared;
         let Ok(permit) = Arc::clone(&shared.permits).try_acquire_owned() else {
-            shared.drop_request(DropReason::Overrun, "");
+            shared.drop_request(DropReason::QueueFull, "");
             let waiting = self.queue.max_capacity();
             warn!(waiting, "dropped a request: the queue is full");
             return Err(QueueFullError { waiting });
@@ -159,7 +159,7 @@ impl BackgroundTranscriber {
     /// Answers a written request while others are spoken. Its words go into the script as they
     /// arrive, including words before a call that failed later. Dropping the future stops the
     /// answer, except that a tool that must not be interrupted is finished first.
-    pub(crate) async fn ask_into(
+    pub(crate) async fn answer_written(
         &self,
         request: HandleRequest,
         script: Arc<AnswerScript>,
@@ -176,11 +176,11 @@ impl BackgroundTranscriber {
         }
     }
 
-    /// Somebody speaks or pressed a key: silences the voice and gives up all spoken requests so
-    /// far. A tool that must not be interrupted is finished first, and history keeps what was
-    /// spoken. An open question stays, because the next words may answer it.
+    /// Stops the voice and gives up all spoken requests so far, because the wake word was heard or
+    /// a key pressed. A tool that must not be interrupted is finished first, and history keeps what
+    /// was spoken. An open question stays, because the next words may answer it.
     pub(crate) fn interrupt(&self) {
-        if self.shared.consent.is_open() {
+        if self.shared.consent.has_open_question() {
             self.shared.speaker.stop();
             return;
         }
@@ -189,8 +189,8 @@ impl BackgroundTranscriber {
     }
 
     /// Changes when a question was asked: the next words answer it without a wake word.
-    pub(crate) fn expects_answer(&self) -> watch::Receiver<u64> {
-        self.shared.consent.expected()
+    pub(crate) fn subscribe_to_questions(&self) -> watch::Receiver<u64> {
+        self.shared.consent.subscribe()
     }
 
     pub(crate) fn use_model(&self, chosen: ConnectedModel) -> bool {
@@ -201,7 +201,7 @@ impl BackgroundTranscriber {
     pub(crate) async fn close(&self) {
         self.end();
         self.tasks.close();
-        if timeout(LAST_CALL, self.tasks.wait()).await.is_err() {
+        if timeout(SHUTDOWN_TIMEOUT, self.tasks.wait()).await.is_err() {
             warn!("stopped a tool that took too long at shutdown");
             self.abort.cancel();
             self.tasks.wait().await;
@@ -221,7 +221,7 @@ impl RequestHandler for BackgroundTranscriber {
         request: HandleRequest,
         script: Arc<AnswerScript>,
     ) -> BoxFuture<'_, HandleResponse> {
-        self.ask_into(request, script).boxed()
+        self.answer_written(request, script).boxed()
     }
 }
 
@@ -261,7 +261,7 @@ impl TurnEngine {
             next: AtomicU64::new(0),
             given_up: watch::Sender::new(0),
             permits: Arc::new(Semaphore::new(settings.queue.max(1))),
-            written_permits: Semaphore::new(MAX_WRITTEN),
+            written_permits: Semaphore::new(MAX_WRITTEN_REQUESTS),
             answer_queue: AnswerQueue::default(),
             answering: Mutex::default(),
             closed: CancellationToken::new(),
@@ -280,7 +280,7 @@ impl TurnEngine {
     fn drop_given_up(&self) {
         let given_up = *self.given_up.borrow();
         for request in self.answer_queue.remove_before(given_up) {
-            self.drop_request(DropReason::GivenUp, &request.asked.heard);
+            self.drop_request(DropReason::GivenUp, &request.turn.heard);
         }
     }
 

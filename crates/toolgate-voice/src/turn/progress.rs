@@ -27,8 +27,8 @@ pub(super) struct TurnProgress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerMode {
     /// Spoken here, so its states are the gateway's.
-    Aloud,
-    InWriting,
+    Spoken,
+    Written,
 }
 
 #[derive(Default)]
@@ -38,14 +38,14 @@ pub(super) struct ProgressState {
     pub(super) calls: Vec<String>,
     pub(super) first_token: Option<Instant>,
     /// History contains this turn only after the model was asked.
-    pub(super) has_asked: bool,
+    pub(super) model_was_asked: bool,
     is_speaking: bool,
-    has_told: bool,
+    has_reported_words: bool,
     /// The user is already doing something else: no states are reported, only tool calls.
     pub(super) is_over: bool,
     pub(super) working: Option<Instant>,
     pub(super) is_waiting: bool,
-    pub(super) is_asking: bool,
+    pub(super) is_asking_user: bool,
 }
 
 pub(super) enum ProgressWords {
@@ -87,7 +87,7 @@ impl TurnProgress {
 
     /// The user is being asked about a call until the guard is dropped.
     pub(super) fn begin_asking(&self) -> impl Drop + use<> {
-        self.state().is_asking = true;
+        self.state().is_asking_user = true;
         AskingGuard(self.clone())
     }
 
@@ -134,21 +134,21 @@ impl TurnProgress {
                     has_said |= !text.trim().is_empty();
                     self.report_words(&text);
                     script.push(&match (self.mode, refusal.as_deref() == Some(&text)) {
-                        (AnswerMode::InWriting, _) => text.as_str().into(),
-                        (AnswerMode::Aloud, true) => refusal_sentence(&text),
-                        (AnswerMode::Aloud, false) => shorten(&text),
+                        (AnswerMode::Written, _) => text.as_str().into(),
+                        (AnswerMode::Spoken, true) => refusal_sentence(&text),
+                        (AnswerMode::Spoken, false) => shorten(&text),
                     });
                 }
                 ProgressWords::TakenBack => {
                     script.take_back();
-                    let has_told = std::mem::take(&mut self.state().has_told);
-                    if has_told {
+                    let has_reported_words = std::mem::take(&mut self.state().has_reported_words);
+                    if has_reported_words {
                         self.observer.event(VoiceEvent::TakenBack);
                     }
                 }
                 ProgressWords::Round => {
                     script.flush();
-                    self.state().has_told = false;
+                    self.state().has_reported_words = false;
                 }
             }
         }
@@ -157,10 +157,10 @@ impl TurnProgress {
 
     // Written answers are not shown here: they belong to the client that asked.
     fn report_words(&self, words: &str) {
-        if self.mode == AnswerMode::InWriting {
+        if self.mode == AnswerMode::Written {
             return;
         }
-        self.state().has_told = true;
+        self.state().has_reported_words = true;
         let was_speaking = std::mem::replace(&mut self.state().is_speaking, true);
         if !was_speaking {
             self.report_state(&VoiceState::Speaking);
@@ -169,7 +169,7 @@ impl TurnProgress {
     }
 
     fn report_state(&self, state: &VoiceState) {
-        if self.mode == AnswerMode::Aloud && !self.state().is_over {
+        if self.mode == AnswerMode::Spoken && !self.state().is_over {
             self.observer.event(VoiceEvent::State(state));
         }
     }
@@ -225,7 +225,7 @@ struct AskingGuard(TurnProgress);
 
 impl Drop for AskingGuard {
     fn drop(&mut self) {
-        self.0.inner.lock().is_asking = false;
+        self.0.inner.lock().is_asking_user = false;
     }
 }
 
@@ -242,7 +242,7 @@ impl ModelListener for TurnProgress {
             }
             ModelEvent::Asking { .. } => {
                 let mut state = self.state();
-                state.has_asked = true;
+                state.model_was_asked = true;
                 state.words.push(ProgressWords::Round);
             }
             ModelEvent::Waiting { .. } => self.set_waiting(true),

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use crate::speak::SentenceSplitter;
 
-// In letters: twenty seconds of speech. Nobody listens for longer.
+// In characters: twenty seconds of speech. Nobody listens for longer.
 const MAX_CHARS: usize = 300;
 /// At least this many short items are a list.
-const LIST: usize = 6;
-const WORDS: usize = 5;
-const REST: &str = "The rest is on the screen.";
+const MIN_LIST_ITEMS: usize = 6;
+const MAX_ITEM_WORDS: usize = 5;
+const REST_ON_SCREEN: &str = "The rest is on the screen.";
 
 /// The beginning of a long text, up to the end of a sentence or list item, and how
 /// much is left out.
@@ -35,12 +35,12 @@ pub(super) fn shorten(text: &str) -> Cow<'_, str> {
     match lines {
         0 => {}
         _ if said.ends_with('\n') => said.push_str(&format!("And {lines} more.")),
-        _ => said = format!("{} {REST}", said.trim_end()),
+        _ => said = format!("{} {REST_ON_SCREEN}", said.trim_end()),
     }
     Cow::Owned(said)
 }
 
-/// The first sentence of a refusal, because hints and details are for the eye. Text of several
+/// The first sentence of a refusal, because hints and details are meant to be read. Text of several
 /// lines is about several things and is shortened instead.
 pub(super) fn refusal_sentence(text: &str) -> Cow<'_, str> {
     let text = text.trim();
@@ -70,9 +70,9 @@ fn sentences(text: &str, limit: usize) -> (usize, usize) {
 
 fn first_of_list(sentence: &str, room: usize) -> Option<(&str, usize)> {
     let items: Vec<&str> = sentence.split(", ").collect();
-    let is_short = |item: &&str| item.split_whitespace().count() <= WORDS;
+    let is_short = |item: &&str| item.split_whitespace().count() <= MAX_ITEM_WORDS;
     // The first and the last item may carry a few words about the whole list.
-    let is_list = items.len() >= LIST && items[1..items.len() - 1].iter().all(is_short);
+    let is_list = items.len() >= MIN_LIST_ITEMS && items[1..items.len() - 1].iter().all(is_short);
     let cut = sentence[..room].rfind(", ").filter(|_| is_list)?;
     let left = &sentence[cut + 2..];
     let last = left.rsplit(", ").next().unwrap_or(left);
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_is_said_as_it_is() {
+    fn short_text_is_unchanged() {
         for text in ["", "The light is on.", &devices(20)] {
             assert_eq!(shorten(text), text);
         }
     }
 
     #[test]
-    fn a_list_is_cut_between_two_things_and_the_rest_counted() {
+    fn list_is_cut_between_items_and_the_rest_counted() {
         for (before, behind, expected) in [
             ("I know ", "", " more."),
             ("There are 60. These are: ", "", " more."),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_cut_between_two_of_them_and_the_rest_counted() {
+    fn long_text_is_cut_between_lines_and_the_rest_counted() {
         let text: String = (1..=40).map(|n| format!("Lamp {n} is off.\n")).collect();
         let said = shorten(&text);
         let lines: Vec<&str> = said.lines().collect();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_refusal_the_first_sentence_is_said() {
+    fn only_the_first_sentence_of_a_refusal_is_spoken() {
         for (text, expected) in [
             ("", ""),
             ("I can't do that.", "I can't do that."),
@@ -151,17 +151,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_ends_with_a_sentence_or_at_least_a_word() {
+    fn other_text_is_cut_after_a_sentence_or_word() {
         let sentence = "The broker is not there, nothing listens on that port, so start it, or correct the address.";
         let text = [sentence; 5].join(" ");
         assert_eq!(
             shorten(&text),
-            format!("{} {REST}", [sentence; 3].join(" "))
+            format!("{} {REST_ON_SCREEN}", [sentence; 3].join(" "))
         );
         let endless = "word ".repeat(100);
         let said = shorten(&endless);
-        assert_eq!(said, format!("{}… {REST}", "word ".repeat(60).trim_end()));
+        assert_eq!(
+            said,
+            format!("{}… {REST_ON_SCREEN}", "word ".repeat(60).trim_end())
+        );
         let letters = "é".repeat(1000);
-        assert!(shorten(&letters).ends_with(REST));
+        assert!(shorten(&letters).ends_with(REST_ON_SCREEN));
     }
 }

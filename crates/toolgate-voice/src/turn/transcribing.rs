@@ -16,11 +16,11 @@ use crate::transcribe::{
 };
 use crate::{EngineError, EngineRole, VoiceEvent, VoiceState};
 
-const GRACE: Duration = Duration::from_secs(1);
+const DEADLINE_GRACE: Duration = Duration::from_secs(1);
 
 pub(super) struct QueuedRequest {
     pub(super) number: u64,
-    pub(super) asked: TurnRequest,
+    pub(super) turn: TurnRequest,
     pub(super) problem: Option<TranscriptionError>,
     pub(super) permit: OwnedSemaphorePermit,
 }
@@ -55,7 +55,7 @@ impl TurnEngine {
             };
             let Some(job) = job else { return };
             let request = catch_panic(self.transcribe_job(job)).await;
-            let request = match request.unwrap_or_else(|| Err(DropReason::Broken.into())) {
+            let request = match request.unwrap_or_else(|| Err(DropReason::InternalError.into())) {
                 Err(dropped) => {
                     self.drop_request(dropped.reason, &dropped.heard);
                     continue;
@@ -90,7 +90,7 @@ impl TurnEngine {
         }
         let begun = Instant::now();
         // The engine enforces its own deadline. The grace is for one that doesn't.
-        let limit = self.asr_timeout + GRACE;
+        let limit = self.asr_timeout + DEADLINE_GRACE;
         let text = tokio::select! {
             biased;
             () = self.until_given_up(number) => return Err(DropReason::GivenUp.into()),
@@ -111,7 +111,7 @@ impl TurnEngine {
                 (String::new(), Some(TranscriptionError { error, is_news }))
             }
         };
-        let asked = TurnRequest {
+        let turn = TurnRequest {
             source: self.source.clone(),
             room: utterance.room,
             wake_word: utterance.wake_word,
@@ -122,7 +122,7 @@ impl TurnEngine {
         };
         Ok(QueuedRequest {
             number,
-            asked,
+            turn,
             problem,
             permit,
         })
@@ -138,12 +138,12 @@ impl TurnEngine {
         took: Duration,
     ) -> Result<String, DroppedRequest> {
         self.engines.mark_working(EngineRole::Transcription);
-        let heard = self.without_name(text, utterance).await;
+        let heard = self.strip_wake_word(text, utterance).await;
         if heard.is_empty() {
             return Err(DropReason::NoWords.into());
         }
         if !is_cancel(&heard) && is_hallucination(&heard, utterance) {
-            let reason = DropReason::Imagined;
+            let reason = DropReason::Hallucination;
             return Err(DroppedRequest { reason, heard });
         }
         self.observer.event(VoiceEvent::Heard {
@@ -157,14 +157,14 @@ impl TurnEngine {
             let reason = DropReason::Cancel;
             return Err(DroppedRequest { reason, heard });
         }
-        if self.consent.take(&heard, utterance.began) {
+        if self.consent.try_answer(&heard, utterance.began) {
             let reason = DropReason::Reply;
             return Err(DroppedRequest { reason, heard });
         }
         Ok(heard)
     }
 
-    async fn without_name(&self, text: &str, utterance: &Utterance) -> String {
+    async fn strip_wake_word(&self, text: &str, utterance: &Utterance) -> String {
         let name = utterance.wake_word.as_deref().unwrap_or_default();
         let heard = tidy_transcript(without_wake_word(text, name, utterance.in_one_breath));
         let router = self.conversations.router();

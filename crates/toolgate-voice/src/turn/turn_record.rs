@@ -21,7 +21,7 @@ pub(super) struct TurnRequest {
 }
 
 impl TurnRequest {
-    pub(super) fn written(request: &HandleRequest, heard: String) -> Self {
+    pub(super) fn from_written(request: &HandleRequest, heard: String) -> Self {
         Self {
             source: HANDLE.to_owned(),
             room: request.room().cloned(),
@@ -45,25 +45,25 @@ pub(super) struct TurnResult {
     pub(super) first_audio: Option<Instant>,
 }
 
-pub(super) fn to_voice_turn(asked: TurnRequest, result: TurnResult) -> VoiceTurn {
+pub(super) fn to_voice_turn(request: TurnRequest, result: TurnResult) -> VoiceTurn {
     let ended = Instant::now();
-    let began = asked.began.min(ended);
+    let began = request.began.min(ended);
     let started_at = Timestamp::now() - (ended - began);
-    let after = |at: Option<Instant>| at.map(|at| millis(at.saturating_duration_since(began)));
+    let after = |at: Option<Instant>| at.map(|at| to_millis(at.saturating_duration_since(began)));
     VoiceTurn {
         id: turn_id(started_at),
         started_at,
-        source: asked.source,
-        room: asked.room,
-        wake_word: asked.wake_word,
-        heard: asked.heard,
+        source: request.source,
+        room: request.room,
+        wake_word: request.wake_word,
+        heard: request.heard,
         answer: result.answer,
         outcome: result.outcome,
         error: result.error,
         model: result.model,
         stages: TurnStages {
-            speech_ended_ms: after(asked.speech_ended),
-            transcribed_ms: after(asked.transcribed),
+            speech_ended_ms: after(request.speech_ended),
+            transcribed_ms: after(request.transcribed),
             first_token_ms: after(result.first_token),
             first_audio_ms: after(result.first_audio),
             ended_ms: after(Some(ended)),
@@ -78,6 +78,6 @@ fn turn_id(at: Timestamp) -> String {
     format!("{:032x}", millis << 80 | fastrand::u128(..) >> 48)
 }
 
-fn millis(duration: Duration) -> f64 {
+fn to_millis(duration: Duration) -> f64 {
     duration.as_micros() as f64 / 1000.0
 }

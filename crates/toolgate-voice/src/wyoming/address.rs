@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use toolgate_net::is_local_host;
 
+/// Where a Wyoming service listens: `tcp://host:port` or `unix:///path`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WyomingAddress {
@@ -40,6 +41,7 @@ impl WyomingAddress {
     }
 }
 
+/// A text that is not a [`WyomingAddress`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{text}' is not a Wyoming address: write tcp://host:port, with a port up to 65535, or unix:///path"
@@ -101,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_and_written_alike() {
+    fn addresses_round_trip() {
         for text in [
             "tcp://127.0.0.1:10300",
             "tcp://homeassistant.local:0",
@@ -114,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_may_reach_whoever_listens_at_it() {
+    fn address_may_reach_a_listener_at_the_same_place() {
         for (address, listener, reaches) in [
             ("tcp://127.0.0.1:10200", "tcp://127.0.0.1:10200", true),
             ("tcp://localhost:10200", "tcp://127.0.0.1:10200", true),
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_told_with_what_to_write() {
+    fn invalid_address_is_rejected_with_the_expected_form() {
         for text in [
             "",
             "localhost:10300",

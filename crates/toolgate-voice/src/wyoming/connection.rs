@@ -12,13 +12,13 @@ use super::frame::excerpt;
 use super::{FrameDecoder, FrameError, ServiceInfo, WyomingAddress, WyomingEvent, encode};
 use crate::{EngineError, engine};
 
-const SEND: Duration = Duration::from_secs(10);
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an event may take to arrive, from its first byte.
-const ARRIVE: Duration = Duration::from_secs(10);
+const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long, and for how many bytes, to keep reading from a peer after closing.
-const LINGER: Duration = Duration::from_secs(1);
-const LINGER_BYTES: usize = 4 << 20;
-const READ: usize = 16 << 10;
+const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
+const MAX_LINGER_BYTES: usize = 4 << 20;
+const READ_BUFFER_LEN: usize = 16 << 10;
 
 pub(crate) struct WyomingConnection {
     sender: EventSender,
@@ -31,7 +31,7 @@ impl WyomingConnection {
         within: Duration,
     ) -> Result<Self, EngineError> {
         let at = address.to_string();
-        match timeout(within, open(address, &at)).await {
+        match timeout(within, open_stream(address, &at)).await {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(error)) => Err(EngineError::Unreachable {
                 at,
@@ -54,7 +54,7 @@ impl WyomingConnection {
             receiver: EventReceiver {
                 read: Box::new(read),
                 decoder: FrameDecoder::default(),
-                begun: None,
+                frame_started: None,
                 at: at.to_owned(),
             },
         }
@@ -77,7 +77,7 @@ impl WyomingConnection {
     pub(crate) async fn close(mut self) {
         let draining = async {
             self.sender.write.shutdown().await?;
-            let mut left = LINGER_BYTES;
+            let mut left = MAX_LINGER_BYTES;
             let mut rest = [0; 4096];
             while left > 0 {
                 match self.receiver.read.read(&mut rest).await? {
@@ -88,7 +88,7 @@ impl WyomingConnection {
             io::Result::Ok(())
         };
         // A peer that is gone or never stops sending is cut off.
-        drop(timeout(LINGER, draining).await);
+        drop(timeout(LINGER_TIMEOUT, draining).await);
     }
 
     pub(crate) fn into_split(self) -> (EventSender, EventReceiver) {
@@ -96,7 +96,7 @@ impl WyomingConnection {
     }
 }
 
-async fn open(address: &WyomingAddress, at: &str) -> io::Result<WyomingConnection> {
+async fn open_stream(address: &WyomingAddress, at: &str) -> io::Result<WyomingConnection> {
     match address {
         WyomingAddress::Tcp { host, port } => {
             let stream = TcpStream::connect((host.as_str(), *port)).await?;
@@ -126,10 +126,10 @@ impl EventSender {
             .to_frame()
             .and_then(|frame| encode(&frame, &mut bytes))
             .map_err(|error| frame_error(&self.at, &error))?;
-        match timeout(SEND, self.write.write_all(&bytes)).await {
+        match timeout(SEND_TIMEOUT, self.write.write_all(&bytes)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(io_error(&self.at, &error)),
-            Err(_) => Err(EngineError::timed_out(&self.at, SEND)),
+            Err(_) => Err(EngineError::timed_out(&self.at, SEND_TIMEOUT)),
         }
     }
 }
@@ -137,7 +137,7 @@ impl EventSender {
 pub(crate) struct EventReceiver {
     read: Box<dyn AsyncRead + Send + Sync + Unpin>,
     decoder: FrameDecoder,
-    begun: Option<Instant>,
+    frame_started: Option<Instant>,
     at: String,
 }
 
@@ -149,7 +149,7 @@ impl EventReceiver {
         loop {
             match self.decoder.next_frame() {
                 Ok(Some(frame)) => {
-                    self.begun = None;
+                    self.frame_started = None;
                     let event = WyomingEvent::try_from(frame).map(Some);
                     return event.map_err(|error| frame_error(&self.at, &error));
                 }
@@ -157,7 +157,7 @@ impl EventReceiver {
                 Err(error) => return Err(frame_error(&self.at, &error)),
             }
             if self.read().await? == 0 {
-                return match self.decoder.is_within() {
+                return match self.decoder.is_mid_frame() {
                     true => Err(EngineError::closed(&self.at)),
                     false => Ok(None),
                 };
@@ -179,15 +179,15 @@ impl EventReceiver {
     }
 
     async fn read(&mut self) -> Result<usize, EngineError> {
-        let within = self.decoder.is_within();
-        let space = self.decoder.space();
-        space.reserve(READ);
-        let reading = self.read.read_buf(space);
+        let within = self.decoder.is_mid_frame();
+        let buffer = self.decoder.read_buffer();
+        buffer.reserve(READ_BUFFER_LEN);
+        let reading = self.read.read_buf(buffer);
         let read = match within {
             true => {
-                let begun = *self.begun.get_or_insert_with(Instant::now);
-                let read = timeout_at(begun + ARRIVE, reading).await;
-                read.map_err(|_| EngineError::timed_out(&self.at, ARRIVE))?
+                let frame_started = *self.frame_started.get_or_insert_with(Instant::now);
+                let read = timeout_at(frame_started + ARRIVAL_TIMEOUT, reading).await;
+                read.map_err(|_| EngineError::timed_out(&self.at, ARRIVAL_TIMEOUT))?
             }
             false => reading.await,
         };

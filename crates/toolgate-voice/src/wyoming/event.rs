@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{ServiceInfo, WyomingFrame};
 use crate::audio::AudioFormat;
 
-/// Data a client wants back with the answer, such as `conversation_id`.
+/// Data that the answer returns to the client unchanged, such as `conversation_id`.
 pub(crate) type HandleContext = Map<String, Value>;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -13,8 +13,8 @@ pub(crate) const MAX_DATA_LEN: usize = 1 << 20;
 pub(crate) const MAX_PAYLOAD_LEN: usize = 1 << 20;
 
 const VERSION: &str = "1.9.0";
-/// The most of a peer's own text that an error repeats, in bytes.
-const EXCERPT: usize = 200;
+/// How much of a peer's text an error repeats at most, in bytes.
+const MAX_EXCERPT_LEN: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct WyomingFrame {
@@ -50,7 +50,7 @@ impl FrameError {
 }
 
 pub(super) fn excerpt(text: &str) -> String {
-    Redactor::default().line(text, EXCERPT)
+    Redactor::default().line(text, MAX_EXCERPT_LEN)
 }
 
 /// Decodes bytes in pieces of any size. Never holds more than one frame and one read.
@@ -88,11 +88,11 @@ impl FrameDecoder {
     }
 
     /// The buffer to read into.
-    pub(super) fn space(&mut self) -> &mut BytesMut {
+    pub(super) fn read_buffer(&mut self) -> &mut BytesMut {
         &mut self.buffer
     }
 
-    pub(crate) fn is_within(&self) -> bool {
+    pub(crate) fn is_mid_frame(&self) -> bool {
         !(matches!(self.state, DecoderState::Header { .. }) && self.buffer.is_empty())
     }
 
@@ -108,7 +108,7 @@ impl FrameDecoder {
 
     fn advance(&mut self) -> Result<Option<WyomingFrame>, FrameError> {
         if let DecoderState::Header { searched } = self.state {
-            let Some(head) = self.head(searched)? else {
+            let Some(head) = self.read_head(searched)? else {
                 return Ok(None);
             };
             self.state = DecoderState::Body(head);
@@ -128,7 +128,7 @@ impl FrameDecoder {
         }
     }
 
-    fn head(&mut self, searched: usize) -> Result<Option<FrameHead>, FrameError> {
+    fn read_head(&mut self, searched: usize) -> Result<Option<FrameHead>, FrameError> {
         let newline = memchr(b'\n', &self.buffer[searched..]).map(|found| searched + found);
         let length = newline.unwrap_or(self.buffer.len());
         if length > MAX_HEADER_LEN {
@@ -153,10 +153,10 @@ struct FrameHead {
 
 impl FrameHead {
     fn parse(line: &[u8]) -> Result<Self, FrameError> {
-        let wrong = |why: String| FrameError::Header { why };
-        let mut header = parse_object(line).map_err(|error| wrong(error.to_string()))?;
+        let header_error = |why: String| FrameError::Header { why };
+        let mut header = parse_object(line).map_err(|error| header_error(error.to_string()))?;
         let Some(Value::String(kind)) = header.remove("type") else {
-            return Err(wrong("it has no text in 'type'".to_owned()));
+            return Err(header_error("it has no text in 'type'".to_owned()));
         };
         let data = match header.remove("data") {
             Some(Value::Object(data)) => data,
@@ -167,7 +167,7 @@ impl FrameHead {
             None | Some(Value::Null) => Ok(0),
             Some(length) => match length.as_u64() {
                 Some(length) => check_length(&kind, part, length, limit),
-                None => Err(wrong(format!("'{key}' is not a number of bytes"))),
+                None => Err(header_error(format!("'{key}' is not a number of bytes"))),
             },
         };
         let data_length = length("data_length", "data", MAX_DATA_LEN)?;

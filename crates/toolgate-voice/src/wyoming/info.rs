@@ -1,5 +1,5 @@
-//! What a service says about itself. Written in full, because readers insist on it; read leniently,
-//! with missing fields empty.
+//! The description that a service sends of itself. Every field is written, because other
+//! implementations require it; when reading, missing fields are empty.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -54,7 +54,7 @@ pub(crate) struct ServiceProgram {
     pub(crate) models: Option<Vec<WyomingModel>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) voices: Option<Vec<WyomingModel>>,
-    /// What only some kinds of programs say, such as `supports_home_control`.
+    /// Fields that only some kinds of programs send, such as `supports_home_control`.
     #[serde(flatten)]
     pub(crate) more: Map<String, Value>,
 }

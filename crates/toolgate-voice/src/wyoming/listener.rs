@@ -25,13 +25,17 @@ enum ListenSocket {
 
 impl WyomingListener {
     pub(crate) async fn bind(address: &WyomingAddress) -> Result<Self, WyomingBindError> {
-        open(address).await.map_err(|error| WyomingBindError {
-            at: address.to_string(),
-            why: match error.kind() {
-                io::ErrorKind::AddrInUse => "another program is already listening there".to_owned(),
-                _ => error.to_string(),
-            },
-        })
+        open_listener(address)
+            .await
+            .map_err(|error| WyomingBindError {
+                at: address.to_string(),
+                why: match error.kind() {
+                    io::ErrorKind::AddrInUse => {
+                        "another program is already listening there".to_owned()
+                    }
+                    _ => error.to_string(),
+                },
+            })
     }
 
     pub(crate) fn address(&self) -> &WyomingAddress {
@@ -51,8 +55,9 @@ impl WyomingListener {
         match &self.socket {
             ListenSocket::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
+                // A broken connection fails again on its first read.
                 if let Err(error) = stream.set_nodelay(true) {
-                    debug!(%error, "a new Wyoming connection failed"); // Whoever reads from it finds out.
+                    debug!(%error, "a new Wyoming connection failed");
                 }
                 let (read, write) = stream.into_split();
                 let at = format!("tcp://{peer}");
@@ -77,7 +82,7 @@ impl Drop for WyomingListener {
     }
 }
 
-async fn open(address: &WyomingAddress) -> io::Result<WyomingListener> {
+async fn open_listener(address: &WyomingAddress) -> io::Result<WyomingListener> {
     match address {
         WyomingAddress::Tcp { host, port } => {
             let listener = TcpListener::bind((host.as_str(), *port)).await?;

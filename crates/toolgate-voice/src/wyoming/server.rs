@@ -15,13 +15,13 @@ use super::{ServiceInfo, WyomingConnection, WyomingEvent};
 use crate::EngineError;
 
 const MAX_CONNECTIONS: usize = 64;
-// Clients connect for each request, so an idle one is of no use.
-const IDLE: Duration = Duration::from_secs(60);
-const GRACE: Duration = Duration::from_secs(1);
-const TURN_AWAY: Duration = Duration::from_millis(100);
+// Clients connect for each request, so an idle connection has no purpose.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
+const REJECT_TIMEOUT: Duration = Duration::from_millis(100);
 // Without a pause, running out of file descriptors would busy-loop.
-const BACK_OFF: Duration = Duration::from_millis(100);
-const REPORT: Duration = Duration::from_secs(60);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
+const REPORT_INTERVAL: Duration = Duration::from_secs(60);
 
 pub(crate) trait WyomingService: Send + Sync {
     fn info(&self) -> ServiceInfo;
@@ -33,6 +33,7 @@ pub(crate) trait WyomingService: Send + Sync {
     ) -> BoxFuture<'a, Result<(), EngineError>>;
 }
 
+/// Why a listener could not be bound to its address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot listen on {at}: {why}")]
 pub struct WyomingBindError {
@@ -56,7 +57,7 @@ impl WyomingListener {
                     Ok(connection) if open.len() < MAX_CONNECTIONS => {
                         open.spawn(run_connection(connection, Arc::clone(&service), stop.clone()));
                     }
-                    Ok(connection) => turn_away(connection).await,
+                    Ok(connection) => reject_connection(connection).await,
                     Err(problem) => pause_after_error(&problem, open.len(), &mut reported).await,
                 },
                 Some(ended) = open.join_next() => {
@@ -68,7 +69,7 @@ impl WyomingListener {
         }
         drop(self);
         let emptied = async { while open.join_next().await.is_some() {} };
-        if timeout(GRACE, emptied).await.is_err() {
+        if timeout(SHUTDOWN_GRACE, emptied).await.is_err() {
             info!(
                 connections = open.len(),
                 "closed Wyoming connections that did not end"
@@ -77,14 +78,14 @@ impl WyomingListener {
     }
 }
 
-async fn turn_away(mut connection: WyomingConnection) {
+async fn reject_connection(mut connection: WyomingConnection) {
     debug!("rejected a Wyoming connection: too many are open");
     let full = WyomingEvent::Error {
         text: "too many connections; try again later".to_owned(),
         code: Some("overloaded".to_owned()),
     };
     // A new socket has buffer space for this. One that hasn't is not worth waiting for.
-    drop(timeout(TURN_AWAY, connection.send(&full)).await);
+    drop(timeout(REJECT_TIMEOUT, connection.send(&full)).await);
 }
 
 // Either the system is out of file descriptors, or one connection broke before it was accepted.
@@ -93,11 +94,11 @@ async fn pause_after_error(problem: &io::Error, open: usize, reported: &mut Opti
     if matches!(problem.kind(), ConnectionAborted | ConnectionReset) {
         return;
     }
-    if reported.is_none_or(|at| at.elapsed() >= REPORT) {
+    if reported.is_none_or(|at| at.elapsed() >= REPORT_INTERVAL) {
         *reported = Some(Instant::now());
         warn!(error = %problem, open, "can't accept Wyoming connections; raise the limit of open files if this goes on");
     }
-    tokio::time::sleep(BACK_OFF).await;
+    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
 }
 
 pub(crate) struct WyomingClient {
@@ -113,7 +114,7 @@ impl WyomingClient {
         loop {
             let event = tokio::select! {
                 () = self.stop.cancelled() => return Ok(None),
-                event = timeout(IDLE, self.connection.receive()) => event,
+                event = timeout(IDLE_TIMEOUT, self.connection.receive()) => event,
             };
             match event {
                 Ok(Ok(Some(event))) => {

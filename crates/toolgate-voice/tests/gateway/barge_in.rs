@@ -20,7 +20,7 @@ const LONG: &str = "Once upon a time there was a gateway that liked to talk, and
     Then somebody said its name. It was so surprised that it did not say another word until it was asked for one.";
 
 #[tokio::test]
-async fn its_name_silences_the_player_and_the_next_request_is_heard() {
+async fn wake_word_stops_the_player_and_the_next_request_is_captured() {
     let folder = tempfile::tempdir().unwrap();
     let stage = TestStage::new([ModelStep::Words(LONG), ModelStep::Words("Good.")]).await;
     let stage = stage.with(|parts, stage| {
@@ -42,9 +42,9 @@ async fn its_name_silences_the_player_and_the_next_request_is_heard() {
     let silent = silent.expect("it is silent in time");
     tell(silent);
     stage.sees("turn interrupted", 1).await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.sees("turn answered", 1).await;
-    let turns = stage.watch.turns();
+    let turns = stage.recorder.turns();
     let last = turns.last().unwrap();
     assert_eq!(
         (

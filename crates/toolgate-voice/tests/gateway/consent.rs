@@ -41,7 +41,7 @@ async fn a_question_is_answered_without_a_key() {
     stage.ask().await;
     stage.sees("state listening", 2).await;
     assert_eq!(opened.load(Ordering::Relaxed), 0);
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.sees("turn answered", 1).await;
     assert_eq!(opened.load(Ordering::Relaxed), 1);
     assert_eq!(

@@ -17,7 +17,7 @@ const MANY: usize = 120;
 const FORGET: usize = 10;
 
 #[test]
-fn many_files_through_the_whole_gateway_leave_nothing_behind() {
+fn many_files_leave_no_memory_behind() {
     alone("endurance::many_files");
 }
 
@@ -36,14 +36,14 @@ async fn many_files() {
         // A conversation grows until it fills the model's window.
         parts.settings.forget_after = Duration::ZERO;
     });
-    stage.watch.is_brief.store(true, Ordering::Relaxed);
+    stage.recorder.is_brief.store(true, Ordering::Relaxed);
     let mut stage = stage.start();
     let mut seen = Vec::new();
     for count in (FORGET..MANY).step_by(FORGET) {
-        let ended = |watch: &crate::event_recorder::EventRecorder| {
-            watch.ends.load(Ordering::Relaxed) >= count
+        let ended = |recorder: &crate::event_recorder::EventRecorder| {
+            recorder.ends.load(Ordering::Relaxed) >= count
         };
-        stage.watch.until("the next files", ended).await;
+        stage.recorder.until("the next files", ended).await;
         asr.forget();
         stage.tts.forget();
         let tasks = Handle::current().metrics().num_alive_tasks();

@@ -9,7 +9,7 @@ use crate::requests::written;
 use crate::stage::{TestStage, speech};
 
 #[tokio::test]
-async fn transcription_is_lost_told_once_and_found_again() {
+async fn lost_transcription_is_reported_once_and_reconnected() {
     let mut stage = TestStage::new([ModelStep::Words("Yes.")])
         .await
         .ready()
@@ -23,7 +23,7 @@ async fn transcription_is_lost_told_once_and_found_again() {
     stage.sees("back transcription", 1).await;
     stage.ask().await;
     stage.sees("turn answered", 1).await;
-    assert_eq!(stage.watch.count("lost transcription"), 1);
+    assert_eq!(stage.recorder.count("lost transcription"), 1);
     stage.end().await;
 }
 
@@ -41,12 +41,12 @@ async fn speech_is_lost_and_found_again() {
     stage.ask().await;
     stage.sees("turn answered", 1).await;
     assert_eq!(stage.tts.texts(), ["Yes."]);
-    assert_eq!(stage.watch.count("lost speech"), 1);
+    assert_eq!(stage.recorder.count("lost speech"), 1);
     stage.end().await;
 }
 
 #[tokio::test]
-async fn a_player_that_fails_is_told_as_the_loudspeaker_and_used_again() {
+async fn failed_player_is_reported_as_the_loudspeaker_and_used_again() {
     let folder = tempfile::tempdir().unwrap();
     let stage = TestStage::new([ModelStep::Words("Yes.")])
         .await
@@ -60,12 +60,12 @@ async fn a_player_that_fails_is_told_as_the_loudspeaker_and_used_again() {
         stage.ask().await;
         stage.sees("turn failed", failed).await;
     }
-    assert_eq!(stage.watch.count("lost loudspeaker"), 1);
-    assert_eq!(stage.watch.count("lost speech"), 0, "it has spoken");
+    assert_eq!(stage.recorder.count("lost loudspeaker"), 1);
+    assert_eq!(stage.recorder.count("lost speech"), 0, "it has spoken");
     std::fs::write(folder.path().join("card"), "").unwrap();
     stage.ask().await;
     stage.sees("turn answered", 1).await;
-    assert_eq!(stage.watch.count("back loudspeaker"), 1);
+    assert_eq!(stage.recorder.count("back loudspeaker"), 1);
     stage.end().await;
 }
 
@@ -103,13 +103,13 @@ async fn a_lost_model_is_reported_once_replaced_and_used_again() {
     }
     assert_eq!(
         (
-            stage.watch.count("lost model"),
-            stage.watch.count("back model")
+            stage.recorder.count("lost model"),
+            stage.recorder.count("back model")
         ),
         (1, 1)
     );
     let models: Vec<String> = stage
-        .watch
+        .recorder
         .turns()
         .into_iter()
         .map(|turn| turn.model)
@@ -143,33 +143,33 @@ async fn the_wake_word_is_lost_and_found_again() {
         parts.settings.wake = stage.wake.address();
     });
     let mut stage = stage.ready().await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.wake.wait_for_events("audio-chunk", 3).await;
     stage.wake.kill().await;
     stage.sees("lost wake word", 1).await;
     stage.wake.restart().await;
     stage.sees("back wake word", 1).await;
     stage.wake.forget();
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.wake.wait_for_events("audio-chunk", 3).await;
     stage.wake.detect("ok_nabu");
     stage.sees("state listening", 1).await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.sees("turn answered", 1).await;
     stage.end().await;
 }
 
 #[tokio::test]
-async fn garbage_of_a_microphone_is_survived() {
+async fn garbage_from_a_microphone_is_survived() {
     let stage = TestStage::new([ModelStep::Words("Yes.")])
         .await
         .ready()
         .await;
-    stage.mic.raw(&[0xff; 100_000]);
+    stage.mic.send_raw(&[0xff; 100_000]);
     stage.sees("lost microphone", 1).await;
     stage.sees("back microphone", 1).await;
     stage.ask().await;
     stage.sees("turn answered", 1).await;
-    assert_eq!(stage.watch.turns()[0].outcome, TurnOutcome::Answered);
+    assert_eq!(stage.recorder.turns()[0].outcome, TurnOutcome::Answered);
     stage.end().await;
 }

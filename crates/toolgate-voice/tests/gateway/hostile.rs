@@ -34,10 +34,10 @@ async fn met_in_a_request(
     *engine = villain.address();
     let stage = stage.ready().await;
     stage.ask().await;
-    let met = timeout(HANG, stage.watch.turn(0)).await.expect(name);
+    let met = timeout(HANG, stage.recorder.turn(0)).await.expect(name);
     timeout(HANG, villain.done()).await.expect(name);
     stage.ask().await;
-    let next = timeout(HANG, stage.watch.turn(1)).await.expect(name);
+    let next = timeout(HANG, stage.recorder.turn(1)).await.expect(name);
     assert_eq!(next.outcome, TurnOutcome::Answered, "{name}: {next:?}");
     assert!(!loudspeaker.heard().is_empty(), "{name}");
     stage.end().await;
@@ -45,7 +45,7 @@ async fn met_in_a_request(
 }
 
 #[tokio::test]
-async fn transcription_that_breaks_the_protocol_costs_one_request() {
+async fn transcription_protocol_error_costs_one_request() {
     join_all(frames().into_iter().map(async |(name, frame)| {
         let met = met_in_a_request(name, "audio-stop", |all| &mut all.asr, frame).await;
         assert_eq!(met, TurnOutcome::Failed, "{name}");
@@ -54,7 +54,7 @@ async fn transcription_that_breaks_the_protocol_costs_one_request() {
 }
 
 #[tokio::test]
-async fn speech_that_breaks_the_protocol_is_asked_once_more() {
+async fn speech_is_retried_once_after_a_protocol_error() {
     join_all(frames().into_iter().map(async |(name, frame)| {
         let met = met_in_a_request(name, "synthesize", |all| &mut all.tts, frame).await;
         assert_eq!(met, TurnOutcome::Answered, "{name}");
@@ -63,7 +63,7 @@ async fn speech_that_breaks_the_protocol_is_asked_once_more() {
 }
 
 #[tokio::test]
-async fn a_loudspeaker_that_breaks_the_protocol_costs_at_most_one_answer() {
+async fn loudspeaker_protocol_error_costs_at_most_one_answer() {
     join_all(frames().into_iter().map(async |(name, frame)| {
         met_in_a_request(name, "audio-start", |all| &mut all.output, frame).await;
     }))
@@ -71,7 +71,7 @@ async fn a_loudspeaker_that_breaks_the_protocol_costs_at_most_one_answer() {
 }
 
 #[tokio::test]
-async fn a_wake_word_that_breaks_the_protocol_is_found_again() {
+async fn wake_word_service_is_reconnected_after_a_protocol_error() {
     join_all(frames().into_iter().map(async |(name, frame)| {
         let stage = TestStage::new([ModelStep::Words("Yes.")]).await;
         let villain = HostileProxy::before(&stage.wake.address(), "audio-chunk", frame).await;
@@ -80,20 +80,20 @@ async fn a_wake_word_that_breaks_the_protocol_is_found_again() {
             parts.settings.wake = villain.address();
         });
         let stage = stage.ready().await;
-        stage.mic.hear(&speech());
+        stage.mic.send_sound(&speech());
         stage
-            .pump(|stage| stage.watch.count("lost wake word") > 0)
+            .pump(|stage| stage.recorder.count("lost wake word") > 0)
             .await;
         stage.sees("lost wake word", 1).await;
         stage.sees("back wake word", 1).await;
         stage.wake.forget();
-        stage.mic.hear(&speech());
+        stage.mic.send_sound(&speech());
         stage.wake.wait_for_events("audio-chunk", 3).await;
         stage.wake.detect("hey_jarvis");
         stage.sees("state listening", 1).await;
-        stage.mic.hear(&speech());
+        stage.mic.send_sound(&speech());
         stage.sees("turn answered", 1).await;
-        let turn = &stage.watch.turns()[0];
+        let turn = &stage.recorder.turns()[0];
         assert_eq!(turn.wake_word.as_deref(), Some("hey_jarvis"), "{name}");
         stage.end().await;
     }))
@@ -101,25 +101,25 @@ async fn a_wake_word_that_breaks_the_protocol_is_found_again() {
 }
 
 #[tokio::test]
-async fn a_microphone_that_breaks_the_protocol_is_found_again() {
+async fn microphone_is_reopened_after_a_protocol_error() {
     join_all(frames().into_iter().map(async |(name, frame)| {
         let stage = TestStage::new([ModelStep::Words("Yes.")])
             .await
             .ready()
             .await;
-        stage.mic.raw(&frame);
+        stage.mic.send_raw(&frame);
         stage.sees("lost microphone", 1).await;
         stage.sees("back microphone", 1).await;
         stage.ask().await;
         stage.sees("turn answered", 1).await;
-        assert_eq!(stage.watch.count("lost microphone"), 1, "{name}");
+        assert_eq!(stage.recorder.count("lost microphone"), 1, "{name}");
         stage.end().await;
     }))
     .await;
 }
 
 #[tokio::test]
-async fn a_satellite_that_breaks_the_protocol_is_found_again() {
+async fn satellite_is_reopened_after_a_protocol_error() {
     join_all(frames().into_iter().map(async |(name, frame)| {
         let satellite = FakeSatellite::start("Kitchen").await;
         let stage = TestStage::new([ModelStep::Words("Done.")]).await;
@@ -129,11 +129,11 @@ async fn a_satellite_that_breaks_the_protocol_is_found_again() {
             parts.input = Some(AudioInput::parse(&satellite.address()).unwrap());
         });
         let stage = stage.ready().await;
-        satellite.raw(&frame);
+        satellite.send_raw(&frame);
         stage.sees("lost microphone", 1).await;
         satellite.wait_for_events("run-satellite", 2).await;
         satellite.wake("hey_jarvis");
-        satellite.hear(&speech());
+        satellite.send_sound(&speech());
         stage.sees("turn answered", 1).await;
         let has_heard = satellite.heard().iter().any(|sound| !sound.is_empty());
         assert!(has_heard, "{name}");
@@ -143,7 +143,7 @@ async fn a_satellite_that_breaks_the_protocol_is_found_again() {
 }
 
 #[tokio::test]
-async fn clients_that_break_the_protocol_are_sent_away_and_the_others_served() {
+async fn clients_with_protocol_errors_are_closed_and_others_served() {
     let (stage, handle, tts) = TestStage::serving([ModelStep::Words("The light is on.")]).await;
     let mut quiet = Vec::new();
     for address in [&handle, &tts] {

@@ -18,7 +18,7 @@ const LONG: &str = "This is an answer that is so long that there is time enough 
 
 /// A turn, counted from 0, however it ends.
 async fn turn(stage: &TestStage, index: usize) -> VoiceTurn {
-    let turn = stage.watch.turn(index);
+    let turn = stage.recorder.turn(index);
     timeout(HANG, turn).await.unwrap()
 }
 
@@ -32,12 +32,12 @@ async fn answers(stage: &TestStage, index: usize) {
 }
 
 #[tokio::test]
-async fn transcription_dies_while_it_transcribes() {
+async fn transcription_is_killed_while_transcribing() {
     let mut stage = TestStage::new([ModelStep::Words("Yes.")])
         .await
         .ready()
         .await;
-    stage.asr.fault(ServiceFault::Hang);
+    stage.asr.inject_fault(ServiceFault::Hang);
     stage.ask().await;
     stage.asr.wait_for_events("audio-stop", 1).await;
     stage.asr.kill().await;
@@ -49,11 +49,11 @@ async fn transcription_dies_while_it_transcribes() {
 }
 
 #[tokio::test]
-async fn speech_dies_while_it_speaks() {
+async fn speech_engine_is_killed_while_speaking() {
     let stage = TestStage::new([ModelStep::Words(LONG), ModelStep::Words("Yes.")]).await;
     let mut stage = stage.ready().await;
     // A second of sound, and then nothing.
-    stage.tts.fault(ServiceFault::HangAfter(20));
+    stage.tts.inject_fault(ServiceFault::HangAfter(20));
     stage.ask().await;
     stage.sees("state speaking", 1).await;
     stage.tts.kill().await;
@@ -65,7 +65,7 @@ async fn speech_dies_while_it_speaks() {
 }
 
 #[tokio::test]
-async fn the_microphone_dies_while_somebody_speaks() {
+async fn microphone_is_killed_during_a_request() {
     let mut stage = TestStage::new([ModelStep::Words("Yes.")])
         .await
         .ready()
@@ -74,7 +74,7 @@ async fn the_microphone_dies_while_somebody_speaks() {
     stage.keys.send(VoiceKey::Talk).await.unwrap();
     stage.sees("state listening", 1).await;
     // It ends within a word.
-    stage.mic.hear(&request[..16_000]);
+    stage.mic.send_sound(&request[..16_000]);
     stage.sees("state hearing", 1).await;
     stage.mic.kill().await;
     stage.sees("lost microphone", 1).await;
@@ -92,20 +92,20 @@ async fn the_microphone_dies_while_somebody_speaks() {
 }
 
 #[tokio::test]
-async fn the_wake_word_dies_after_it_was_heard() {
+async fn wake_word_service_is_killed_after_a_detection() {
     let stage = TestStage::new([ModelStep::Words("Yes.")]).await;
     let stage = stage.with(|parts, stage| {
         parts.mode = ListenMode::Wake;
         parts.settings.wake = stage.wake.address();
     });
     let mut stage = stage.ready().await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.wake.wait_for_events("audio-chunk", 3).await;
     stage.wake.detect("ok_nabu");
     stage.sees("state listening", 1).await;
     stage.wake.kill().await;
     stage.sees("lost wake word", 1).await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     let woken = turn(&stage, 0).await;
     assert_eq!(
         (woken.outcome, woken.wake_word.as_deref()),
@@ -119,7 +119,7 @@ async fn the_wake_word_dies_after_it_was_heard() {
 }
 
 #[tokio::test]
-async fn the_model_dies_while_it_answers() {
+async fn model_is_killed_while_answering() {
     let is_dead = Arc::new(AtomicBool::new(true));
     let dead = Arc::clone(&is_dead);
     let script = fakellm::Script::by(move |_| match dead.load(Ordering::Relaxed) {
@@ -154,7 +154,7 @@ async fn the_model_dies_while_it_answers() {
 }
 
 #[tokio::test]
-async fn the_player_dies_while_it_plays() {
+async fn player_is_killed_while_playing() {
     const ANSWER: &str = "This is long enough for somebody to die.";
     let folder = tempfile::tempdir().unwrap();
     let stage = TestStage::new([ModelStep::Words(ANSWER), ModelStep::Words("Yes.")]).await;

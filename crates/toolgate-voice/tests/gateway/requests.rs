@@ -11,7 +11,7 @@ use crate::model::ModelStep;
 use crate::stage::{HANG, SPOKEN, TestStage, speech};
 
 #[tokio::test]
-async fn a_request_is_heard_answered_and_spoken() {
+async fn request_is_captured_answered_and_spoken() {
     let stage = TestStage::new([
         ModelStep::Call("", "datetime"),
         ModelStep::Words("It is noon."),
@@ -21,7 +21,7 @@ async fn a_request_is_heard_answered_and_spoken() {
     stage.ask().await;
     stage.sees("turn answered", 1).await;
     assert_eq!(stage.tts.texts(), ["It is noon."]);
-    let turn = &stage.watch.turns()[0];
+    let turn = &stage.recorder.turns()[0];
     assert_eq!(
         (turn.heard.as_str(), turn.source.as_str()),
         ("hello there", "satellite")
@@ -41,7 +41,7 @@ async fn a_request_is_heard_answered_and_spoken() {
 }
 
 #[tokio::test]
-async fn a_request_whose_sound_just_stops_is_answered() {
+async fn request_is_answered_when_its_sound_stalls() {
     let stage = TestStage::new([ModelStep::Words("Yes.")])
         .await
         .ready()
@@ -50,31 +50,31 @@ async fn a_request_whose_sound_just_stops_is_answered() {
     stage.sees("state listening", 1).await;
     let request = speech();
     // Without the silence after it.
-    stage.mic.hear(&request[..request.len() - 20_000]);
+    stage.mic.send_sound(&request[..request.len() - 20_000]);
     stage.sees("turn answered", 1).await;
     stage.end().await;
 }
 
 #[tokio::test]
-async fn without_its_name_nothing_is_heard_and_with_it_the_request_is() {
+async fn request_is_captured_only_after_the_wake_word() {
     let stage = TestStage::new([ModelStep::Words("Yes.")]).await;
     let stage = stage.with(|parts, stage| {
         parts.mode = ListenMode::Wake;
         parts.settings.wake = stage.wake.address();
     });
     let stage = stage.ready().await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.wake.wait_for_events("audio-chunk", 3).await;
     stage.wake.detect("hey_jarvis");
     stage.sees("state listening", 1).await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.sees("turn answered", 1).await;
     assert_eq!(
         stage.asr.utterances().len(),
         1,
         "the first was nobody's request"
     );
-    let turn = &stage.watch.turns()[0];
+    let turn = &stage.recorder.turns()[0];
     assert_eq!(turn.wake_word.as_deref(), Some("hey_jarvis"));
     // No word is configured, so all known words are requested, because some
     // services load only those.
@@ -92,7 +92,7 @@ async fn a_key_cuts_an_answer_short_and_the_next_request_is_heard() {
     stage.sees("state speaking", 1).await;
     stage.ask().await;
     stage.sees("turn answered", 1).await;
-    let turns = stage.watch.turns();
+    let turns = stage.recorder.turns();
     let outcomes = turns.iter().map(|turn| turn.outcome);
     assert!(outcomes.eq([TurnOutcome::Interrupted, TurnOutcome::Answered]));
     stage.end().await;
@@ -106,7 +106,7 @@ async fn a_gateway_in_always_mode_ignores_its_own_voice() {
         ModelStep::Words(LONG),
     ])
     .await;
-    let port = Port::take();
+    let port = Port::reserve();
     let handle = port.address();
     let stage = stage.with(|parts, _| {
         parts.mode = ListenMode::Always;
@@ -120,16 +120,16 @@ async fn a_gateway_in_always_mode_ignores_its_own_voice() {
     // beside a written request.
     stage.tts.wait_for_events("synthesize", 1).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.sees_quiet().await;
-    stage.mic.hear(&[0; 8000]);
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&[0; 8000]);
+    stage.mic.send_sound(&speech());
     stage.sees("called datetime true", 1).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.sees("state speaking", 1).await;
     written(&handle, "hello").await;
-    stage.mic.hear(&speech());
+    stage.mic.send_sound(&speech());
     stage.sees("turn answered", 2).await;
     assert_eq!(stage.asr.utterances().len(), 1);
     assert_eq!(stage.end().await.dropped, 0);
@@ -146,9 +146,9 @@ async fn a_satellite_hears_its_answer() {
     });
     let stage = stage.ready().await;
     satellite.wake("hey_jarvis");
-    satellite.hear(&speech());
+    satellite.send_sound(&speech());
     stage.sees("turn answered", 1).await;
-    let turn = &stage.watch.turns()[0];
+    let turn = &stage.recorder.turns()[0];
     assert_eq!(
         (turn.room.as_deref(), turn.wake_word.as_deref()),
         (Some("Kitchen"), Some("hey_jarvis"))
@@ -158,9 +158,9 @@ async fn a_satellite_hears_its_answer() {
 }
 
 #[tokio::test]
-async fn a_satellite_is_given_its_own_words_and_nobody_elses() {
+async fn satellite_receives_only_its_own_transcripts() {
     let satellite = FakeSatellite::start("Kitchen").await;
-    let port = Port::take();
+    let port = Port::reserve();
     let handle = port.address();
     let stage = TestStage::new([ModelStep::Words("Done.")])
         .await
@@ -170,9 +170,11 @@ async fn a_satellite_is_given_its_own_words_and_nobody_elses() {
             parts.settings.handle = handle.clone();
         });
     let stage = stage.ready().await;
-    stage.asr.fault(ServiceFault::Delay(Duration::from_secs(2)));
+    stage
+        .asr
+        .inject_fault(ServiceFault::Delay(Duration::from_secs(2)));
     satellite.wake("hey_jarvis");
-    satellite.hear(&speech());
+    satellite.send_sound(&speech());
     stage.sees("state transcribing", 1).await;
     written(&handle, "what is two plus two").await;
     stage.sees("turn answered", 2).await;
@@ -203,7 +205,7 @@ async fn a_file_is_answered_to_its_end() {
 }
 
 #[tokio::test]
-async fn others_ask_in_text_and_have_text_spoken() {
+async fn clients_can_send_text_and_have_text_spoken() {
     let (stage, handle, tts) = TestStage::serving([ModelStep::Words("The light is on.")]).await;
     let answer = written(&handle, "turn on the light").await;
     assert_eq!(answer, (true, "The light is on.".to_owned()));

@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::{FunctionTool, ToolError, ToolExecutor, ToolManager};
 use toolgate_models::{ChooseError, ConnectedModel, ModelClient, ModelSettings, Toolbox};
 use toolgate_voice::{
-    AudioInput, ListenMode, Loudness, SpokenApprovals, ToolServerStatus, VoiceGatewayError,
-    VoiceGatewayParts, VoiceKey, VoiceObserver, VoiceSettings, VoiceSummary,
+    AudioInput, ListenMode, SpokenApprovals, ToolServerStatus, VoiceGatewayError,
+    VoiceGatewayParts, VoiceKey, VoiceObserver, VoiceSettings, VoiceSummary, VoiceVolume,
 };
 
 use crate::event_recorder::EventRecorder;
@@ -34,11 +34,11 @@ pub(crate) struct TestStage {
     pub(crate) tts: FakeTts,
     pub(crate) mic: FakeMic,
     pub(crate) wake: FakeWake,
-    pub(crate) watch: Arc<EventRecorder>,
+    pub(crate) recorder: Arc<EventRecorder>,
     pub(crate) keys: mpsc::Sender<VoiceKey>,
     pub(crate) parts: Option<VoiceGatewayParts>,
     /// Reports which tool servers are unreachable.
-    pub(crate) reach: watch::Sender<ToolServerStatus>,
+    pub(crate) tool_status: watch::Sender<ToolServerStatus>,
     ports: Vec<Port>,
     stop: CancellationToken,
     running: Option<JoinHandle<Result<VoiceSummary, VoiceGatewayError>>>,
@@ -55,14 +55,14 @@ impl TestStage {
         );
         let (mic, wake) = (FakeMic::start().await, FakeWake::start().await);
         let model = ScriptedModel::new(says);
-        let watch = Arc::new(EventRecorder::default());
+        let recorder = Arc::new(EventRecorder::default());
         let mut settings = VoiceSettings::default();
         settings.asr = asr.address();
         settings.tts = tts.address();
         settings.output = "none".to_owned();
         settings.tones = false;
         let (keys, pressed) = mpsc::channel(4);
-        let reach = watch::Sender::new(all_there());
+        let tool_status = watch::Sender::new(all_there());
         let client: Arc<dyn ModelClient> = model;
         let parts = VoiceGatewayParts {
             settings,
@@ -71,12 +71,12 @@ impl TestStage {
             model: Arc::new(move || found(Arc::clone(&client))),
             model_settings: ModelSettings::default(),
             toolbox: toolbox(),
-            tools: reach.subscribe(),
+            tools: tool_status.subscribe(),
             approvals: SpokenApprovals::default(),
             journal: None,
             mqtt: None,
-            loudness: Loudness::default(),
-            observer: Arc::clone(&watch) as Arc<dyn VoiceObserver>,
+            volume: VoiceVolume::default(),
+            observer: Arc::clone(&recorder) as Arc<dyn VoiceObserver>,
             keys: Some(pressed),
         };
         Self {
@@ -84,10 +84,10 @@ impl TestStage {
             tts,
             mic,
             wake,
-            watch,
+            recorder,
             keys,
             parts: Some(parts),
-            reach,
+            tool_status,
             ports: Vec::new(),
             stop: CancellationToken::new(),
             running: None,
@@ -99,7 +99,7 @@ impl TestStage {
     pub(crate) async fn serving(
         says: impl IntoIterator<Item = ModelStep>,
     ) -> (Self, String, String) {
-        let ports = [Port::take(), Port::take()];
+        let ports = [Port::reserve(), Port::reserve()];
         let [handle, tts] = ports.each_ref().map(Port::address);
         let mut stage = Self::new(says).await.with(|parts, _| {
             parts.input = None;
@@ -148,7 +148,7 @@ impl TestStage {
     pub(crate) async fn pump(&self, holds: impl Fn(&Self) -> bool) {
         let sounding = async {
             while !holds(self) {
-                self.mic.hear(&[0; 1024]);
+                self.mic.send_sound(&[0; 1024]);
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
@@ -157,18 +157,19 @@ impl TestStage {
 
     /// Waits until this event occurred this often.
     pub(crate) async fn sees(&self, event: &str, times: usize) {
-        self.until(event, |watch| watch.count(event) >= times).await;
+        self.until(event, |recorder| recorder.count(event) >= times)
+            .await;
     }
 
     /// Waits until the events match.
     pub(crate) async fn sees_that(&self, what: &str, holds: impl Fn(&[String]) -> bool) {
-        self.until(what, |watch| holds(&watch.events())).await;
+        self.until(what, |recorder| holds(&recorder.events())).await;
     }
 
     /// Waits until the events match or the gateway has ended.
     async fn until(&self, what: &str, holds: impl Fn(&EventRecorder) -> bool) {
         let mut ended = self.ended.subscribe();
-        let seen = timeout(HANG, self.watch.until(what, &holds));
+        let seen = timeout(HANG, self.recorder.until(what, &holds));
         let why = tokio::select! {
             seen = seen => match seen {
                 Ok(()) => return,
@@ -176,8 +177,8 @@ impl TestStage {
             },
             how = ended.wait_for(Option::is_some) => how.unwrap().clone().unwrap(),
         };
-        if !holds(&self.watch) {
-            let events = self.watch.events();
+        if !holds(&self.recorder) {
+            let events = self.recorder.events();
             panic!("not seen: {what}; {why}\n{events:#?}");
         }
     }
@@ -189,10 +190,10 @@ impl TestStage {
 
     /// Presses the key and says something.
     pub(crate) async fn ask(&self) {
-        let before = self.watch.count("state listening");
+        let before = self.recorder.count("state listening");
         self.keys.send(VoiceKey::Talk).await.unwrap();
         self.sees("state listening", before + 1).await;
-        self.mic.hear(&speech());
+        self.mic.send_sound(&speech());
     }
 
     pub(crate) async fn over(&mut self) -> Result<VoiceSummary, VoiceGatewayError> {

@@ -33,14 +33,14 @@ fn lamp() -> Arc<dyn Tool> {
 }
 
 #[tokio::test]
-async fn vo1_what_local_tools_answer_is_answered_while_servers_start_and_ready_is_told_once() {
+async fn vo1_local_tools_answer_while_servers_start_and_ready_is_reported_once() {
     let asr = FakeAsr::start(["what time is it"]).await;
     let says = [
         ModelStep::Call("", "datetime"),
         ModelStep::Words("It is noon."),
     ];
     let stage = TestStage::new(says).await.with(|parts, stage| {
-        stage.reach.send_replace(ToolServerStatus::Starting);
+        stage.tool_status.send_replace(ToolServerStatus::Starting);
         start_server(parts);
         parts.settings.asr = asr.address();
         parts.settings.wake = stage.wake.address();
@@ -49,17 +49,17 @@ async fn vo1_what_local_tools_answer_is_answered_while_servers_start_and_ready_i
     stage.sees("state waiting", 1).await;
     stage.ask().await;
     stage.sees("turn answered", 1).await;
-    assert_eq!(stage.watch.count("called datetime true"), 1);
+    assert_eq!(stage.recorder.count("called datetime true"), 1);
     assert_eq!(
         stage.tts.texts(),
         ["It is noon."],
         "nobody was told to wait"
     );
     let is_ready = |event: &String| event.starts_with("Ready");
-    assert!(!stage.watch.events().iter().any(is_ready));
-    stage.reach.send_replace(all_there());
+    assert!(!stage.recorder.events().iter().any(is_ready));
+    stage.tool_status.send_replace(all_there());
     stage.sees("Ready { degraded: None }", 1).await;
-    let events = stage.watch.events();
+    let events = stage.recorder.events();
     assert_eq!(events.iter().filter(|event| is_ready(event)).count(), 1);
     for name in [
         "loudspeaker",
@@ -78,12 +78,12 @@ async fn vo1_what_local_tools_answer_is_answered_while_servers_start_and_ready_i
 }
 
 #[tokio::test]
-async fn vo1_a_spoken_request_that_needs_a_tool_waits_for_its_server() {
+async fn vo1_spoken_request_waits_for_the_server_of_its_tool() {
     let mut server = None;
     let asr = FakeAsr::start(["turn on the lamp"]).await;
     let says = [ModelStep::Call("", "lamp"), ModelStep::Words("It is on.")];
     let stage = TestStage::new(says).await.with(|parts, stage| {
-        stage.reach.send_replace(ToolServerStatus::Starting);
+        stage.tool_status.send_replace(ToolServerStatus::Starting);
         server = Some(start_server(parts));
         parts.settings.asr = asr.address();
     });
@@ -93,22 +93,22 @@ async fn vo1_a_spoken_request_that_needs_a_tool_waits_for_its_server() {
     // It says that it takes a moment, and has called nothing.
     stage.tts.wait_for_events("synthesize", 1).await;
     assert_eq!(stage.tts.texts(), ["One moment, I'm still starting up."]);
-    assert_eq!(stage.watch.count("turn answered"), 0);
+    assert_eq!(stage.recorder.count("turn answered"), 0);
     server.unwrap().arrive([lamp()]);
     stage.sees("turn answered", 1).await;
-    assert_eq!(stage.watch.count("called lamp true"), 1);
-    assert_eq!(stage.watch.turns()[0].answer, "It is on.");
+    assert_eq!(stage.recorder.count("called lamp true"), 1);
+    assert_eq!(stage.recorder.turns()[0].answer, "It is on.");
     stage.end().await;
 }
 
 #[tokio::test]
-async fn vo1_a_written_request_that_needs_a_tool_waits_for_its_server() {
+async fn vo1_written_request_waits_for_the_server_of_its_tool() {
     let mut server = None;
-    let port = Port::take();
+    let port = Port::reserve();
     let handle = port.address();
     let says = [ModelStep::Call("", "lamp"), ModelStep::Words("It is on.")];
     let stage = TestStage::new(says).await.with(|parts, stage| {
-        stage.reach.send_replace(ToolServerStatus::Starting);
+        stage.tool_status.send_replace(ToolServerStatus::Starting);
         server = Some(start_server(parts));
         parts.input = None;
         parts.settings.handle = handle.clone();
@@ -120,17 +120,17 @@ async fn vo1_a_written_request_that_needs_a_tool_waits_for_its_server() {
     assert!(early.is_err(), "{early:?}");
     server.unwrap().arrive([lamp()]);
     assert_eq!(asking.await, (true, "It is on.".to_owned()));
-    assert_eq!(stage.watch.count("called lamp true"), 1);
+    assert_eq!(stage.recorder.count("called lamp true"), 1);
     stage.end().await;
 }
 
 #[tokio::test]
-async fn mc5_mqtt_the_model_and_the_voice_are_there_while_servers_still_start() {
+async fn mc5_mqtt_model_and_voice_are_ready_while_servers_start() {
     let broker = Broker::start(BrokerSettings::default()).await.unwrap();
     let stage = TestStage::new([ModelStep::Words("Yes.")])
         .await
         .with(|parts, stage| {
-            stage.reach.send_replace(ToolServerStatus::Starting);
+            stage.tool_status.send_replace(ToolServerStatus::Starting);
             parts.settings.wake = stage.wake.address();
             parts.mqtt = Some(MqttClientSettings::new(&broker.url()).unwrap());
         });
@@ -145,16 +145,16 @@ async fn mc5_mqtt_the_model_and_the_voice_are_there_while_servers_still_start() 
     stage.sees("turn answered", 1).await;
     let tools = "Phase { name: \"tools\"";
     let is_tools = |event: &String| event.starts_with(tools);
-    assert!(!stage.watch.events().iter().any(is_tools));
+    assert!(!stage.recorder.events().iter().any(is_tools));
     stage.end().await;
     broker.stop().await;
 }
 
 #[tokio::test]
-async fn vo1_what_is_missing_is_said_in_words_and_the_rest_works() {
+async fn vo1_missing_servers_are_announced_and_the_rest_works() {
     let stage = TestStage::new([ModelStep::Words("It is noon.")])
         .await
-        .with(|_, stage| drop(stage.reach.send_replace(missing("the smart home"))));
+        .with(|_, stage| drop(stage.tool_status.send_replace(missing("the smart home"))));
     let stage = stage.start();
     let words = "I can't reach the smart home, but I can tell the time.";
     stage
@@ -168,21 +168,21 @@ async fn vo1_what_is_missing_is_said_in_words_and_the_rest_works() {
 }
 
 #[tokio::test]
-async fn vo1_servers_that_come_back_or_go_later_are_told_of_in_words() {
+async fn vo1_later_server_changes_are_announced() {
     let stage = TestStage::new([ModelStep::Words("Yes.")]).await;
-    stage.reach.send_replace(missing("the smart home"));
+    stage.tool_status.send_replace(missing("the smart home"));
     let stage = stage.start();
     stage.tts.wait_for_events("synthesize", 2).await;
-    stage.reach.send_replace(all_there());
+    stage.tool_status.send_replace(all_there());
     stage.sees("Tools { missing: None }", 1).await;
     stage.tts.wait_for_events("synthesize", 3).await;
     // A short outage is published over MQTT but not announced.
-    stage.reach.send_replace(missing("the server files"));
+    stage.tool_status.send_replace(missing("the server files"));
     let files = r#"Tools { missing: Some("the server files") }"#;
     stage.sees(files, 1).await;
-    stage.reach.send_replace(all_there());
+    stage.tool_status.send_replace(all_there());
     stage.sees("Tools { missing: None }", 2).await;
-    stage.reach.send_replace(missing("the smart home"));
+    stage.tool_status.send_replace(missing("the smart home"));
     stage.tts.wait_for_events("synthesize", 4).await;
     assert_eq!(
         stage.tts.texts()[2..],
@@ -195,7 +195,7 @@ async fn vo1_servers_that_come_back_or_go_later_are_told_of_in_words() {
 }
 
 #[tokio::test]
-async fn a_model_that_is_away_is_stood_in_for() {
+async fn sentences_answer_while_the_model_is_unreachable() {
     let stage = TestStage::new([ModelStep::Words("never asked")]).await;
     let asr = FakeAsr::start(["what is six times seven"]).await;
     let stage = stage.with(|parts, _| {
@@ -217,12 +217,12 @@ async fn a_model_that_is_away_is_stood_in_for() {
         .await;
     stage.ask().await;
     stage.sees("turn answered", 1).await;
-    assert_eq!(stage.watch.turns()[0].model, "intents en");
+    assert_eq!(stage.recorder.turns()[0].model, "intents en");
     stage.end().await;
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused_with_its_place() {
+async fn invalid_addresses_are_rejected_with_their_key() {
     for (key, expected) in [
         ("asr", "voice.asr: "),
         ("wake", "voice.wake: "),
@@ -248,7 +248,7 @@ async fn what_makes_no_sense_is_refused_with_its_place() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_not_there_is_an_error() {
+async fn missing_file_is_an_error() {
     let mut stage = TestStage::new([ModelStep::Words("Yes.")])
         .await
         .with(|parts, _| {
@@ -260,23 +260,23 @@ async fn a_file_that_is_not_there_is_an_error() {
 }
 
 #[tokio::test]
-async fn what_is_told_of_the_start_does_not_cut_an_answer_short() {
+async fn startup_announcement_does_not_interrupt_an_answer() {
     const ANSWER: &str =
         "This answer is long enough to be spoken while the tools are still on their way.";
     let stage = TestStage::new([ModelStep::Words(ANSWER)])
         .await
         .with(|parts, stage| {
-            stage.reach.send_replace(ToolServerStatus::Starting);
+            stage.tool_status.send_replace(ToolServerStatus::Starting);
             parts.settings.welcome = "Everything is ready now.".to_owned();
         });
     let stage = stage.start();
     stage.sees("state waiting", 1).await;
     stage.ask().await;
     stage.sees("state speaking", 1).await;
-    stage.reach.send_replace(all_there());
+    stage.tool_status.send_replace(all_there());
     stage.sees("Ready { degraded: None }", 1).await;
     stage.sees("turn answered", 1).await;
-    assert_eq!(stage.watch.count("turn interrupted"), 0);
+    assert_eq!(stage.recorder.count("turn interrupted"), 0);
     stage.tts.wait_for_events("synthesize", 2).await;
     let said = stage.tts.texts().join(" ");
     assert!(said.starts_with("This answer"), "{said}");
@@ -284,7 +284,7 @@ async fn what_is_told_of_the_start_does_not_cut_an_answer_short() {
 }
 
 #[tokio::test]
-async fn an_engine_that_starts_but_cannot_work_is_found_at_startup() {
+async fn broken_engine_is_found_at_startup() {
     // The setting, and what is reported about its phase.
     let no_card = "sh -c 'sleep 0.1; echo no card >&2; exit 1'";
     let no_voice = "sh -c 'cat >/dev/null; echo no such voice >&2; exit 1'";
@@ -309,11 +309,11 @@ async fn an_engine_that_starts_but_cannot_work_is_found_at_startup() {
         stage
             .sees_that(phase, |events| events.iter().any(|event| is_told(&event)))
             .await;
-        let events = stage.watch.events();
+        let events = stage.recorder.events();
         let told = events.iter().find(is_told).unwrap();
         assert!(told.contains(problem), "{told}");
         assert_eq!(
-            stage.watch.count(&format!("lost {phase}")),
+            stage.recorder.count(&format!("lost {phase}")),
             1,
             "{events:#?}"
         );
@@ -322,7 +322,7 @@ async fn an_engine_that_starts_but_cannot_work_is_found_at_startup() {
 }
 
 #[tokio::test]
-async fn without_a_voice_no_file_is_made_of_tones() {
+async fn no_file_of_tones_is_written_without_a_voice() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("answers.wav");
     let stage = TestStage::new([ModelStep::Words("Yes.")])
@@ -343,7 +343,7 @@ async fn without_a_voice_no_file_is_made_of_tones() {
 async fn written_requests_do_not_wait_for_the_microphone() {
     // It accepts connections but stays silent.
     let mute = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = Port::take();
+    let port = Port::reserve();
     let (mic, handle) = (mute.local_addr().unwrap(), port.address());
     let stage = TestStage::new([ModelStep::Words("Yes.")])
         .await
@@ -359,35 +359,35 @@ async fn written_requests_do_not_wait_for_the_microphone() {
         .await;
     assert_eq!(written(&handle, "hello").await, (true, "Yes.".to_owned()));
     let microphone = "Phase { name: \"microphone\"";
-    assert!(!told(&stage.watch.events(), microphone));
+    assert!(!told(&stage.recorder.events(), microphone));
     stage.end().await;
 }
 
 #[tokio::test]
-async fn after_the_end_nothing_is_told_any_more() {
+async fn nothing_is_reported_after_the_end() {
     let stage = TestStage::new([ModelStep::Words("Yes.")])
         .await
         .with(|parts, _| {
             parts.input = None;
         });
-    let (reach, watch) = (stage.reach.clone(), Arc::clone(&stage.watch));
-    reach.send_replace(ToolServerStatus::Starting);
+    let (tool_status, recorder) = (stage.tool_status.clone(), Arc::clone(&stage.recorder));
+    tool_status.send_replace(ToolServerStatus::Starting);
     let stage = stage.start();
     stage.sees("state waiting", 1).await;
     stage.end().await;
     // Looking for tool servers would report one as missing.
     let missing = Some("the smart home".to_owned());
-    reach.send_replace(ToolServerStatus::Settled { missing });
+    tool_status.send_replace(ToolServerStatus::Settled { missing });
     tokio::time::sleep(Duration::from_millis(200)).await;
-    let events = watch.events();
+    let events = recorder.events();
     let tools = events.iter().any(|event| event.contains("smart home"));
     assert!(!tools, "{events:#?}");
 }
 
 #[tokio::test]
-async fn a_start_that_never_ends_can_be_stopped() {
+async fn endless_startup_can_be_stopped() {
     let stage = TestStage::new([ModelStep::Words("Yes.")]).await;
-    stage.reach.send_replace(ToolServerStatus::Starting);
+    stage.tool_status.send_replace(ToolServerStatus::Starting);
     let stage = stage.start();
     stage.sees("state waiting", 1).await;
     stage.end().await;

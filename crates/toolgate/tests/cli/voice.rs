@@ -279,7 +279,7 @@ fn the_volume_is_that_of_the_voice_and_muted_it_costs_nothing() {
 #[test]
 fn text_is_answered_for_home_assistant_without_a_microphone() {
     let engines = FakeEngines::new([]);
-    let port = Port::take();
+    let port = Port::reserve();
     let run = engines.intents(&["--handle", &port.address()]);
     let (child, _folder) = run.start_open();
     let mut connection = connected(port.number());
@@ -316,7 +316,7 @@ fn a_taken_port_is_not_a_usage_error() {
 #[test]
 fn what_is_open_to_the_network_is_warned_of_once() {
     let engines = FakeEngines::new([SUM]);
-    let port = Port::take();
+    let port = Port::reserve();
     let address = format!("tcp://0.0.0.0:{}", port.number());
     let done = engines
         .intents(&["--wav", SPOKEN, "--handle", &address])

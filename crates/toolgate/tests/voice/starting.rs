@@ -45,7 +45,7 @@ async fn vo1_a_request_of_the_first_second_finds_the_tool_of_a_server_that_takes
         Answer::text("It said good morning."),
     ];
     let (llm, model) = qwen(answers).await;
-    let port = Port::take();
+    let port = Port::reserve();
     let slow = format!("sleep 2; exec {}", fakemcp::program().display());
     let config = json!({
         "mcpServers": { "fake": { "command": "sh", "args": ["-c", slow], "startTimeout": "60s" } },
@@ -102,7 +102,7 @@ async fn vo1_a_request_by_a_satellite_waits_for_a_server_in_its_first_round() {
     let gateway = folder.start(&config, &["--mic", &satellite.address()]);
     satellite.wait_for_events("run-satellite", 1).await;
     satellite.wake("hey_jarvis");
-    satellite.hear(&speech());
+    satellite.send_sound(&speech());
     let said = |text: &str| tts.texts().join(" ").contains(text);
     until("it says that it waits", || {
         said("One moment, I'm still starting up.")
@@ -120,7 +120,7 @@ async fn vo1_a_request_by_a_satellite_waits_for_a_server_in_its_first_round() {
 #[tokio::test(flavor = "multi_thread")]
 async fn mc5_mqtt_model_and_speech_are_there_while_a_server_is_retried() {
     let (_llm, model) = qwen([Answer::text("never asked")]).await;
-    let (tts, port) = (FakeTts::start().await, Port::take());
+    let (tts, port) = (FakeTts::start().await, Port::reserve());
     let broker = RunningBroker::start(Kind::Embedded).await;
     let config = json!({
         "mcpServers": { "dead": { "command": "false" } },
@@ -144,7 +144,7 @@ async fn mc5_mqtt_model_and_speech_are_there_while_a_server_is_retried() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn vo1_a_house_without_its_broker_is_told_of_and_its_recovery_too() {
-    let (tts, port) = (FakeTts::start().await, Port::take());
+    let (tts, port) = (FakeTts::start().await, Port::reserve());
     let mut broker = RunningBroker::start(Kind::Embedded).await;
     broker.stop().await;
     let config = json!({

@@ -32,7 +32,7 @@ fn convert(format: AudioFormat, bytes: &[u8], piece: usize) -> Vec<i16> {
 fn amount(frequency: f64, samples: &[i16]) -> f64 {
     let (mut real, mut imaginary) = (0.0, 0.0);
     for (index, sample) in samples.iter().enumerate() {
-        let phase = TAU * frequency * index as f64 / f64::from(RATE);
+        let phase = TAU * frequency * index as f64 / f64::from(SAMPLE_RATE);
         real += f64::from(*sample) * phase.cos();
         imaginary += f64::from(*sample) * phase.sin();
     }
@@ -40,7 +40,7 @@ fn amount(frequency: f64, samples: &[i16]) -> f64 {
 }
 
 #[test]
-fn a_tone_of_speech_comes_through_in_every_format() {
+fn tone_survives_conversion_from_every_format() {
     for (rate, width, channels) in [
         (8_000, 1, 1),
         (8_000, 2, 1),
@@ -67,7 +67,7 @@ fn a_tone_of_speech_comes_through_in_every_format() {
 }
 
 #[test]
-fn what_is_above_speech_is_not_heard_as_something_else() {
+fn frequencies_above_speech_do_not_alias() {
     for (rate, frequency) in [
         (22_050, 10_000.0),
         (44_100, 12_000.0),
@@ -83,7 +83,7 @@ fn what_is_above_speech_is_not_heard_as_something_else() {
 }
 
 #[test]
-fn sound_keeps_its_place_in_time() {
+fn conversion_does_not_shift_sound() {
     for rate in [8_000, 44_100, 48_000] {
         let format = AudioFormat::new(rate, 2, 1);
         let mut bytes = vec![0; rate as usize];
@@ -99,7 +99,7 @@ fn sound_keeps_its_place_in_time() {
 }
 
 #[test]
-fn what_is_right_already_is_not_touched() {
+fn capture_format_is_not_changed() {
     let samples = [0, 1, -1, i16::MAX, i16::MIN];
     let bytes: Vec<u8> = samples
         .iter()
@@ -109,18 +109,25 @@ fn what_is_right_already_is_not_touched() {
 }
 
 #[test]
-fn channels_are_heard_together() {
+fn channels_are_mixed() {
     let bytes: Vec<u8> = [1_000_i16, 3_000, -5, 5]
         .iter()
         .flat_map(|sample| sample.to_le_bytes())
         .collect();
-    assert_eq!(convert(AudioFormat::new(RATE, 2, 2), &bytes, 1), [2_000, 0]);
+    assert_eq!(
+        convert(AudioFormat::new(SAMPLE_RATE, 2, 2), &bytes, 1),
+        [2_000, 0]
+    );
 }
 
 #[test]
-fn half_a_frame_at_the_end_is_forgotten() {
+fn partial_frame_at_the_end_is_dropped() {
     assert_eq!(
-        convert(AudioFormat::new(RATE, 2, 2), &[1, 0, 1, 0, 9, 9, 9], 100),
+        convert(
+            AudioFormat::new(SAMPLE_RATE, 2, 2),
+            &[1, 0, 1, 0, 9, 9, 9],
+            100
+        ),
         [1]
     );
     assert_eq!(
@@ -130,7 +137,7 @@ fn half_a_frame_at_the_end_is_forgotten() {
 }
 
 #[test]
-fn a_format_nobody_could_play_is_refused() {
+fn unplayable_format_is_rejected() {
     let problem = CaptureConverter::new(AudioFormat::new(16_000, 2, 0)).err();
     assert_eq!(problem, Some(AudioFormatError::Channels(0)));
 }
@@ -138,7 +145,7 @@ fn a_format_nobody_could_play_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn pieces_make_no_difference(
+    fn conversion_ignores_chunk_boundaries(
         bytes in prop::collection::vec(any::<u8>(), 0..4_000),
         rate in prop::sample::select(vec![8_000_u32, 16_000, 22_050, 44_100, 48_000]),
         width in 1..=4_u16,

@@ -91,7 +91,7 @@ fn every_usual_wav_is_read_in_pieces_of_any_size() {
 }
 
 #[test]
-fn a_length_that_nobody_knew_is_no_end_and_a_known_one_is() {
+fn only_a_known_length_ends_the_sound() {
     for (length, expected) in [
         (0, 8),
         (u32::MAX, 8),
@@ -112,7 +112,7 @@ fn a_length_that_nobody_knew_is_no_end_and_a_known_one_is() {
 }
 
 #[test]
-fn notes_before_the_sound_are_passed_over() {
+fn chunks_before_the_sound_are_skipped() {
     let mut wav = raw(1, 1, 16_000, 2, 16, 2);
     // An odd length, and thus a byte to fill up with.
     wav.splice(12..12, *b"LIST\x03\0\0\0abc\0");
@@ -121,7 +121,7 @@ fn notes_before_the_sound_are_passed_over() {
 }
 
 #[test]
-fn what_is_no_wav_is_refused_in_words() {
+fn invalid_wav_is_rejected_with_a_reason() {
     let unsupported = Err(WavError::Unsupported);
     let not = |why: &'static str| Err(WavError::NotWav(why));
     let mut headless = b"RIFF\0\0\0\0WAVEdata\x04\0\0\0".to_vec();
@@ -163,13 +163,13 @@ fn what_is_no_wav_is_refused_in_words() {
         (
             "no format",
             headless,
-            not("its sound comes before its format"),
+            not("its 'data' chunk comes before its 'fmt ' chunk"),
         ),
         ("a short format", short, not("its format is cut off")),
         (
             "a megabyte of notes",
             long,
-            not("its header does not end within 64 KiB"),
+            not("its header is longer than 64 KiB"),
         ),
     ] {
         for piece in [1, 1000] {
@@ -179,14 +179,14 @@ fn what_is_no_wav_is_refused_in_words() {
 }
 
 #[test]
-fn a_header_that_never_comes_is_no_sound() {
+fn missing_header_yields_no_sound() {
     let wav = raw(1, 1, 16_000, 2, 16, 4);
     assert_eq!(read(&wav[..40], 1), Ok((None, Vec::new())));
 }
 
 proptest::proptest! {
     #[test]
-    fn nothing_that_is_read_makes_it_panic(bytes: Vec<u8>, head in 0..=44_usize, piece in 1..50_usize) {
+    fn arbitrary_headers_do_not_panic(bytes: Vec<u8>, head in 0..=44_usize, piece in 1..50_usize) {
         let mut wav = raw(1, 2, 44_100, 4, 16, 12);
         wav.truncate(head);
         wav.extend(bytes);

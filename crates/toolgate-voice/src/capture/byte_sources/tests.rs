@@ -13,7 +13,7 @@ async fn all(source: &mut dyn AudioSource) -> Result<Vec<i16>, EngineError> {
             match heard {
                 CaptureEvent::Sound(samples) => sound.extend(samples),
                 CaptureEvent::Woken(_) => panic!("a stream has no wake word"),
-                CaptureEvent::Begins(_) | CaptureEvent::Ends => {}
+                CaptureEvent::FileBegins(_) | CaptureEvent::FileEnds => {}
             }
         }
         Ok(())
@@ -46,7 +46,7 @@ fn wav(folder: &std::path::Path, name: &str, rate: u32, samples: &[i16]) -> Path
 }
 
 #[tokio::test]
-async fn each_file_is_told_when_it_begins_and_when_all_of_it_was_heard() {
+async fn start_and_end_of_each_file_are_reported() {
     let home = tempfile::tempdir().unwrap();
     let files = ["one.wav", "two.wav"].map(|name| wav(home.path(), name, 16_000, &[1; 10]));
     let mut opened = open(&AudioInput::Wav(files.to_vec())).await.unwrap();
@@ -61,16 +61,16 @@ async fn each_file_is_told_when_it_begins_and_when_all_of_it_was_heard() {
     }
     let expected = files.map(|file| {
         [
-            CaptureEvent::Begins(file),
+            CaptureEvent::FileBegins(file),
             CaptureEvent::Sound(Vec::new()),
-            CaptureEvent::Ends,
+            CaptureEvent::FileEnds,
         ]
     });
     assert_eq!(told, expected.concat());
 }
 
 #[tokio::test]
-async fn files_are_heard_one_after_the_other_with_silence_behind_each() {
+async fn files_are_read_in_order_with_silence_after_each() {
     let home = tempfile::tempdir().unwrap();
     let one = wav(home.path(), "one.wav", 16_000, &[1; 20_000]);
     let two = wav(home.path(), "two.wav", 48_000, &[0; 4_800]);
@@ -78,12 +78,15 @@ async fn files_are_heard_one_after_the_other_with_silence_behind_each() {
     let sound = all(&mut *opened.source).await.unwrap();
     assert_eq!(sound[..20_000], [1; 20_000]);
     assert!(sound[20_000..].iter().all(|sample| *sample == 0));
-    assert_eq!(sound.len(), 20_000 + QUIET + 1_600 + QUIET);
+    assert_eq!(
+        sound.len(),
+        20_000 + TRAILING_SILENCE + 1_600 + TRAILING_SILENCE
+    );
     assert_eq!(opened.source.next().await, Ok(None));
 }
 
 #[tokio::test]
-async fn a_file_that_is_missing_or_no_wav_is_named() {
+async fn missing_or_invalid_wav_file_is_named() {
     let home = tempfile::tempdir().unwrap();
     let missing = home.path().join("missing.wav");
     let error = open(&AudioInput::Wav(vec![missing]))
@@ -110,15 +113,15 @@ async fn a_file_that_is_missing_or_no_wav_is_named() {
 }
 
 #[tokio::test]
-async fn a_command_is_heard_until_it_ends() {
-    let mut source = command(&shell("printf '\\1\\0\\2'; printf '\\0\\3\\0'"), false).unwrap();
+async fn command_is_captured_until_it_exits() {
+    let mut source = open_command(&shell("printf '\\1\\0\\2'; printf '\\0\\3\\0'"), false).unwrap();
     assert_eq!(all(&mut *source).await, Ok(vec![1, 2, 3]));
     assert_eq!(source.next().await, Ok(None));
 }
 
 #[tokio::test]
-async fn a_command_that_fails_says_why() {
-    for (script, lasts, expected) in [
+async fn failing_command_reports_why() {
+    for (script, is_continuous, expected) in [
         (
             "printf '\\1\\0'; echo device is busy >&2; exit 1",
             false,
@@ -132,7 +135,7 @@ async fn a_command_that_fails_says_why() {
         ),
     ] {
         let command = shell(script);
-        let mut source = super::command(&command, lasts).unwrap();
+        let mut source = super::open_command(&command, is_continuous).unwrap();
         let error = all(&mut *source).await.unwrap_err().to_string();
         assert_eq!(error, expected, "{script}");
         assert_eq!(source.next().await, Ok(None), "{script}");
@@ -140,9 +143,9 @@ async fn a_command_that_fails_says_why() {
 }
 
 #[tokio::test]
-async fn asking_again_after_giving_up_loses_nothing() {
+async fn cancelled_read_loses_nothing() {
     let script = "for i in 1 2 3 4 5; do printf '\\1\\0'; sleep 0.02; done";
-    let mut source = command(&shell(script), false).unwrap();
+    let mut source = open_command(&shell(script), false).unwrap();
     let mut sound = Vec::new();
     loop {
         match timeout(Duration::from_millis(3), source.next()).await {
@@ -155,7 +158,7 @@ async fn asking_again_after_giving_up_loses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_recorder_that_gives_nothing_is_given_up() {
+async fn silent_recorder_times_out() {
     let (ours, _theirs) = tokio::io::duplex(64);
     let (running, ..) = ChildProgram::start(&shell("sleep 600")).unwrap();
     let mut source = CommandSource {
@@ -165,8 +168,8 @@ async fn a_recorder_that_gives_nothing_is_given_up() {
             SourceDecoder::raw_or_wav(AudioFormat::CAPTURE).unwrap(),
         ),
         running,
-        lasts: true,
-        over: false,
+        is_continuous: true,
+        ended: false,
     };
     let error = source.next().await.unwrap_err().to_string();
     assert_eq!(error, "sh: gave no sound for 10 s");

@@ -86,7 +86,7 @@ async fn next(opened: &mut OpenInput) -> Result<Option<CaptureEvent>, EngineErro
 }
 
 #[tokio::test]
-async fn a_microphone_is_heard_in_whatever_format_it_sends() {
+async fn microphone_may_send_any_format() {
     let (mut peer, mut opened) = opened(microphone()).await;
     assert_eq!(opened.room.as_deref(), None);
     assert!(opened.link.is_none());
@@ -113,7 +113,7 @@ async fn a_microphone_is_heard_in_whatever_format_it_sends() {
 }
 
 #[tokio::test]
-async fn a_satellite_is_run_and_says_when_it_woke() {
+async fn satellite_is_started_and_reports_its_wake_word() {
     let (mut peer, mut opened) = opened(satellite()).await;
     assert_eq!(opened.room.as_deref(), Some("Kitchen"));
     assert_eq!(peer.expect().await, WyomingEvent::RunSatellite);
@@ -144,7 +144,7 @@ async fn a_satellite_is_run_and_says_when_it_woke() {
         CaptureEvent::Woken(None),
         CaptureEvent::Woken(Some("hey_jarvis".to_owned())),
         CaptureEvent::Sound(vec![3; 2]),
-        CaptureEvent::Sound(vec![0; QUIET]),
+        CaptureEvent::Sound(vec![0; TRAILING_SILENCE]),
     ] {
         assert_eq!(next(&mut opened).await, Ok(Some(expected)));
     }
@@ -160,7 +160,7 @@ async fn a_ping_is_answered_with_its_text() {
 }
 
 #[tokio::test]
-async fn a_satellite_plays_what_it_is_sent_and_says_when_it_was_heard() {
+async fn satellite_plays_sound_and_confirms_it() {
     let (mut peer, opened) = opened(satellite()).await;
     assert_eq!(peer.expect().await, WyomingEvent::RunSatellite);
     let link = opened.link.clone().unwrap();
@@ -170,7 +170,7 @@ async fn a_satellite_plays_what_it_is_sent_and_says_when_it_was_heard() {
     };
     link.send(start.clone()).await.unwrap();
     assert_eq!(peer.expect().await, start);
-    let playing = tokio::spawn(async move { link.finish(HANG).await });
+    let playing = tokio::spawn(async move { link.finish_playback(HANG).await });
     assert_eq!(
         peer.expect().await,
         WyomingEvent::AudioStop { timestamp: None }
@@ -180,20 +180,23 @@ async fn a_satellite_plays_what_it_is_sent_and_says_when_it_was_heard() {
     assert_eq!(playing.await.unwrap(), Ok(true));
 
     let link = opened.link.clone().unwrap();
-    assert_eq!(link.finish(Duration::from_millis(1)).await, Ok(false));
+    assert_eq!(
+        link.finish_playback(Duration::from_millis(1)).await,
+        Ok(false)
+    );
     let transcript = WyomingEvent::Transcript {
         text: "turn on switch one".to_owned(),
         language: None,
         context: None,
     };
-    link.tell(transcript.clone());
+    link.notify(transcript.clone());
     let mut seen = [peer.expect().await, peer.expect().await];
     seen.sort_by_key(|event| *event == transcript);
     assert_eq!(seen[1], transcript);
 }
 
 #[tokio::test]
-async fn a_service_that_goes_away_or_sends_garbage_is_an_error_once() {
+async fn disconnect_or_garbage_is_one_error() {
     for (what, expected) in [
         ("close", "closed the connection"),
         ("garbage", "violates the Wyoming protocol"),
@@ -247,13 +250,13 @@ async fn a_service_that_goes_away_or_sends_garbage_is_an_error_once() {
         let link = opened.link.unwrap();
         let lost = link.send(WyomingEvent::Played).await;
         assert!(matches!(lost, Err(EngineError::Closed { .. })), "{what}");
-        assert!(link.finish(HANG).await.is_err(), "{what}");
+        assert!(link.finish_playback(HANG).await.is_err(), "{what}");
     }
 }
 
 #[tokio::test]
-async fn what_gives_no_sound_is_refused() {
-    let port = Port::take();
+async fn input_without_sound_is_rejected() {
+    let port = Port::reserve();
     let (listener, address) = (port.listen().await, port.address());
     let address: WyomingAddress = address.parse().unwrap();
     let serving = async {
@@ -296,7 +299,7 @@ fn piped(kind: SourceKind) -> (TestPeer, mpsc::Receiver<Result<CaptureEvent, Eng
     let peer = TestPeer(WyomingConnection::from_streams(read, write, "the gateway"));
     let (read, write) = tokio::io::split(ours);
     let (link, outgoing, played) = SatelliteLink::new("here");
-    let (heard, source) = mpsc::channel(WAITING);
+    let (heard, source) = mpsc::channel(EVENT_CAPACITY);
     let service = WyomingSourceTask::new("here".to_owned(), kind, heard, link, played);
     tokio::spawn(service.run(
         WyomingConnection::from_streams(read, write, "here"),
@@ -306,10 +309,10 @@ fn piped(kind: SourceKind) -> (TestPeer, mpsc::Receiver<Result<CaptureEvent, Eng
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_gives_no_sign_of_life_any_more_is_given_up() {
+async fn service_without_signs_of_life_is_lost() {
     for (kind, after) in [
-        (SourceKind::Satellite, LIFELESS),
-        (SourceKind::Microphone, SILENT),
+        (SourceKind::Satellite, PONG_TIMEOUT),
+        (SourceKind::Microphone, SILENCE_TIMEOUT),
     ] {
         let began = Instant::now();
         let (mut peer, mut source) = piped(kind);
@@ -324,14 +327,14 @@ async fn a_service_that_gives_no_sign_of_life_any_more_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_old_satellite_that_knows_no_pings_may_be_silent() {
+async fn old_satellite_without_pings_may_be_silent() {
     let (_peer, mut source) = piped(SourceKind::Satellite);
     let hour = Duration::from_secs(3600);
     assert!(timeout(hour, source.recv()).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_satellite_that_answers_pings_lives_for_hours() {
+async fn satellite_that_answers_pings_stays_connected() {
     let (mut peer, mut source) = piped(SourceKind::Satellite);
     tokio::spawn(async move {
         while let Ok(Some(WyomingEvent::Ping { text })) = peer.0.receive().await {
@@ -343,9 +346,9 @@ async fn a_satellite_that_answers_pings_lives_for_hours() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sound_that_nobody_takes_is_dropped_and_pings_are_still_answered() {
+async fn unread_sound_is_dropped_while_pings_are_answered() {
     let (mut peer, mut source) = piped(SourceKind::Satellite);
-    for _ in 0..10 * WAITING {
+    for _ in 0..10 * EVENT_CAPACITY {
         peer.send(chunk(16_000, 1, 10)).await;
         sleep(Duration::from_millis(1)).await;
     }
@@ -356,15 +359,15 @@ async fn sound_that_nobody_takes_is_dropped_and_pings_are_still_answered() {
         assert_eq!(heard, Ok(CaptureEvent::Sound(vec![1; 10])));
         kept += 1;
     }
-    assert_eq!(kept, WAITING);
+    assert_eq!(kept, EVENT_CAPACITY);
     peer.send(chunk(16_000, 2, 1)).await;
     assert_eq!(source.recv().await, Some(Ok(CaptureEvent::Sound(vec![2]))));
 }
 
 #[test]
-fn bytes_of_a_chunk_may_end_anywhere() {
+fn chunks_may_end_anywhere() {
     let (link, _outgoing, played) = SatelliteLink::new("here");
-    let (heard, mut source) = mpsc::channel(WAITING);
+    let (heard, mut source) = mpsc::channel(EVENT_CAPACITY);
     let mut service = WyomingSourceTask::new(
         "here".to_owned(),
         SourceKind::Microphone,
@@ -379,7 +382,7 @@ fn bytes_of_a_chunk_may_end_anywhere() {
             timestamp: None,
             bytes,
         };
-        service.take(event).unwrap();
+        service.handle_event(event).unwrap();
     }
     let mut sound = Vec::new();
     while let Ok(Ok(CaptureEvent::Sound(samples))) = source.try_recv() {

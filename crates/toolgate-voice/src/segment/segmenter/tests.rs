@@ -28,7 +28,9 @@ fn story(notices: &[SegmentNotice]) -> Vec<String> {
     let told = notices.iter().filter_map(|notice| match notice {
         SegmentNotice::Began => Some("began".to_owned()),
         SegmentNotice::Level(_) => None,
-        SegmentNotice::Over(utterance) => Some(format!("over {}", utterance.samples.len() / 16)),
+        SegmentNotice::Finished(utterance) => {
+            Some(format!("over {}", utterance.samples.len() / 16))
+        }
         SegmentNotice::Cut(why) => Some(format!("cut: {why}")),
         SegmentNotice::Dropped(why) => Some((*why).to_owned()),
     });
@@ -55,7 +57,7 @@ impl ScoreScript {
         for _ in 0..milliseconds / 16 {
             self.now += Duration::from_millis(16);
             let frame = ScoredFrame {
-                samples: [i16::from(speech); FRAME],
+                samples: [i16::from(speech); FRAME_LEN],
                 score: if speech { 0.9 } else { 0.1 },
                 at: self.now,
             };
@@ -65,7 +67,7 @@ impl ScoreScript {
 
     fn utterance(&self) -> &Utterance {
         let found = self.notices.iter().find_map(|notice| match notice {
-            SegmentNotice::Over(utterance) => Some(utterance),
+            SegmentNotice::Finished(utterance) => Some(utterance),
             _ => None,
         });
         found.expect("something was said")
@@ -73,7 +75,7 @@ impl ScoreScript {
 }
 
 #[test]
-fn speech_begins_and_ends_by_the_settings() {
+fn speech_starts_and_ends_by_the_settings() {
     // The utterance includes 304 ms of pre-roll and 704 ms of silence.
     let cases: [SegmenterCase; 9] = [
         ("silence", &[(0, 5_000)], &[]),
@@ -125,7 +127,7 @@ fn speech_begins_and_ends_by_the_settings() {
 }
 
 #[test]
-fn a_request_that_is_too_long_is_cut_and_its_rest_is_left_out() {
+fn overlong_request_is_cut_and_its_rest_ignored() {
     let mut script = ScoreScript::new(always());
     script.play(true, 40_000);
     assert_eq!(story(&script.notices), ["began", "over 15008"]);
@@ -145,7 +147,7 @@ fn a_request_that_is_too_long_is_cut_and_its_rest_is_left_out() {
 }
 
 #[test]
-fn a_cut_that_left_nothing_out_is_not_mentioned() {
+fn cut_without_lost_speech_is_not_reported() {
     let mut script = ScoreScript::new(always());
     script.play(true, 15_008);
     script.play(false, 2_000);
@@ -153,7 +155,7 @@ fn a_cut_that_left_nothing_out_is_not_mentioned() {
 }
 
 #[test]
-fn without_a_wake_word_nothing_counts() {
+fn speech_without_a_wake_word_is_ignored() {
     let mut script = ScoreScript::new(when_woken());
     script.play(true, 3_000);
     script.play(false, 3_000);
@@ -161,7 +163,7 @@ fn without_a_wake_word_nothing_counts() {
 }
 
 #[test]
-fn a_wake_word_is_good_for_one_request_and_comes_with_it() {
+fn wake_word_arms_one_request_and_is_recorded_with_it() {
     let mut script = ScoreScript::new(when_woken());
     script.play(true, 800);
     let heard = script.now;
@@ -264,7 +266,7 @@ fn speech_during_a_late_wake_report_is_kept() {
 }
 
 #[test]
-fn a_wake_word_after_which_nobody_speaks_is_told_once() {
+fn wake_word_without_speech_is_reported_once() {
     let mut script = ScoreScript::new(when_woken());
     script.segmenter.arm(None, script.now);
     script.play(false, 4_992);
@@ -275,7 +277,7 @@ fn a_wake_word_after_which_nobody_speaks_is_told_once() {
 }
 
 #[test]
-fn somebody_who_begins_at_the_last_moment_is_heard() {
+fn speech_that_starts_at_the_last_moment_is_captured() {
     let mut script = ScoreScript::new(when_woken());
     script.segmenter.arm(None, script.now);
     script.play(false, 4_896);
@@ -285,7 +287,7 @@ fn somebody_who_begins_at_the_last_moment_is_heard() {
 }
 
 #[test]
-fn a_second_wake_word_begins_the_request_anew() {
+fn second_wake_word_restarts_the_request() {
     let mut script = ScoreScript::new(when_woken());
     script.segmenter.arm(Some("one".to_owned()), script.now);
     script.play(true, 1_600);
@@ -298,7 +300,7 @@ fn a_second_wake_word_begins_the_request_anew() {
 }
 
 #[test]
-fn a_key_that_is_released_ends_it_at_once() {
+fn released_key_ends_the_request_at_once() {
     let mut script = ScoreScript::new(when_woken());
     assert!(script.segmenter.end(script.now).is_empty());
     script.segmenter.arm(None, script.now);
@@ -313,7 +315,7 @@ fn a_key_that_is_released_ends_it_at_once() {
 }
 
 #[test]
-fn after_a_reset_nothing_is_left_of_before() {
+fn reset_forgets_everything() {
     let mut script = ScoreScript::new(always());
     script.play(true, 800);
     script.segmenter.reset();
@@ -324,7 +326,7 @@ fn after_a_reset_nothing_is_left_of_before() {
 }
 
 #[test]
-fn speech_without_a_wake_word_began_when_it_began() {
+fn begin_of_speech_without_a_wake_word_is_its_own() {
     let mut script = ScoreScript::new(always());
     script.play(false, 800);
     let began = script.now;
@@ -388,10 +390,10 @@ proptest::proptest! {
         for notice in &script.notices {
             match notice {
                 SegmentNotice::Began => begun = true,
-                SegmentNotice::Over(utterance) => {
+                SegmentNotice::Finished(utterance) => {
                     proptest::prop_assert!(begun, "it ended before it began");
                     begun = false;
-                    let longest = (938 + script.segmenter.rules.recent) * FRAME;
+                    let longest = (938 + script.segmenter.rules.recent) * FRAME_LEN;
                     proptest::prop_assert!(utterance.samples.len() <= longest);
                     proptest::prop_assert!(utterance.began <= utterance.ended);
                 }

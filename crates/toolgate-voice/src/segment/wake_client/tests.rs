@@ -15,7 +15,7 @@ struct FakeWakeService {
 
 impl FakeWakeService {
     async fn new() -> Self {
-        Self::at(Port::take()).await
+        Self::at(Port::reserve()).await
     }
 
     async fn at(port: Port) -> Self {
@@ -110,7 +110,7 @@ async fn sound_goes_to_the_service_in_order_and_wake_words_come_back() {
         );
     }
     let sent: Vec<i16> = (0..16).flat_map(|sample| [sample; 160]).collect();
-    assert_eq!(heard, sent[..2 * CHUNK]);
+    assert_eq!(heard, sent[..2 * CHUNK_SAMPLES]);
     client
         .send(&detection("hey_jarvis", Some(100)))
         .await
@@ -119,7 +119,7 @@ async fn sound_goes_to_the_service_in_order_and_wake_words_come_back() {
 }
 
 #[tokio::test]
-async fn one_call_is_told_once() {
+async fn repeated_detection_is_reported_once() {
     let service = FakeWakeService::new().await;
     let (_wake, mut receiver) = WakeWordClient::start(service.address.clone(), one_word());
     let (mut client, names) = service.accept().await;
@@ -138,7 +138,7 @@ async fn one_call_is_told_once() {
 }
 
 #[tokio::test]
-async fn a_service_that_is_lost_is_told_once_and_found_again() {
+async fn lost_service_is_reported_once_and_reconnected() {
     let service = FakeWakeService::new().await;
     let address = service.address.clone();
     let (wake, mut receiver) = WakeWordClient::start(address.clone(), one_word());
@@ -146,7 +146,7 @@ async fn a_service_that_is_lost_is_told_once_and_found_again() {
     drop((client, service.listener));
     let lost = news(&mut receiver).await;
     assert!(matches!(lost, WakeNotice::Lost(_)), "{lost:?}");
-    wake.feed(&[1; 4 * CHUNK]);
+    wake.feed(&[1; 4 * CHUNK_SAMPLES]);
     // It comes back only for a moment.
     let service = FakeWakeService::at(service.port).await;
     drop(service.accept().await);
@@ -154,7 +154,7 @@ async fn a_service_that_is_lost_is_told_once_and_found_again() {
     client.send(&info()).await.unwrap();
     assert_eq!(news(&mut receiver).await, WakeNotice::Back);
     // Sound from before the connection is dropped.
-    wake.feed(&[2; CHUNK]);
+    wake.feed(&[2; CHUNK_SAMPLES]);
     let WyomingEvent::AudioChunk {
         timestamp, bytes, ..
     } = expect(&mut client).await
@@ -167,8 +167,8 @@ async fn a_service_that_is_lost_is_told_once_and_found_again() {
 }
 
 #[tokio::test]
-async fn a_service_that_never_was_there_is_told() {
-    let port = Port::take();
+async fn unreachable_service_is_reported() {
+    let port = Port::reserve();
     let (_wake, mut receiver) = WakeWordClient::start(port.address().parse().unwrap(), one_word());
     let lost = news(&mut receiver).await;
     assert!(
@@ -178,7 +178,7 @@ async fn a_service_that_never_was_there_is_told() {
 }
 
 #[tokio::test]
-async fn a_service_that_closes_again_and_again_is_told_once() {
+async fn service_that_keeps_closing_is_reported_once() {
     let service = FakeWakeService::new().await;
     let (_wake, mut receiver) = WakeWordClient::start(service.address.clone(), one_word());
     for _ in 0..4 {
@@ -206,17 +206,17 @@ fn conversation(
     let (read, write) = tokio::io::split(theirs);
     let service = WyomingConnection::from_streams(read, write, "the gateway");
     let (read, write) = tokio::io::split(ours);
-    let (news, receiver) = mpsc::channel(NEWS);
+    let (notices, receiver) = mpsc::channel(NOTICE_CAPACITY);
     let mut keeper = WakeConnector {
         address: "tcp://here:1".parse().unwrap(),
         wake_words: vec![],
-        waiting: Arc::default(),
-        news,
+        buffer: Arc::default(),
+        notices,
         lost,
     };
     let conversation = tokio::spawn(async move {
         keeper
-            .converse(
+            .run_connection(
                 WyomingConnection::from_streams(read, write, "here"),
                 Vec::new(),
             )
@@ -226,7 +226,7 @@ fn conversation(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_call_counts_once_the_first_is_over() {
+async fn repeated_detections_are_ignored_for_a_moment() {
     let (mut service, mut receiver) = piped(false);
     for (pause, name) in [(0, "one"), (1_900, "echo"), (200, "two"), (2_100, "three")] {
         sleep(Duration::from_millis(pause)).await;
@@ -238,18 +238,18 @@ async fn a_second_call_counts_once_the_first_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_back_once_it_has_lasted_a_moment() {
+async fn service_is_back_once_its_connection_is_stable() {
     let began = Instant::now();
     let (mut service, mut receiver) = piped(true);
     service.send(&detection("early", None)).await.unwrap();
     assert_eq!(woken(&news(&mut receiver).await), Some("early"));
     assert_eq!(news(&mut receiver).await, WakeNotice::Back);
-    assert_eq!(began.elapsed(), STEADY);
+    assert_eq!(began.elapsed(), STABLE_AFTER);
     assert_eq!(receiver.recv().await, None, "and that is told once");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_frozen_service_is_lost_until_it_answers() {
+async fn frozen_service_is_lost_until_it_answers() {
     for (lost, answers) in [(false, 0), (false, 3), (true, 0)] {
         let began = Instant::now();
         let (mut service, mut receiver, conversation) = conversation(lost);
@@ -259,14 +259,14 @@ async fn a_frozen_service_is_lost_until_it_answers() {
         }
         let error = timeout(HANG, conversation).await.unwrap().unwrap();
         assert_eq!(error.to_string(), "tcp://here:1 did not answer within 10 s");
-        let last_answer = PROBE * u32::try_from(answers.max(1) - 1).unwrap();
-        assert_eq!(began.elapsed(), last_answer + SILENT);
+        let last_answer = PROBE_INTERVAL * u32::try_from(answers.max(1) - 1).unwrap();
+        assert_eq!(began.elapsed(), last_answer + SILENCE_TIMEOUT);
         assert!(receiver.try_recv().is_err(), "{lost} {answers}");
     }
 }
 
 #[tokio::test]
-async fn what_the_service_does_wrong_loses_it() {
+async fn protocol_errors_lose_the_service() {
     for (sent, expected) in [
         (&b"garbage\n"[..], "violates the Wyoming protocol"),
         (
@@ -307,37 +307,37 @@ async fn the_connection_ends_with_the_client() {
 }
 
 #[test]
-fn a_slow_service_gets_the_newest_sound() {
-    let waiting = WakeBuffer::default();
-    waiting.feed(&[1; CHUNK]);
-    assert!(waiting.sound.lock().samples.is_empty(), "nobody listens");
-    waiting.set_connected(true);
+fn slow_service_receives_the_newest_sound() {
+    let buffer = WakeBuffer::default();
+    buffer.feed(&[1; CHUNK_SAMPLES]);
+    assert!(buffer.sound.lock().samples.is_empty(), "nobody listens");
+    buffer.set_connected(true);
     for sample in 0..100 {
-        waiting.feed(&[sample; 1_000]);
+        buffer.feed(&[sample; 1_000]);
     }
-    waiting.feed(&[100; 3 * WAITING]);
-    waiting.feed(&[101; 10]);
-    let mut sound = waiting.sound.lock();
-    assert_eq!(sound.samples.len(), WAITING);
+    buffer.feed(&[100; 3 * BUFFER_SAMPLES]);
+    buffer.feed(&[101; 10]);
+    let mut sound = buffer.sound.lock();
+    assert_eq!(sound.samples.len(), BUFFER_SAMPLES);
     assert_eq!(sound.samples.back(), Some(&101));
     assert!(sound.samples.iter().all(|sample| *sample >= 100));
     // The sample clock goes on, so that lost sound is a gap and not a shift.
-    let fed = 100_000 + 3 * WAITING as u64 + 10;
-    let Some(WyomingEvent::AudioChunk { timestamp, .. }) = sound.chunk() else {
+    let fed = 100_000 + 3 * BUFFER_SAMPLES as u64 + 10;
+    let Some(WyomingEvent::AudioChunk { timestamp, .. }) = sound.take_chunk() else {
         panic!("sound");
     };
-    assert_eq!(timestamp, Some(milliseconds(fed - WAITING as u64)));
+    assert_eq!(timestamp, Some(milliseconds(fed - BUFFER_SAMPLES as u64)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wake_word_is_dated_by_the_sound_it_was_heard_in() {
-    let waiting = WakeBuffer::default();
-    waiting.set_connected(true);
-    waiting.feed(&[0; 3 * RATE as usize]);
+async fn wake_word_time_comes_from_its_sound() {
+    let buffer = WakeBuffer::default();
+    buffer.set_connected(true);
+    buffer.feed(&[0; 3 * SAMPLE_RATE as usize]);
     let last = Instant::now();
     tokio::time::advance(Duration::from_millis(50)).await;
     let now = Instant::now();
-    let sound = waiting.sound.lock();
+    let sound = buffer.sound.lock();
     for (timestamp, expected) in [
         (Some(2_500), last - Duration::from_millis(500)),
         (Some(3_000), last),
@@ -354,7 +354,7 @@ async fn a_wake_word_is_dated_by_the_sound_it_was_heard_in() {
 }
 
 #[test]
-fn delays_grow_to_their_bound() {
+fn retry_delays_grow_to_their_limit() {
     assert!(retry_delay(0) <= FIRST_RETRY);
     for failures in [100, u32::MAX] {
         assert!((MAX_RETRY_DELAY / 2..=MAX_RETRY_DELAY).contains(&retry_delay(failures)));

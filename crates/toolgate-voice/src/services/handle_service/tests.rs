@@ -16,25 +16,29 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct EchoHandler(Mutex<Vec<HandleRequest>>);
 
 impl RequestHandler for EchoHandler {
-    fn respond(&self, asked: HandleRequest, _: Arc<AnswerScript>) -> BoxFuture<'_, HandleResponse> {
-        let ok = !asked.text.starts_with("do not");
-        let text = format!("You said: {}", asked.text);
-        self.0.lock().push(asked);
+    fn respond(
+        &self,
+        request: HandleRequest,
+        _: Arc<AnswerScript>,
+    ) -> BoxFuture<'_, HandleResponse> {
+        let ok = !request.text.starts_with("do not");
+        let text = format!("You said: {}", request.text);
+        self.0.lock().push(request);
         async move { HandleResponse { text, ok } }.boxed()
     }
 }
 
-async fn start(parrot: &Arc<EchoHandler>) -> (WyomingAddress, CancellationToken) {
-    serve(Arc::<EchoHandler>::clone(parrot)).await
+async fn start(handler: &Arc<EchoHandler>) -> (WyomingAddress, CancellationToken) {
+    serve(Arc::<EchoHandler>::clone(handler)).await
 }
 
-async fn serve(respond: Arc<dyn RequestHandler>) -> (WyomingAddress, CancellationToken) {
+async fn serve(handler: Arc<dyn RequestHandler>) -> (WyomingAddress, CancellationToken) {
     let server = WyomingListener::bind(&"tcp://127.0.0.1:0".parse().unwrap())
         .await
         .unwrap();
     let address = server.address().clone();
     let stop = CancellationToken::new();
-    let service = Arc::new(HandleService::new(respond, Vec::new()));
+    let service = Arc::new(HandleService::new(handler, Vec::new()));
     tokio::spawn(server.serve(service, stop.clone()));
     (address, stop)
 }
@@ -85,9 +89,9 @@ async fn talk(address: &WyomingAddress, sent: &[WyomingEvent], count: usize) -> 
 }
 
 #[tokio::test]
-async fn home_assistant_asks_and_is_answered_with_its_context() {
-    let parrot = Arc::new(EchoHandler::default());
-    let (address, stop) = start(&parrot).await;
+async fn answer_returns_the_context_of_home_assistant() {
+    let handler = Arc::new(EchoHandler::default());
+    let (address, stop) = start(&handler).await;
     let Value::Object(context) = json!({
         "conversation_id": "01J", "device_id": "d1", "satellite_id": "assist_satellite.kitchen", "more": [1],
     }) else {
@@ -99,7 +103,7 @@ async fn home_assistant_asks_and_is_answered_with_its_context() {
         answers,
         [handled("You said: Turn on the light.", Some(context))]
     );
-    let asked = parrot.0.lock().pop().unwrap();
+    let asked = handler.0.lock().pop().unwrap();
     let text = |text: &str| Some(text.to_owned());
     let expected = HandleRequest {
         text: "Turn on the light.".to_owned(),
@@ -113,21 +117,21 @@ async fn home_assistant_asks_and_is_answered_with_its_context() {
 }
 
 #[tokio::test]
-async fn requests_of_one_connection_are_known_as_such() {
-    let parrot = Arc::new(EchoHandler::default());
-    let (address, stop) = start(&parrot).await;
+async fn requests_of_one_connection_share_its_number() {
+    let handler = Arc::new(EchoHandler::default());
+    let (address, stop) = start(&handler).await;
     for _ in 0..2 {
         let sent = [transcript("One", None), transcript("Two", None)];
         talk(&address, &sent, 2).await;
     }
-    let asked = parrot.0.lock();
+    let asked = handler.0.lock();
     let connections: Vec<u64> = asked.iter().map(|asked| asked.connection).collect();
     assert_eq!(connections, [0, 0, 1, 1]);
     stop.cancel();
 }
 
 #[tokio::test]
-async fn what_was_not_done_is_not_handled() {
+async fn unhandled_request_is_not_handled() {
     let (address, stop) = start(&Arc::default()).await;
     let expected = WyomingEvent::NotHandled {
         text: Some("You said: do not do it".to_owned()),
@@ -150,7 +154,7 @@ async fn what_was_not_done_is_not_handled() {
 }
 
 #[test]
-fn ids_are_texts_of_a_sane_length() {
+fn ids_must_be_text_of_bounded_length() {
     let id = |value: Value| {
         let context = Some([("device_id".to_owned(), value)].into_iter().collect());
         let request = BufferedRequest {
@@ -167,9 +171,9 @@ fn ids_are_texts_of_a_sane_length() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_about_nothing() {
-    let parrot = Arc::new(EchoHandler::default());
-    let (address, stop) = start(&parrot).await;
+async fn empty_request_is_not_passed_to_the_handler() {
+    let handler = Arc::new(EchoHandler::default());
+    let (address, stop) = start(&handler).await;
     let expected = WyomingEvent::NotHandled {
         text: Some("I didn't hear anything.".to_owned()),
         context: None,
@@ -183,12 +187,12 @@ async fn nobody_is_asked_about_nothing() {
             std::slice::from_ref(&expected)
         );
     }
-    assert!(parrot.0.lock().is_empty());
+    assert!(handler.0.lock().is_empty());
     stop.cancel();
 }
 
 #[tokio::test]
-async fn a_client_that_sends_pieces_gets_pieces() {
+async fn streamed_request_gets_a_streamed_answer() {
     let (address, stop) = start(&Arc::default()).await;
     let expected = [
         WyomingEvent::HandledStart { context: None },
@@ -299,7 +303,7 @@ async fn words_are_sent_before_there_is_an_answer() {
 }
 
 #[tokio::test]
-async fn whoever_wants_another_service_is_told_that_it_is_not_here() {
+async fn request_for_another_service_gets_an_error() {
     let (address, stop) = start(&Arc::default()).await;
     let text = WyomingEvent::Synthesize {
         text: "Hello.".to_owned(),
@@ -338,8 +342,8 @@ impl Drop for AbandonedHandler {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_is_not_answered_any_more() {
-    let (tell, mut told) = mpsc::unbounded_channel();
+async fn request_is_dropped_when_its_client_disconnects() {
+    let (tell, mut calls) = mpsc::unbounded_channel();
     let (address, stop) = serve(Arc::new(HangingHandler(tell))).await;
     let whole = [transcript("one", None)];
     let pieces = [BEGIN, transcript("one", None), WyomingEvent::TranscriptStop];
@@ -350,7 +354,7 @@ async fn a_client_that_goes_away_is_not_answered_any_more() {
         for event in sent {
             connection.send(event).await.unwrap();
         }
-        assert_eq!(told.recv().await, Some("asked"));
+        assert_eq!(calls.recv().await, Some("asked"));
         // A waiting client may still send a ping.
         connection
             .send(&WyomingEvent::Ping { text: None })
@@ -359,16 +363,16 @@ async fn a_client_that_goes_away_is_not_answered_any_more() {
         let pong = connection.receive().await.unwrap();
         assert_eq!(pong, Some(WyomingEvent::Pong { text: None }));
         drop(connection);
-        let gone = timeout(PATIENCE, told.recv()).await;
+        let gone = timeout(PATIENCE, calls.recv()).await;
         assert_eq!(gone.unwrap(), Some("gone"));
     }
     stop.cancel();
 }
 
 #[tokio::test]
-async fn what_is_not_for_it_is_ignored_and_requests_may_follow_each_other() {
-    let parrot = Arc::new(EchoHandler::default());
-    let (address, stop) = start(&parrot).await;
+async fn other_events_are_ignored_and_requests_may_follow() {
+    let handler = Arc::new(EchoHandler::default());
+    let (address, stop) = start(&handler).await;
     let sent = [
         WyomingEvent::Played,
         chunk("lost"),
@@ -381,14 +385,14 @@ async fn what_is_not_for_it_is_ignored_and_requests_may_follow_each_other() {
         handled("You said: two", None),
     ];
     assert_eq!(talk(&address, &sent, 2).await, expected);
-    assert_eq!(parrot.0.lock().len(), 2);
+    assert_eq!(handler.0.lock().len(), 2);
     stop.cancel();
 }
 
 #[tokio::test]
-async fn a_request_that_is_too_long_is_refused_whole_or_in_pieces() {
-    let parrot = Arc::new(EchoHandler::default());
-    let (address, stop) = start(&parrot).await;
+async fn overlong_request_is_rejected_whole_or_streamed() {
+    let handler = Arc::new(EchoHandler::default());
+    let (address, stop) = start(&handler).await;
     let text = |length: usize| "x".repeat(length);
     let mut pieces = vec![BEGIN];
     pieces.extend((0..1000).map(|_| chunk(&text(MAX_REQUEST_BYTES))));
@@ -399,7 +403,7 @@ async fn a_request_that_is_too_long_is_refused_whole_or_in_pieces() {
             matches!(&answers[0], WyomingEvent::Error { text, .. } if text == "a request can have at most 4096 bytes")
         );
     }
-    assert!(parrot.0.lock().is_empty());
+    assert!(handler.0.lock().is_empty());
     let longest = [transcript(&text(MAX_REQUEST_BYTES), None)];
     assert!(matches!(
         talk(&address, &longest, 1).await[0],
@@ -409,7 +413,7 @@ async fn a_request_that_is_too_long_is_refused_whole_or_in_pieces() {
 }
 
 #[tokio::test]
-async fn it_says_that_it_controls_the_home() {
+async fn info_says_that_it_controls_the_home() {
     let (address, stop) = start(&Arc::default()).await;
     let info = describe(&address, PATIENCE).await.unwrap();
     let program = &info.handle[0];

@@ -102,7 +102,7 @@ async fn talk(address: &WyomingAddress, sent: &[WyomingEvent], last: &str) -> St
 }
 
 #[tokio::test]
-async fn a_text_is_one_run_of_whole_frames() {
+async fn text_becomes_one_run_of_whole_frames() {
     let letters = Arc::new(LetterEngine::default());
     let (address, stop) = start(&letters).await;
     // Five letters are 15 bytes and arrive as three whole frames of four: 3, 6→4, 9→8, 12, 15→12.
@@ -136,7 +136,7 @@ async fn text_in_pieces_is_spoken_sentence_by_sentence() {
 }
 
 #[tokio::test]
-async fn a_sentence_without_an_end_is_spoken_in_parts() {
+async fn endless_sentence_is_spoken_in_parts() {
     let letters = Arc::new(LetterEngine::default());
     let (address, stop) = start(&letters).await;
     let mut sent = vec![BEGIN];
@@ -152,7 +152,7 @@ async fn a_sentence_without_an_end_is_spoken_in_parts() {
 }
 
 #[tokio::test]
-async fn there_is_an_end_even_of_nothing() {
+async fn empty_text_still_ends_the_sound() {
     let (address, stop) = start(&Arc::default()).await;
     let seen = talk(&address, &[whole(" \n", None)], "stop").await;
     assert_eq!(seen, "start 16000 stop");
@@ -165,7 +165,7 @@ async fn there_is_an_end_even_of_nothing() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_spoken_is_told_without_secrets_and_closed() {
+async fn unspeakable_request_gets_an_error_without_secrets() {
     let (address, stop) = start(&Arc::default()).await;
     let failed = "the speech engine failed; Toolgate's log says why";
     let long = "x".repeat(MAX_TEXT_BYTES + 1);
@@ -188,7 +188,7 @@ async fn what_cannot_be_spoken_is_told_without_secrets_and_closed() {
 }
 
 #[tokio::test]
-async fn it_tells_of_its_voice() {
+async fn info_lists_the_voice() {
     let (address, stop) = start(&Arc::default()).await;
     let info = describe(&address, PATIENCE).await.unwrap();
     assert_eq!(info.tts[0].more["supports_synthesize_streaming"], true);

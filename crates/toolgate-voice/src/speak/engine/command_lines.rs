@@ -4,8 +4,8 @@ use toolgate_net::split_command;
 
 use crate::EngineError;
 
-const TEXT: &str = "{text}";
-pub(super) const FILE: &str = "{file}";
+const TEXT_PLACEHOLDER: &str = "{text}";
+pub(super) const FILE_PLACEHOLDER: &str = "{file}";
 
 /// Builds the command with its placeholders. Without one for the text, the text goes to stdin.
 pub(super) fn command_line(setting: &str, voice: &str) -> Result<Vec<String>, EngineError> {
@@ -42,11 +42,14 @@ pub(super) fn fill_text(command: &[String], text: &str) -> (Vec<String>, String)
     let mut words = command.to_vec();
     // The program's name must never come from a model.
     let arguments = words.iter_mut().skip(1);
-    let places: Vec<&mut String> = arguments.filter(|word| *word == TEXT).collect();
-    if places.is_empty() {
+    let placeholders: Vec<&mut String> =
+        arguments.filter(|word| *word == TEXT_PLACEHOLDER).collect();
+    if placeholders.is_empty() {
         return (words, text + "\n");
     }
-    places.into_iter().for_each(|word| word.clone_from(&text));
+    placeholders
+        .into_iter()
+        .for_each(|word| word.clone_from(&text));
     (words, String::new())
 }
 
@@ -69,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_program_is_asked_in_its_own_words() {
+    fn known_programs_get_their_own_options() {
         for (setting, voice, expected) in [
             ("espeak-ng", "", "espeak-ng --stdin --stdout -b 1"),
             (

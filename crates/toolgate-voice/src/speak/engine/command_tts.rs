@@ -12,13 +12,13 @@ use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::command_lines::{self, FILE};
+use super::command_lines::{self, FILE_PLACEHOLDER};
 use crate::EngineError;
 use crate::audio::WavStream;
-use crate::capture::child_program::{ChildProgram, find};
+use crate::capture::child_program::{ChildProgram, find_program};
 use crate::speak::{SoundStream, SpeechSynthesizer};
 
-const PATIENCE: Duration = Duration::from_secs(15);
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(15);
 // The text may be an argument, whose length the system limits.
 const MAX_TEXT_BYTES: usize = 32 << 10;
 // In bytes: twenty minutes of speech. A broken program might never stop.
@@ -40,7 +40,7 @@ impl CommandTts {
 
     pub(crate) fn probe(voice: &str) -> Result<Self, EngineError> {
         let works = |program: &&&str| {
-            find(program).is_some() && command_lines::command_line(program, voice).is_ok()
+            find_program(program).is_some() && command_lines::command_line(program, voice).is_ok()
         };
         let missing = "no speech program found; install espeak-ng, or set `voice.tts`";
         let program = Self::KNOWN.iter().find(works);
@@ -54,11 +54,11 @@ impl SpeechSynthesizer for CommandTts {
         async move {
             let text = &text[..text.floor_char_boundary(MAX_TEXT_BYTES)];
             let (mut words, input) = command_lines::fill_text(&self.words, text);
-            let file = file_for(&mut words)?;
+            let file = create_output_file(&mut words)?;
             let (running, mut stdin, stdout) = ChildProgram::start(&words)?;
             // A program that has already exited says why when its output is read.
             let writing = stdin.write_all(input.as_bytes());
-            let _taken = timeout(PATIENCE, writing).await.is_ok();
+            let _taken = timeout(OUTPUT_TIMEOUT, writing).await.is_ok();
             drop(stdin);
             let mut speaking = SpeechProgram {
                 running,
@@ -67,12 +67,12 @@ impl SpeechSynthesizer for CommandTts {
                 total: 0,
                 file,
             };
-            let first = speaking.first().await?;
+            let first = speaking.first_chunk().await?;
             let Some(format) = speaking.wav.format() else {
                 return Err(speaking.running.error_with_stderr("wrote no WAV"));
             };
             let rest = stream::try_unfold(speaking, async |mut speaking| {
-                Ok(speaking.more().await?.map(|sound| (sound, speaking)))
+                Ok(speaking.next_chunk().await?.map(|sound| (sound, speaking)))
             });
             let chunks = stream::iter([Ok(first)]).chain(rest).boxed();
             Ok(SoundStream { format, chunks })
@@ -81,8 +81,12 @@ impl SpeechSynthesizer for CommandTts {
     }
 }
 
-fn file_for(words: &mut [String]) -> Result<Option<TempPath>, EngineError> {
-    let Some(place) = words.iter_mut().skip(1).find(|word| *word == FILE) else {
+fn create_output_file(words: &mut [String]) -> Result<Option<TempPath>, EngineError> {
+    let Some(place) = words
+        .iter_mut()
+        .skip(1)
+        .find(|word| *word == FILE_PLACEHOLDER)
+    else {
         return Ok(None);
     };
     let made = tempfile::Builder::new().suffix(".wav").tempfile();
@@ -102,11 +106,11 @@ struct SpeechProgram {
 }
 
 impl SpeechProgram {
-    async fn first(&mut self) -> Result<Bytes, EngineError> {
+    async fn first_chunk(&mut self) -> Result<Bytes, EngineError> {
         if self.file.is_some() {
-            self.read_file_instead().await?;
+            self.read_output_file().await?;
         }
-        while let Some(sound) = self.more().await? {
+        while let Some(sound) = self.next_chunk().await? {
             if self.wav.format().is_some() {
                 return Ok(sound);
             }
@@ -114,8 +118,8 @@ impl SpeechProgram {
         Ok(Bytes::new())
     }
 
-    async fn read_file_instead(&mut self) -> Result<(), EngineError> {
-        // Its stdout is only chatter and is drained so that it doesn't block.
+    async fn read_output_file(&mut self) -> Result<(), EngineError> {
+        // Its stdout contains no sound. It is drained so that the program doesn't block.
         while self.read().await?.is_some() {}
         self.running.wait_for_exit().await?;
         if let Some(file) = &self.file {
@@ -126,7 +130,7 @@ impl SpeechProgram {
         Ok(())
     }
 
-    async fn more(&mut self) -> Result<Option<Bytes>, EngineError> {
+    async fn next_chunk(&mut self) -> Result<Option<Bytes>, EngineError> {
         let Some(bytes) = self.read().await? else {
             if self.file.is_none() {
                 self.running.wait_for_exit().await?;
@@ -139,11 +143,11 @@ impl SpeechProgram {
 
     async fn read(&mut self) -> Result<Option<Vec<u8>>, EngineError> {
         let mut bytes = Vec::with_capacity(16 << 10);
-        match timeout(PATIENCE, self.output.read_buf(&mut bytes)).await {
+        match timeout(OUTPUT_TIMEOUT, self.output.read_buf(&mut bytes)).await {
             Ok(Ok(0)) => return Ok(None),
             Ok(Ok(read)) => self.total += read,
             Ok(Err(error)) => return Err(self.running.error_with_stderr(&error.to_string())),
-            Err(_) => return Err(EngineError::timed_out(self.running.name(), PATIENCE)),
+            Err(_) => return Err(EngineError::timed_out(self.running.name(), OUTPUT_TIMEOUT)),
         }
         if self.total > MAX_AUDIO_BYTES {
             let why = "wrote far too much sound for the text";

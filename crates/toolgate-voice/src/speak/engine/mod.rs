@@ -15,7 +15,7 @@ pub(crate) use wyoming_tts::WyomingTts;
 
 /// Builds the engine of the setting `tts`: an address, a program, a command, or `none`. An empty
 /// setting picks an installed program, an empty `voice` the engine's default voice.
-pub(crate) fn engine(
+pub(crate) fn create_synthesizer(
     setting: &str,
     voice: &str,
 ) -> Result<Arc<dyn SpeechSynthesizer>, EngineError> {
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_setting_that_makes_no_sense_says_so() {
+    fn invalid_settings_are_rejected() {
         for (setting, voice, expected) in [
             ("none", "", None),
             ("tcp://127.0.0.1:10200", "", None),
@@ -49,10 +49,15 @@ mod tests {
                 Some("my 'engine: it has an unclosed quote"),
             ),
         ] {
-            let problem = engine(setting, voice).err().map(|error| error.to_string());
+            let problem = create_synthesizer(setting, voice)
+                .err()
+                .map(|error| error.to_string());
             assert_eq!(problem.as_deref(), expected, "{setting}");
         }
-        let problem = engine("tcp://nowhere", "").err().unwrap().to_string();
+        let problem = create_synthesizer("tcp://nowhere", "")
+            .err()
+            .unwrap()
+            .to_string();
         assert!(problem.starts_with("tts: "), "{problem}");
     }
 }

@@ -13,10 +13,10 @@ use crate::engine::with_deadline;
 use crate::speak::{SoundStream, SpeechSynthesizer};
 use crate::wyoming::{VoiceChoice, WyomingAddress, WyomingConnection, WyomingEvent};
 
-const CONNECT: Duration = Duration::from_secs(5);
-const PATIENCE: Duration = Duration::from_secs(15);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const SOUND_TIMEOUT: Duration = Duration::from_secs(15);
 // A service that only sends other events would otherwise never hit the timeout.
-const NONSENSE: usize = 100;
+const MAX_OTHER_EVENTS: usize = 100;
 
 #[derive(Debug, Clone)]
 pub(crate) struct WyomingTts {
@@ -37,7 +37,7 @@ impl WyomingTts {
 impl SpeechSynthesizer for WyomingTts {
     fn synthesize<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<SoundStream, EngineError>> {
         async move {
-            let mut connection = WyomingConnection::connect(&self.address, CONNECT).await?;
+            let mut connection = WyomingConnection::connect(&self.address, CONNECT_TIMEOUT).await?;
             let synthesize = WyomingEvent::Synthesize {
                 text: text.to_owned(),
                 voice: self.voice.clone(),
@@ -73,9 +73,9 @@ struct SpeechResponse {
 impl SpeechResponse {
     /// The format and the next sound, which is empty at the start. `None` at the end.
     async fn next(&mut self) -> Result<Option<(AudioFormat, Bytes)>, EngineError> {
-        for _ in 0..NONSENSE {
+        for _ in 0..MAX_OTHER_EVENTS {
             let answer = self.connection.receive_answer();
-            match with_deadline(PATIENCE, &self.at, answer).await? {
+            match with_deadline(SOUND_TIMEOUT, &self.at, answer).await? {
                 WyomingEvent::AudioStart { format, .. } => return Ok(Some((format, Bytes::new()))),
                 WyomingEvent::AudioChunk { format, bytes, .. } => return Ok(Some((format, bytes))),
                 WyomingEvent::AudioStop { .. } => return Ok(None),

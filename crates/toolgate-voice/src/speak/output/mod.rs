@@ -20,7 +20,7 @@ pub(crate) use wyoming_snd::WyomingSnd;
 
 /// Builds the output of the setting `output`: an address, a `.wav` file, a program, a command, or
 /// `none`. An empty setting picks an installed program.
-pub(crate) fn output(setting: &str) -> Result<Arc<dyn AudioOutput>, EngineError> {
+pub(crate) fn create_output(setting: &str) -> Result<Arc<dyn AudioOutput>, EngineError> {
     let problem = |why: String| EngineError::program("output", why);
     Ok(match setting.trim() {
         "" => Arc::new(PlayerProgram::probe()?),
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_setting_that_makes_no_sense_says_so() {
+    fn invalid_settings_are_rejected() {
         for (setting, expected) in [
             ("none", None),
             ("tcp://127.0.0.1:10500", None),
@@ -56,10 +56,10 @@ mod tests {
             ("aplay -D 'my device'", None),
             ("play 'this", Some("output: it has an unclosed quote")),
         ] {
-            let problem = output(setting).err().map(|error| error.to_string());
+            let problem = create_output(setting).err().map(|error| error.to_string());
             assert_eq!(problem.as_deref(), expected, "{setting}");
         }
-        let problem = output("tcp://nowhere").err().unwrap().to_string();
+        let problem = create_output("tcp://nowhere").err().unwrap().to_string();
         assert!(problem.starts_with("output: "), "{problem}");
     }
 }

@@ -20,8 +20,8 @@ use crate::speak::{AudioOutput, AudioPlayback, OpenedPlayback};
 // A killed program falls silent at once, so it may have a little more sound in advance than others.
 const LEAD: Duration = Duration::from_millis(300);
 /// How long a program may stop reading, and how long it may take to exit after the last sound.
-const PATIENCE: Duration = Duration::from_secs(5);
-const ENDLESS: u32 = 0x7fff_f000;
+const PLAYER_TIMEOUT: Duration = Duration::from_secs(5);
+const ENDLESS_LENGTH: u32 = 0x7fff_f000;
 
 #[derive(Debug, Clone)]
 pub(crate) struct PlayerProgram {
@@ -83,7 +83,9 @@ impl AudioOutput for PlayerProgram {
                 failed: false,
             };
             if with_header {
-                player.write(wav_header(format, ENDLESS).into()).await?;
+                player
+                    .write(wav_header(format, ENDLESS_LENGTH).into())
+                    .await?;
             }
             Ok(Box::new(player) as Box<dyn AudioPlayback>)
         }
@@ -121,10 +123,10 @@ impl ProgramPlayback {
         let Some(stdin) = &mut self.stdin else {
             return Err(EngineError::closed(self.running.name()));
         };
-        match timeout(PATIENCE, stdin.write_all(&bytes)).await {
+        match timeout(PLAYER_TIMEOUT, stdin.write_all(&bytes)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(self.exit_error().await),
-            Err(_) => Err(EngineError::timed_out(self.running.name(), PATIENCE)),
+            Err(_) => Err(EngineError::timed_out(self.running.name(), PLAYER_TIMEOUT)),
         }
     }
 
@@ -157,7 +159,7 @@ impl AudioPlayback for ProgramPlayback {
     fn end(&mut self) -> BoxFuture<'_, Result<(), EngineError>> {
         async move {
             self.stdin = None;
-            let within = self.pace.unheard() + PATIENCE;
+            let within = self.pace.unheard() + PLAYER_TIMEOUT;
             let result = match timeout(within, &mut self.ended).await {
                 Ok(_) => self.running.wait_for_exit().await,
                 Err(_) => Err(EngineError::timed_out(self.running.name(), within)),

@@ -16,7 +16,7 @@ use crate::wyoming::WyomingEvent;
 
 // Many satellites never confirm that they played everything, and requests are blocked meanwhile. So
 // the wait is short.
-const GRACE: Duration = Duration::from_millis(500);
+const CONFIRMATION_GRACE: Duration = Duration::from_millis(500);
 
 impl AudioOutput for SatelliteLink {
     fn begin(&self, format: AudioFormat) -> BoxFuture<'_, OpenedPlayback> {
@@ -52,7 +52,9 @@ impl AudioPlayback for SatellitePlayback {
     fn end(&mut self) -> BoxFuture<'_, Result<(), EngineError>> {
         async move {
             // With or without a confirmation, it has been played by then.
-            self.link.finish(self.pace.unheard() + GRACE).await?;
+            self.link
+                .finish_playback(self.pace.unheard() + CONFIRMATION_GRACE)
+                .await?;
             tokio::time::sleep(self.pace.unheard()).await;
             Ok(())
         }
@@ -86,7 +88,10 @@ mod tests {
         playing.end().await.unwrap();
         let took = begun.elapsed();
         let second = Duration::from_secs(1);
-        assert!((second..second + 2 * GRACE).contains(&took), "{took:?}");
+        assert!(
+            (second..second + 2 * CONFIRMATION_GRACE).contains(&took),
+            "{took:?}"
+        );
         taking.abort();
     }
 }

@@ -18,7 +18,7 @@ use crate::EngineError;
 use crate::audio::{AudioFormat, WavStream};
 use crate::speak::{AudioOutput, AudioPlayback, OpenedPlayback};
 
-const HEADER: usize = 44;
+const HEADER_LEN: usize = 44;
 // The length field has 32 bits. A day and a half of speech is enough.
 const MAX_AUDIO_BYTES: u32 = 2 << 30;
 
@@ -47,12 +47,12 @@ impl AudioOutput for WavFile {
                 true => open_existing,
                 false => create_file,
             };
-            let opened = blocking(&self.path, move || opening(&path, format)).await?;
+            let opened = run_blocking(&self.path, move || opening(&path, format)).await?;
             Ok(Box::new(FilePlayback {
                 path: self.path.clone(),
                 from: format,
                 open: opened,
-                given: Duration::ZERO,
+                written: Duration::ZERO,
             }) as Box<dyn AudioPlayback>)
         }
         .boxed()
@@ -70,27 +70,27 @@ struct FilePlayback {
     path: PathBuf,
     from: AudioFormat,
     open: OpenWav,
-    given: Duration,
+    written: Duration,
 }
 
 impl AudioPlayback for FilePlayback {
     fn play(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<(), EngineError>> {
         async move {
-            self.given += self.from.duration(bytes.len());
-            let bytes = convert(bytes, self.from, self.open.format);
+            self.written += self.from.duration(bytes.len());
+            let bytes = resample(bytes, self.from, self.open.format);
             let open = self.open.clone();
-            self.open.length = blocking(&self.path, move || append(&open, &bytes)).await?;
+            self.open.length = run_blocking(&self.path, move || append(&open, &bytes)).await?;
             Ok(())
         }
         .boxed()
     }
 
     fn heard(&self) -> Duration {
-        self.given
+        self.written
     }
 }
 
-async fn blocking<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     path: &Path,
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, EngineError> {
@@ -120,7 +120,7 @@ fn open_existing(path: &Path, format: AudioFormat) -> io::Result<OpenWav> {
         .truncate(false)
         .open(path)?;
     let length = file.metadata()?.len();
-    let mut start = [0; HEADER];
+    let mut start = [0; HEADER_LEN];
     let file = Arc::new(file);
     if length == 0 {
         file.write_all_at(&wav_header(format, 0), 0)?;
@@ -157,7 +157,7 @@ fn append(open: &OpenWav, bytes: &[u8]) -> io::Result<u32> {
         .checked_add(added)
         .filter(|length| *length <= MAX_AUDIO_BYTES);
     let length = length.ok_or_else(|| io::Error::other("it is full"))?;
-    let end = HEADER as u64 + u64::from(open.length);
+    let end = HEADER_LEN as u64 + u64::from(open.length);
     open.file.write_all_at(bytes, end)?;
     open.file
         .write_all_at(&wav_header(open.format, length), 0)?;
@@ -165,7 +165,7 @@ fn append(open: &OpenWav, bytes: &[u8]) -> io::Result<u32> {
 }
 
 // The engine may have been replaced by one with another sample rate.
-fn convert(bytes: Bytes, from: AudioFormat, to: AudioFormat) -> Bytes {
+fn resample(bytes: Bytes, from: AudioFormat, to: AudioFormat) -> Bytes {
     if from == to {
         return bytes;
     }

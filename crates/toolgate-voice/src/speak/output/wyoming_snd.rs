@@ -16,7 +16,7 @@ use crate::wyoming::{WyomingAddress, WyomingConnection, WyomingEvent};
 // A service plays what it has, even after a stop. So it never gets much in advance.
 pub(super) const LEAD: Duration = Duration::from_millis(80);
 /// How long a service has to connect, and to confirm the end after the last sound.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const SERVICE_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone)]
 pub(crate) struct WyomingSnd {
@@ -32,7 +32,7 @@ impl WyomingSnd {
 impl AudioOutput for WyomingSnd {
     fn begin(&self, format: AudioFormat) -> BoxFuture<'_, OpenedPlayback> {
         async move {
-            let mut connection = WyomingConnection::connect(&self.address, PATIENCE).await?;
+            let mut connection = WyomingConnection::connect(&self.address, SERVICE_TIMEOUT).await?;
             connection.send(&WyomingEvent::audio_start(format)).await?;
             Ok(Box::new(ServicePlayback {
                 at: self.address.to_string(),
@@ -55,9 +55,9 @@ struct ServicePlayback {
 
 impl ServicePlayback {
     // Some services never confirm the end, so a timeout is not an error.
-    async fn played(&mut self) -> Result<(), EngineError> {
-        let within = self.pace.unheard() + PATIENCE;
-        let connection = connected(&mut self.connection, &self.at)?;
+    async fn wait_until_played(&mut self) -> Result<(), EngineError> {
+        let within = self.pace.unheard() + SERVICE_TIMEOUT;
+        let connection = require_connection(&mut self.connection, &self.at)?;
         let waiting = async {
             loop {
                 match connection.receive().await? {
@@ -70,7 +70,7 @@ impl ServicePlayback {
     }
 }
 
-fn connected<'a>(
+fn require_connection<'a>(
     connection: &'a mut Option<WyomingConnection>,
     at: &str,
 ) -> Result<&'a mut WyomingConnection, EngineError> {
@@ -82,7 +82,7 @@ impl AudioPlayback for ServicePlayback {
         async move {
             let length = self.format.duration(bytes.len());
             let chunk = WyomingEvent::audio_chunk(self.format, bytes);
-            let connection = connected(&mut self.connection, &self.at)?;
+            let connection = require_connection(&mut self.connection, &self.at)?;
             self.pace.send(length, connection.send(&chunk)).await
         }
         .boxed()
@@ -95,9 +95,9 @@ impl AudioPlayback for ServicePlayback {
     fn end(&mut self) -> BoxFuture<'_, Result<(), EngineError>> {
         async move {
             let stop = WyomingEvent::AudioStop { timestamp: None };
-            let connection = connected(&mut self.connection, &self.at)?;
+            let connection = require_connection(&mut self.connection, &self.at)?;
             connection.send(&stop).await?;
-            self.played().await?;
+            self.wait_until_played().await?;
             // Some confirm too early or close the connection while sound is still playing.
             tokio::time::sleep(self.pace.unheard()).await;
             Ok(())

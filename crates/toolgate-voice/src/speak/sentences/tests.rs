@@ -87,7 +87,7 @@ fn a_new_round_begins_with_a_clause_again() {
 }
 
 #[test]
-fn what_is_cleared_is_forgotten() {
+fn clear_forgets_pending_words() {
     let mut sentences = SentenceSplitter::default();
     sentences.push("```\ncode and a half");
     sentences.clear();
@@ -99,7 +99,7 @@ fn what_is_cleared_is_forgotten() {
 }
 
 #[test]
-fn code_is_told_from_words() {
+fn code_is_separated_from_words() {
     for (text, expected) in [
         (
             "Run this:\n```sh\nrm -rf / . Yes. No!\n```\nDone. Good.",
@@ -136,7 +136,7 @@ fn code_is_told_from_words() {
 }
 
 #[test]
-fn what_never_ends_is_cut_after_a_word() {
+fn endless_text_is_cut_after_a_word() {
     let endless = "word ".repeat(100);
     let found = pieces(&endless);
     assert!(
@@ -155,7 +155,7 @@ fn what_never_ends_is_cut_after_a_word() {
 }
 
 #[test]
-fn a_flood_at_once_takes_no_time() {
+fn flood_of_output_is_rejected_quickly() {
     for seed in [".", "a. ", "p.m. A", "\n", "``", "```\n", ",", "é", "1. "] {
         let text = seed.repeat((1 << 18) / seed.len());
         let began = tokio::time::Instant::now();
@@ -177,7 +177,7 @@ fn a_flood_at_once_takes_no_time() {
 
 proptest! {
     #[test]
-    fn nothing_is_lost_and_the_cuts_do_not_depend_on_how_it_comes(
+    fn splitting_loses_nothing_and_ignores_chunk_boundaries(
         text in "[A-Ca-c0-2 .,:;!?\\n`*\"é。]{0,80}", sizes in prop::collection::vec(1_usize..9, 1..9)
     ) {
         let mut sentences = SentenceSplitter::default();

@@ -5,7 +5,7 @@ const MAX_LABEL_LEN: usize = 300;
 const MAX_ADDRESS_LEN: usize = 2000;
 
 /// The lines worth speaking, without list, heading, quotation and table markers. Code is skipped.
-pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn text_lines(text: &str) -> impl Iterator<Item = &str> {
     let mut code = false;
     text.lines().filter_map(move |line| {
         let line = line.trim();
@@ -39,8 +39,8 @@ fn without_marker(line: &str) -> &str {
     item.trim_matches(['|', ' '])
 }
 
-/// Strips inline markup: links become their labels, addresses their hosts, and emphasis goes.
-pub(super) fn inline(text: &str) -> String {
+/// Strips inline markup: links become their labels, addresses their hosts, and emphasis is dropped.
+pub(super) fn strip_inline(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(letter) = rest.chars().next() {
@@ -48,18 +48,18 @@ pub(super) fn inline(text: &str) -> String {
         let before = out.chars().next_back();
         let within_word = before.is_some_and(char::is_alphanumeric);
         rest = match letter {
-            '!' if after.starts_with('[') && link(after).is_some() => after,
-            '[' => match link(rest) {
+            '!' if after.starts_with('[') && parse_link(after).is_some() => after,
+            '[' => match parse_link(rest) {
                 Some((label, after)) => {
-                    out.push_str(&plain(label));
+                    out.push_str(&strip_marks(label));
                     after
                 }
-                None => footnote(after).unwrap_or(after),
+                None => parse_footnote(after).unwrap_or(after),
             },
-            '<' => tag(after, &mut out),
+            '<' => skip_tag(after, &mut out),
             'E' if rest.starts_with("Etc/") => &rest["Etc/".len()..],
-            _ if letter.is_ascii_alphabetic() && !within_word => address(rest, &mut out),
-            '&' => entity(after, &mut out),
+            _ if letter.is_ascii_alphabetic() && !within_word => push_host(rest, &mut out),
+            '&' => push_entity(after, &mut out),
             '*' => {
                 out.push_str(if joins_numbers(&out, after) { "×" } else { "" });
                 after
@@ -100,7 +100,7 @@ fn joins_numbers(before: &str, after: &str) -> bool {
         && after.starts_with(|next: char| next.is_ascii_digit())
 }
 
-fn plain(label: &str) -> String {
+fn strip_marks(label: &str) -> String {
     let label = match address_end(label) {
         Some(end) => host(&label[..end]),
         None => label,
@@ -109,12 +109,12 @@ fn plain(label: &str) -> String {
     label.chars().filter(|letter| !is_mark(*letter)).collect()
 }
 
-fn link(text: &str) -> Option<(&str, &str)> {
-    let label_end = closing(text, '[', ']', MAX_LABEL_LEN)?;
+fn parse_link(text: &str) -> Option<(&str, &str)> {
+    let label_end = find_closing(text, '[', ']', MAX_LABEL_LEN)?;
     let after = &text[label_end + 1..];
     let end = match after.chars().next()? {
-        '(' => closing(after, '(', ')', MAX_ADDRESS_LEN)?,
-        '[' => closing(after, '[', ']', MAX_LABEL_LEN)?,
+        '(' => find_closing(after, '(', ')', MAX_ADDRESS_LEN)?,
+        '[' => find_closing(after, '[', ']', MAX_LABEL_LEN)?,
         _ => return None,
     };
     let label = &text[1..label_end];
@@ -125,7 +125,7 @@ fn link(text: &str) -> Option<(&str, &str)> {
     Some((label, &after[end + 1..]))
 }
 
-fn closing(text: &str, open: char, close: char, within: usize) -> Option<usize> {
+fn find_closing(text: &str, open: char, close: char, within: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, letter) in text.char_indices().take_while(|(at, _)| *at <= within) {
         if letter == open {
@@ -140,7 +140,7 @@ fn closing(text: &str, open: char, close: char, within: usize) -> Option<usize> 
     None
 }
 
-fn footnote(text: &str) -> Option<&str> {
+fn parse_footnote(text: &str) -> Option<&str> {
     let (note, after) = text.split_at_checked(text.floor_char_boundary(20).min(text.find(']')?))?;
     let is_note = note.starts_with('^')
         || (!note.is_empty() && note.bytes().all(|byte| byte.is_ascii_digit()));
@@ -148,7 +148,7 @@ fn footnote(text: &str) -> Option<&str> {
 }
 
 /// Skips a tag, or keeps the host of an address. `text` follows the `<`.
-fn tag<'a>(text: &'a str, out: &mut String) -> &'a str {
+fn skip_tag<'a>(text: &'a str, out: &mut String) -> &'a str {
     let end = text
         .find(['>', '<', ' '])
         .filter(|end| *end <= MAX_ADDRESS_LEN);
@@ -176,7 +176,7 @@ const ADDRESSES: [&str; 9] = [
 ];
 
 /// Keeps the host of the address at the start of a text, or just the first letter.
-fn address<'a>(text: &'a str, out: &mut String) -> &'a str {
+fn push_host<'a>(text: &'a str, out: &mut String) -> &'a str {
     let Some(end) = address_end(text) else {
         let first = text.ceil_char_boundary(1);
         out.push_str(&text[..first]);
@@ -214,7 +214,7 @@ fn host(address: &str) -> &str {
 }
 
 /// `text` follows the `&`.
-fn entity<'a>(text: &'a str, out: &mut String) -> &'a str {
+fn push_entity<'a>(text: &'a str, out: &mut String) -> &'a str {
     for (name, letter) in [
         ("amp;", '&'),
         ("lt;", '<'),

@@ -16,9 +16,9 @@ const MAX_TEXT_BYTES: usize = 16 << 10;
 pub(crate) fn speakable(text: &str) -> String {
     let text = &text[..text.floor_char_boundary(MAX_TEXT_BYTES)];
     let mut spoken = String::new();
-    for line in markdown::lines(text) {
-        let line = numbers::words(&markdown::inline(line));
-        let line = symbols::words(&line);
+    for line in markdown::text_lines(text) {
+        let line = numbers::speak_numbers(&markdown::strip_inline(line));
+        let line = symbols::speak_symbols(&line);
         if !line.contains(char::is_alphanumeric) {
             continue;
         }

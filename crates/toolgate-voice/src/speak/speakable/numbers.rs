@@ -1,12 +1,12 @@
 //! Reads numbers with their signs, units, money, times and dates.
 
-use super::units::{is_money, money, unit};
+use super::units::{is_money, parse_unit, spell_money};
 
 const MONTHS: &str =
     "January February March April May June July August September October November December";
 
 /// Digits stay digits, because engines read them well.
-pub(super) fn words(text: &str) -> String {
+pub(super) fn speak_numbers(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(letter) = rest.chars().next() {
@@ -14,7 +14,11 @@ pub(super) fn words(text: &str) -> String {
         // A digit within a word or a longer number is part of a name.
         let is_free =
             !before.is_some_and(|before| before.is_alphanumeric() || "._/:".contains(before));
-        let said = if is_free { amount(rest, before) } else { None };
+        let said = if is_free {
+            parse_amount(rest, before)
+        } else {
+            None
+        };
         rest = match said {
             Some((said, after)) => {
                 out.push_str(&said);
@@ -39,41 +43,41 @@ fn raw_end(text: &str, first: char) -> usize {
     }
 }
 
-fn amount(text: &str, before: Option<char>) -> Option<(String, &str)> {
+fn parse_amount(text: &str, before: Option<char>) -> Option<(String, &str)> {
     let unsigned = text.strip_prefix(['-', '−', '\u{2011}']);
     let opens = before.is_none_or(|before| before.is_whitespace() || "([\"'“≈±".contains(before));
     match unsigned {
         Some(unsigned) if opens => {
-            let (said, after) = plain_amount(unsigned)?;
+            let (said, after) = parse_unsigned_amount(unsigned)?;
             Some((format!("minus {said}"), after))
         }
         Some(_) => None,
-        None => plain_amount(text),
+        None => parse_unsigned_amount(text),
     }
 }
 
-fn plain_amount(text: &str) -> Option<(String, &str)> {
+fn parse_unsigned_amount(text: &str) -> Option<(String, &str)> {
     let first = text.chars().next()?;
     if is_money(first) {
-        let (number, after) = number(&text[first.len_utf8()..])?;
-        return money(first, number, after);
+        let (number, after) = parse_number(&text[first.len_utf8()..])?;
+        return spell_money(first, number, after);
     }
-    if let Some(said) = date(text).or_else(|| time(text)) {
+    if let Some(said) = parse_date(text).or_else(|| parse_time(text)) {
         return Some(said);
     }
-    let (said, after) = number(text).map(|(number, after)| (number.to_owned(), after))?;
+    let (said, after) = parse_number(text).map(|(number, after)| (number.to_owned(), after))?;
     let sign = after.strip_prefix(' ').unwrap_or(after);
     if let Some(sign_letter) = sign.chars().next().filter(|sign| is_money(*sign)) {
         let after = &sign[sign_letter.len_utf8()..];
         let is_suffix = !after.starts_with(|next: char| next.is_ascii_digit());
         if is_suffix {
-            return money(sign_letter, &said, after);
+            return spell_money(sign_letter, &said, after);
         }
     }
-    if let Some(((to, unit), after)) = range(after) {
+    if let Some(((to, unit), after)) = parse_range(after) {
         return Some((format!("{said} to {to}{unit}"), after));
     }
-    if let Some((name, after)) = unit(&said, after) {
+    if let Some((name, after)) = parse_unit(&said, after) {
         return Some((format!("{said} {name}"), after));
     }
     Some((said, after))
@@ -81,11 +85,11 @@ fn plain_amount(text: &str) -> Option<(String, &str)> {
 
 /// The rest of `5–10` or `20-25 °C`: the second number, its unit, and what follows. A plain hyphen
 /// needs the unit, because otherwise it may be a telephone number.
-fn range(text: &str) -> Option<((&str, String), &str)> {
+fn parse_range(text: &str) -> Option<((&str, String), &str)> {
     let is_dash = |dash: &char| matches!(dash, '-' | '–' | '\u{2011}');
     let dash = text.chars().next().filter(is_dash)?;
-    let (to, after) = number(&text[dash.len_utf8()..])?;
-    match unit(to, after) {
+    let (to, after) = parse_number(&text[dash.len_utf8()..])?;
+    match parse_unit(to, after) {
         Some((name, after)) => Some(((to, format!(" {name}")), after)),
         None if dash == '–' => Some(((to, String::new()), after)),
         None => None,
@@ -93,7 +97,7 @@ fn range(text: &str) -> Option<((&str, String), &str)> {
 }
 
 /// Digits with thousands separators and a fraction: `1,234.5`.
-fn number(text: &str) -> Option<(&str, &str)> {
+fn parse_number(text: &str) -> Option<(&str, &str)> {
     let bytes = text.as_bytes();
     let digits = |from: usize| {
         let bytes = bytes[from.min(bytes.len())..].iter();
@@ -115,7 +119,7 @@ fn number(text: &str) -> Option<(&str, &str)> {
 }
 
 /// `2026-11-15`, and the time in `2026-11-15T15:30:00Z`.
-fn date(text: &str) -> Option<(String, &str)> {
+fn parse_date(text: &str) -> Option<(String, &str)> {
     let bytes = text.as_bytes().get(..10)?;
     let shape = bytes.iter().enumerate().all(|(at, byte)| match at {
         4 | 7 => *byte == b'-',
@@ -132,7 +136,7 @@ fn date(text: &str) -> Option<(String, &str)> {
         return None;
     }
     let said = format!("{month} {day}, {}", &text[..4]);
-    let clock = after.strip_prefix('T').and_then(time);
+    let clock = after.strip_prefix('T').and_then(parse_time);
     Some(match clock {
         Some((clock, rest)) => (
             format!("{said} at {clock}"),
@@ -143,15 +147,15 @@ fn date(text: &str) -> Option<(String, &str)> {
 }
 
 /// `3:05 PM`, `15:30`, `07:15:30`, as people say them.
-fn time(text: &str) -> Option<(String, &str)> {
+fn parse_time(text: &str) -> Option<(String, &str)> {
     let (hour, rest) = text.split_once(':')?;
     let length = hour.len();
     let hour: u32 = hour.parse().ok()?;
-    let (minute, rest) = two_digits(rest)?;
+    let (minute, rest) = parse_two_digits(rest)?;
     if hour > 23 || minute > 59 || !(1..=2).contains(&length) {
         return None;
     }
-    let second = rest.strip_prefix(':').and_then(two_digits);
+    let second = rest.strip_prefix(':').and_then(parse_two_digits);
     let (seconds, rest) = match second {
         Some((second @ ..60, rest)) => (second, rest),
         Some(_) => return None,
@@ -160,7 +164,7 @@ fn time(text: &str) -> Option<(String, &str)> {
     if rest.starts_with(|next: char| next.is_ascii_digit() || next == ':') {
         return None;
     }
-    let (half, rest) = half_of_day(rest).unwrap_or(match hour {
+    let (half, rest) = parse_half_of_day(rest).unwrap_or(match hour {
         13.. => (" PM", rest),
         0 => (" AM", rest),
         _ => ("", rest),
@@ -182,13 +186,13 @@ fn time(text: &str) -> Option<(String, &str)> {
     Some((said, rest))
 }
 
-fn two_digits(text: &str) -> Option<(u32, &str)> {
+fn parse_two_digits(text: &str) -> Option<(u32, &str)> {
     let (digits, rest) = text.split_at_checked(2)?;
     let are_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
     Some((digits.parse().ok().filter(|_| are_digits)?, rest))
 }
 
-fn half_of_day(text: &str) -> Option<(&'static str, &str)> {
+fn parse_half_of_day(text: &str) -> Option<(&'static str, &str)> {
     let text = text.trim_start_matches([' ', '\u{a0}', '\u{202f}']);
     let halves = [
         ("a.m.", " AM"),

@@ -2,25 +2,25 @@
 
 use toolgate_core::is_invisible;
 
-// A longer word is a key, a hash or an address, which nobody can follow. In letters.
+// A longer word is a key, a hash or an address, which nobody can follow. In bytes.
 const MAX_WORD_LEN: usize = 40;
 
-pub(super) fn words(text: &str) -> String {
+pub(super) fn speak_symbols(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let text = text.replace("->", "→").replace("=>", "→");
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         let next = letters.peek().copied();
         let before = out.chars().next_back();
-        match name(letter, before, next) {
+        match symbol_name(letter, before, next) {
             Some(name) => out.push_str(name),
             None => out.push(letter),
         }
     }
-    tidy(&out)
+    tidy_spaces(&out)
 }
 
-fn name(letter: char, before: Option<char>, next: Option<char>) -> Option<&'static str> {
+fn symbol_name(letter: char, before: Option<char>, next: Option<char>) -> Option<&'static str> {
     let digit_follows = next.is_some_and(|next| next.is_ascii_digit());
     Some(match letter {
         '&' => " and ",
@@ -75,7 +75,7 @@ fn is_picture(letter: char) -> bool {
         | '\u{e000}'..='\u{f8ff}' | '\u{fffd}')
 }
 
-fn tidy(text: &str) -> String {
+fn tidy_spaces(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if word.is_ascii() && word.len() > MAX_WORD_LEN {

@@ -16,7 +16,7 @@ const MONEY: &[(char, &str, &str, &str, &str)] = &[
 // In "5 million dollars" the currency comes last.
 const POWERS: [&str; 4] = [" thousand", " million", " billion", " trillion"];
 
-pub(super) fn unit<'a>(number: &str, text: &'a str) -> Option<(&'static str, &'a str)> {
+pub(super) fn parse_unit<'a>(number: &str, text: &'a str) -> Option<(&'static str, &'a str)> {
     let blank = text
         .chars()
         .next()
@@ -36,7 +36,11 @@ pub(super) fn unit<'a>(number: &str, text: &'a str) -> Option<(&'static str, &'a
     })
 }
 
-pub(super) fn money<'a>(sign: char, number: &str, rest: &'a str) -> Option<(String, &'a str)> {
+pub(super) fn spell_money<'a>(
+    sign: char,
+    number: &str,
+    rest: &'a str,
+) -> Option<(String, &'a str)> {
     let (_, one, several, cent, cents) = MONEY.iter().find(|(known, ..)| *known == sign)?;
     for power in POWERS {
         if let Some(rest) = rest.strip_prefix(power) {

@@ -11,8 +11,8 @@ mod failures;
 mod fakes;
 
 #[tokio::test(start_paused = true)]
-async fn every_sentence_is_heard_in_order_and_reported_as_it_was_written() {
-    let (speaker, engine, ear) = voice();
+async fn sentences_are_played_in_order_and_reported_unchanged() {
+    let (speaker, engine, output) = voice();
     let speech = speaker.begin();
     for words in ["The **light** ", "is on. ", "It is 21", ".5°C. 🎉", "\n"] {
         speech.push(words);
@@ -22,12 +22,12 @@ async fn every_sentence_is_heard_in_order_and_reported_as_it_was_written() {
     assert!(spoken.complete && spoken.problem.is_none());
     let texts = ["The light is on.", "It is 21.5 degrees Celsius."];
     assert_eq!(engine.texts(), texts);
-    assert_eq!(ear.heard(), FakeEngine::sound_of(&texts.concat()));
+    assert_eq!(output.heard(), FakeEngine::sound_of(&texts.concat()));
 }
 
 #[tokio::test(start_paused = true)]
-async fn words_are_spoken_while_others_still_come() {
-    let (speaker, engine, _ear) = voice();
+async fn speech_starts_while_words_still_arrive() {
+    let (speaker, engine, _output) = voice();
     let began = Instant::now();
     let speech = speaker.begin();
     speech.push("The light is on. And");
@@ -42,8 +42,8 @@ async fn words_are_spoken_while_others_still_come() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_sentence_is_prepared_while_another_is_played_and_no_more() {
-    let (speaker, engine, _ear) = voice();
+async fn at_most_one_sentence_is_prepared_ahead() {
+    let (speaker, engine, _output) = voice();
     let speech = speaker.begin();
     speech
         .push("The first sentence. The second sentence. The third sentence. The fourth sentence.");
@@ -59,7 +59,7 @@ async fn one_sentence_is_prepared_while_another_is_played_and_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_is_silence_at_once_and_reports_the_words_that_were_heard() {
+async fn stop_silences_at_once_and_reports_the_heard_words() {
     // Each sentence, such as "One is on.", lasts half a second.
     let text = "One is on. Two is on. Six is on. ";
     for (after, expected) in [
@@ -73,7 +73,7 @@ async fn a_stop_is_silence_at_once_and_reports_the_words_that_were_heard() {
         (1400, "One is on. Two is on. Six is"),
         (9000, text),
     ] {
-        let (speaker, _engine, ear) = voice();
+        let (speaker, _engine, output) = voice();
         let speech = speaker.begin();
         speech.push(text);
         speech.flush();
@@ -92,29 +92,29 @@ async fn a_stop_is_silence_at_once_and_reports_the_words_that_were_heard() {
             "{after}: {:?}",
             stopped.elapsed()
         );
-        assert_eq!((ear.is_open(), spoken.problem), (false, None));
-        let given = ear.heard().len();
+        assert_eq!((output.is_open(), spoken.problem), (false, None));
+        let given = output.heard().len();
         sleep(5000 * MS).await;
-        assert_eq!(ear.heard().len(), given, "nothing sounds after a stop");
+        assert_eq!(output.heard().len(), given, "nothing sounds after a stop");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_output_that_does_not_stop_is_dropped_within_the_promise() {
-    let (speaker, _engine, ear) = voice();
-    ear.hang_on_stop();
+async fn output_that_does_not_stop_is_dropped_in_time() {
+    let (speaker, _engine, output) = voice();
+    output.hang_on_stop();
     let speech = speaker.begin();
     speech.push("The light is on. And so on.");
     sleep(200 * MS).await;
     let stopped = Instant::now();
     speaker.stop();
     assert_eq!(speech.finish().await.text, "The");
-    assert!(stopped.elapsed() <= 150 * MS && !ear.is_open());
+    assert!(stopped.elapsed() <= 150 * MS && !output.is_open());
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_engine_that_hangs_does_not_keep_anybody_from_stopping() {
-    let (speaker, engine, _ear) = voice();
+async fn hanging_engine_does_not_delay_a_stop() {
+    let (speaker, engine, _output) = voice();
     engine.hang();
     let speech = speaker.begin();
     speech.push("The light is on. ");
@@ -126,8 +126,8 @@ async fn an_engine_that_hangs_does_not_keep_anybody_from_stopping() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_speech_stops_the_one_before_and_never_sounds_over_it() {
-    let (speaker, _engine, ear) = voice();
+async fn new_speech_stops_the_previous_one_without_overlap() {
+    let (speaker, _engine, output) = voice();
     let first = speaker.begin();
     first.push("The first is long enough to go on. ");
     first.flush();
@@ -137,20 +137,20 @@ async fn a_new_speech_stops_the_one_before_and_never_sounds_over_it() {
     let second = second.finish().await;
     assert!(second.complete && second.text == "The second.");
     assert!(!first.finish().await.complete);
-    assert_eq!(ear.most_at_once(), 1);
+    assert_eq!(output.most_at_once(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_speech_that_is_dropped_falls_silent() {
-    let (speaker, _engine, ear) = voice();
+async fn dropped_speech_falls_silent() {
+    let (speaker, _engine, output) = voice();
     let speech = speaker.begin();
     speech.push("The light is on. ");
     speech.flush();
     sleep(100 * MS).await;
-    assert!(ear.is_open());
+    assert!(output.is_open());
     drop(speech);
     sleep(150 * MS).await;
-    assert!(!ear.is_open());
+    assert!(!output.is_open());
 
     let speech = speaker.begin();
     speech.push("The light is on. ");
@@ -159,17 +159,17 @@ async fn a_speech_that_is_dropped_falls_silent() {
         "the caller went away"
     );
     sleep(150 * MS).await;
-    assert!(!ear.is_open());
+    assert!(!output.is_open());
 }
 
 #[tokio::test(start_paused = true)]
-async fn mute_is_silent_costs_nothing_and_the_words_count() {
+async fn muted_speech_skips_the_engine_but_counts_as_said() {
     for silence in [
-        |loudness: &Loudness| loudness.mute(true),
-        |loudness: &Loudness| loudness.set(0),
+        |volume: &VoiceVolume| volume.mute(true),
+        |volume: &VoiceVolume| volume.set(0),
     ] {
-        let (speaker, engine, ear) = voice();
-        silence(&ear.loudness);
+        let (speaker, engine, output) = voice();
+        silence(&output.volume);
         let speech = speaker.begin();
         speech.push("The sound is muted. It is so.");
         let spoken = speech.finish().await;
@@ -180,24 +180,24 @@ async fn mute_is_silent_costs_nothing_and_the_words_count() {
         assert_eq!(spoken.first_audio, None);
         speaker.play_tone(SignalTone::Wake);
         sleep(1000 * MS).await;
-        assert!(engine.texts().is_empty() && ear.heard().is_empty());
+        assert!(engine.texts().is_empty() && output.heard().is_empty());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_volume_is_heard_within_the_sentence() {
-    let (speaker, _engine, ear) = voice();
+async fn volume_change_is_heard_within_the_sentence() {
+    let (speaker, _engine, output) = voice();
     let speech = speaker.begin();
     speech.push("The light in the kitchen is on. ");
     speech.flush();
     sleep(500 * MS).await;
-    ear.loudness.mute(true);
+    output.volume.mute(true);
     sleep(500 * MS).await;
-    ear.loudness.mute(false);
-    ear.loudness.set(50);
+    output.volume.mute(false);
+    output.volume.set(50);
     assert!(speech.finish().await.complete);
     let loudest = |from: usize, to: usize| {
-        let heard = ear.heard();
+        let heard = output.heard();
         let samples = heard[from * 32..to * 32].chunks_exact(2);
         samples
             .map(|pair| i16::from_le_bytes([pair[0], pair[1]]))
@@ -215,7 +215,7 @@ async fn the_volume_is_heard_within_the_sentence() {
 
 #[tokio::test(start_paused = true)]
 async fn words_of_a_round_can_be_taken_back_until_the_engine_has_them() {
-    let (speaker, engine, _ear) = voice();
+    let (speaker, engine, _output) = voice();
     let speech = speaker.begin();
     speech.push("Let me look. ");
     speech.push("One moment. ");
@@ -232,8 +232,8 @@ async fn words_of_a_round_can_be_taken_back_until_the_engine_has_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_said_is_passed_over_in_its_place() {
-    let (speaker, engine, _ear) = voice();
+async fn unspeakable_parts_are_skipped_in_place() {
+    let (speaker, engine, _output) = voice();
     let speech = speaker.begin();
     let text = "Do this:\n```sh\nrm -rf /\n```\n---\n🎉\nThen it works.";
     speech.push(text);
@@ -247,9 +247,9 @@ async fn what_cannot_be_said_is_passed_over_in_its_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_without_end_is_cut_and_said_not_to_be_complete() {
-    let (speaker, _engine, ear) = voice();
-    ear.loudness.mute(true);
+async fn endless_answer_is_cut_and_marked_incomplete() {
+    let (speaker, _engine, output) = voice();
+    output.volume.mute(true);
     let speech = speaker.begin();
     speech.push(&"A sentence. ".repeat(100_000));
     let spoken = speech.finish().await;
@@ -257,12 +257,12 @@ async fn an_answer_without_end_is_cut_and_said_not_to_be_complete() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tone_sounds_alone_and_never_over_words() {
-    let (speaker, _engine, ear) = voice();
+async fn tone_never_plays_over_words() {
+    let (speaker, _engine, output) = voice();
     speaker.play_tone(SignalTone::Wake);
     sleep(1000 * MS).await;
-    assert_eq!(ear.heard(), SignalTone::Wake.sound().bytes);
-    ear.forget();
+    assert_eq!(output.heard(), SignalTone::Wake.sound().bytes);
+    output.forget();
 
     let speech = speaker.begin();
     speech.push("The light is on. ");
@@ -270,21 +270,21 @@ async fn a_tone_sounds_alone_and_never_over_words() {
     sleep(100 * MS).await;
     speaker.play_tone(SignalTone::Working);
     sleep(3000 * MS).await;
-    assert_eq!(ear.heard(), FakeEngine::sound_of("The light is on."));
+    assert_eq!(output.heard(), FakeEngine::sound_of("The light is on."));
 
     // The speech is silent for a while, because a tool takes its time.
     speaker.play_tone(SignalTone::Working);
     sleep(1000 * MS).await;
-    assert!(ear.heard().ends_with(&SignalTone::Working.sound().bytes));
+    assert!(output.heard().ends_with(&SignalTone::Working.sound().bytes));
     speech.push("Done.");
     assert!(speech.finish().await.complete);
-    assert_eq!(ear.most_at_once(), 1);
+    assert_eq!(output.most_at_once(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tone_waits_for_what_was_told_to_stop() {
-    let (speaker, _engine, ear) = voice();
-    ear.hang_on_stop();
+async fn tone_waits_for_stopping_speech() {
+    let (speaker, _engine, output) = voice();
+    output.hang_on_stop();
     let speech = speaker.begin();
     speech.push("The light in the kitchen is on. ");
     speech.flush();
@@ -292,23 +292,23 @@ async fn a_tone_waits_for_what_was_told_to_stop() {
     speaker.stop();
     speaker.play_tone(SignalTone::Wake);
     sleep(1000 * MS).await;
-    assert!(ear.heard().ends_with(&SignalTone::Wake.sound().bytes));
-    assert_eq!(ear.most_at_once(), 1);
+    assert!(output.heard().ends_with(&SignalTone::Wake.sound().bytes));
+    assert_eq!(output.most_at_once(), 1);
     // A tone doesn't wait for a speech that goes on.
     let speech = speaker.begin();
     speech.push("The light in the kitchen is on. ");
     speech.flush();
     sleep(100 * MS).await;
-    ear.forget();
+    output.forget();
     speaker.play_tone(SignalTone::Wake);
     assert!(speech.finish().await.complete);
     sleep(1000 * MS).await;
-    assert!(!ear.heard().ends_with(&SignalTone::Wake.sound().bytes));
+    assert!(!output.heard().ends_with(&SignalTone::Wake.sound().bytes));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_ear_can_ask_whether_a_tone_sounds() {
-    let (speaker, _engine, ear) = voice();
+async fn tone_is_sounding_only_while_it_plays() {
+    let (speaker, _engine, output) = voice();
     speaker.play_tone(SignalTone::Wake);
     for (after, sounds) in [(100, true), (100, false)] {
         sleep(after * MS).await;
@@ -319,12 +319,12 @@ async fn an_ear_can_ask_whether_a_tone_sounds() {
     speech.flush();
     sleep(100 * MS).await;
     assert!(
-        ear.is_open() && !speaker.is_tone_sounding(),
+        output.is_open() && !speaker.is_tone_sounding(),
         "these are words"
     );
     drop(speech);
     sleep(100 * MS).await;
-    ear.hang_on_begin();
+    output.hang_on_begin();
     speaker.play_tone(SignalTone::Wake);
     for (after, sounds) in [(500, true), (600, false)] {
         sleep(after * MS).await;
@@ -333,19 +333,19 @@ async fn an_ear_can_ask_whether_a_tone_sounds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_cuts_a_tone_off() {
-    let (speaker, _engine, ear) = voice();
+async fn stop_ends_a_tone() {
+    let (speaker, _engine, output) = voice();
     speaker.play_tone(SignalTone::Error);
     advance(Duration::ZERO).await;
     sleep(20 * MS).await;
-    assert!(ear.is_open());
+    assert!(output.is_open());
     speaker.stop();
     sleep(10 * MS).await;
-    assert!(!ear.is_open());
+    assert!(!output.is_open());
 }
 
 #[test]
-fn ear_and_engine_agree_on_how_long_a_letter_sounds() {
+fn fakes_agree_on_the_length_of_a_letter() {
     assert_eq!(
         FakeEngine::sound_of("ab").len(),
         2 * 50 * FakeLoudspeaker::BYTES_PER_MS
@@ -353,8 +353,8 @@ fn ear_and_engine_agree_on_how_long_a_letter_sounds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_announcement_is_ended_by_silence_alone() {
-    let (speaker, _engine, _ear) = voice();
+async fn announcement_ends_only_by_stop() {
+    let (speaker, _engine, _output) = voice();
     let announcing = |words: &'static str| {
         let speaker = speaker.clone();
         tokio::spawn(async move { speaker.announce(words).await })

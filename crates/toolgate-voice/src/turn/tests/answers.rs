@@ -29,38 +29,38 @@ fn expect_friendly(spoken: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ai3_a_tool_is_called_through_the_injected_executor() {
+async fn ai3_spoken_requests_use_the_injected_executor() {
     let work = FakeTool::default();
     let bell = work.tool("ring_bell", Duration::ZERO, Annotations::default());
     let says = [
         ModelStep::Call("", "ring_bell"),
         ModelStep::Words("It rang."),
     ];
-    let house = TestPlan::new([FakeTranscript::Is(" Ring the bell.")], says)
+    let gateway = TestPlan::new([FakeTranscript::Is(" Ring the bell.")], says)
         .with([bell])
         .build();
-    let turn = house.turn().await;
+    let turn = gateway.turn().await;
     assert_eq!((work.begun(), work.done()), (1, 1));
     assert_eq!(
         (turn.heard.as_str(), turn.answer.as_str()),
         ("Ring the bell", "It rang.")
     );
     assert_eq!((turn.outcome, turn.calls.len()), (TurnOutcome::Answered, 1));
-    assert_eq!(house.spoken(), "It rang.");
-    assert_eq!(house.watch.count("called ring_bell true"), 1);
+    assert_eq!(gateway.spoken(), "It rang.");
+    assert_eq!(gateway.recorder.count("called ring_bell true"), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn ai3_without_a_tool_in_the_executor_nothing_is_called() {
+async fn ai3_no_tool_is_called_without_one_in_the_executor() {
     let says = [
         ModelStep::Call("", "ring_bell"),
         ModelStep::Words("There is no bell."),
     ];
-    let house = TestPlan::new([FakeTranscript::Is("Ring the bell.")], says).build();
-    let turn = house.turn().await;
-    assert_eq!(house.watch.count("called ring_bell false"), 1);
+    let gateway = TestPlan::new([FakeTranscript::Is("Ring the bell.")], says).build();
+    let turn = gateway.turn().await;
+    assert_eq!(gateway.recorder.count("called ring_bell false"), 1);
     assert_eq!(turn.answer, "There is no bell.");
-    let Some(Message::Tool { results }) = house.model.asked()[1].last().cloned() else {
+    let Some(Message::Tool { results }) = gateway.model.asked()[1].last().cloned() else {
         panic!("no result");
     };
     assert!(
@@ -115,16 +115,16 @@ async fn every_stage_has_its_time_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_states_are_told_in_order() {
+async fn states_are_reported_in_order() {
     let bell = FakeTool::default().tool("ring_bell", Duration::ZERO, Annotations::default());
     let says = [
         ModelStep::Call("", "ring_bell"),
         ModelStep::Words("It rang."),
     ];
-    let house = TestPlan::new([FakeTranscript::Is("Ring")], says)
+    let gateway = TestPlan::new([FakeTranscript::Is("Ring")], says)
         .with([bell])
         .build();
-    house.turn().await;
+    gateway.turn().await;
     let expected = [
         "state transcribing",
         "heard Ring",
@@ -137,12 +137,12 @@ async fn the_states_are_told_in_order() {
         "words It rang.",
         "turn answered",
     ];
-    assert_eq!(house.watch.events(), expected);
+    assert_eq!(gateway.recorder.events(), expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conversation_goes_on_until_nobody_continues_it() {
-    let house = TestPlan::new([FakeTranscript::Is("Hello")], [ModelStep::Words("Hi.")]).build();
+async fn conversation_continues_until_it_is_forgotten() {
+    let gateway = TestPlan::new([FakeTranscript::Is("Hello")], [ModelStep::Words("Hi.")]).build();
     let forget = Duration::from_secs(120);
     for (pause, expected) in [
         (Duration::ZERO, 1),
@@ -152,22 +152,22 @@ async fn a_conversation_goes_on_until_nobody_continues_it() {
         (Duration::ZERO, 3),
     ] {
         advance(pause).await;
-        house.turn().await;
-        let sent = house.model.asked().pop().unwrap();
+        gateway.turn().await;
+        let sent = gateway.model.asked().pop().unwrap();
         assert_eq!(sent.len(), expected, "after {pause:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_is_away_is_said_in_friendly_words_and_found_again() {
+async fn unreachable_model_is_apologized_for_and_used_once_it_is_back() {
     let says = [
         ModelStep::Fails("", model_away()),
         ModelStep::Fails("It is aw", model_away()),
         ModelStep::Words("Here I am."),
     ];
-    let house = TestPlan::new([FakeTranscript::Is("Hello")], says).build();
+    let gateway = TestPlan::new([FakeTranscript::Is("Hello")], says).build();
     for _ in 0..2 {
-        let turn = house.turn().await;
+        let turn = gateway.turn().await;
         assert_eq!(turn.outcome, TurnOutcome::Failed);
         assert!(
             turn.answer.contains("can't reach my language model"),
@@ -179,12 +179,12 @@ async fn a_model_that_is_away_is_said_in_friendly_words_and_found_again() {
             "an operator is told more"
         );
     }
-    expect_friendly(&house.spoken());
+    expect_friendly(&gateway.spoken());
     assert!(
-        !house.spoken().contains("It is aw"),
+        !gateway.spoken().contains("It is aw"),
         "what broke off is taken back"
     );
-    let turn = house.turn().await;
+    let turn = gateway.turn().await;
     assert_eq!(
         (turn.outcome, turn.answer.as_str()),
         (TurnOutcome::Answered, "Here I am.")
@@ -192,22 +192,28 @@ async fn a_model_that_is_away_is_said_in_friendly_words_and_found_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_fails_after_a_tool_is_said_in_friendly_words() {
+async fn model_failure_after_a_tool_call_is_apologized_for() {
     let bell = FakeTool::default().tool("ring_bell", Duration::ZERO, Annotations::default());
     let says = [
         ModelStep::Call("", "ring_bell"),
         ModelStep::Fails("", model_away()),
         ModelStep::Words("Yes?"),
     ];
-    let house = TestPlan::new([FakeTranscript::Is("Ring")], says)
+    let gateway = TestPlan::new([FakeTranscript::Is("Ring")], says)
         .with([bell])
         .build();
-    let turn = house.turn().await;
+    let turn = gateway.turn().await;
     assert_eq!((turn.outcome, turn.calls.len()), (TurnOutcome::Failed, 1));
     assert!(turn.answer.contains("Please check"), "{}", turn.answer);
-    expect_friendly(&house.spoken());
-    expect_friendly(&house.watch.events().join("\n").replace("ollama script", ""));
-    assert_eq!(house.turn().await.answer, "Yes?");
+    expect_friendly(&gateway.spoken());
+    expect_friendly(
+        &gateway
+            .recorder
+            .events()
+            .join("\n")
+            .replace("ollama script", ""),
+    );
+    assert_eq!(gateway.turn().await.answer, "Yes?");
 }
 
 #[tokio::test(start_paused = true)]
@@ -224,30 +230,30 @@ async fn a_conversation_that_is_too_long_starts_over() {
         fails,
         ModelStep::Words("Hi."),
     ];
-    let house = TestPlan::new([FakeTranscript::Is("Hello")], says).build();
-    house.turn().await;
-    let turn = house.turn().await;
+    let gateway = TestPlan::new([FakeTranscript::Is("Hello")], says).build();
+    gateway.turn().await;
+    let turn = gateway.turn().await;
     assert!(turn.answer.contains("start over"), "{}", turn.answer);
-    house.turn().await;
-    assert_eq!(house.model.asked().pop().unwrap().len(), 1);
+    gateway.turn().await;
+    assert_eq!(gateway.model.asked().pop().unwrap().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_breaks_inside_ends_a_turn_and_nothing_else() {
+async fn panic_ends_only_its_turn() {
     let says = [ModelStep::Panics, ModelStep::Words("Still here.")];
-    let house = TestPlan::new([FakeTranscript::Is("Hello")], says).build();
-    let turn = house.turn().await;
+    let gateway = TestPlan::new([FakeTranscript::Is("Hello")], says).build();
+    let turn = gateway.turn().await;
     assert_eq!(turn.outcome, TurnOutcome::Failed);
     assert!(
-        house.spoken().contains("something went wrong"),
+        gateway.spoken().contains("something went wrong"),
         "{}",
-        house.spoken()
+        gateway.spoken()
     );
-    assert_eq!(house.turn().await.answer, "Still here.");
+    assert_eq!(gateway.turn().await.answer, "Still here.");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_ear_that_is_lost_is_told_and_said_once() {
+async fn lost_transcription_is_reported_and_spoken_once() {
     let mut texts = vec![FakeTranscript::Is("Hello")];
     texts.extend(vec![FakeTranscript::Fails(away()); 3]);
     texts.extend([
@@ -255,31 +261,37 @@ async fn an_ear_that_is_lost_is_told_and_said_once() {
         FakeTranscript::Fails(away()),
         FakeTranscript::Is("Hello"),
     ]);
-    let house = TestPlan::new(texts, [ModelStep::Words("Hi.")]).build();
+    let gateway = TestPlan::new(texts, [ModelStep::Words("Hi.")]).build();
     for outcome in [true, false, false, false, true, false, true] {
-        let turn = house.turn().await;
+        let turn = gateway.turn().await;
         assert_eq!(turn.outcome == TurnOutcome::Answered, outcome, "{turn:?}");
         assert_eq!(turn.stages.transcribed_ms.is_some(), outcome);
     }
     let (lost, back) = ("lost transcription", "back transcription");
-    assert_eq!((house.watch.count(lost), house.watch.count(back)), (2, 2));
-    expect_friendly(&house.spoken());
-    assert_eq!(house.spoken().matches("can't understand speech").count(), 2);
+    assert_eq!(
+        (gateway.recorder.count(lost), gateway.recorder.count(back)),
+        (2, 2)
+    );
+    expect_friendly(&gateway.spoken());
+    assert_eq!(
+        gateway.spoken().matches("can't understand speech").count(),
+        2
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_ear_that_hangs_is_given_up_at_its_deadline() {
+async fn hanging_transcription_times_out() {
     let texts = [FakeTranscript::Never, FakeTranscript::Is("Hello")];
-    let house = TestPlan::new(texts, [ModelStep::Words("Hi.")]).build();
-    let turn = house.turn().await;
+    let gateway = TestPlan::new(texts, [ModelStep::Words("Hi.")]).build();
+    let turn = gateway.turn().await;
     assert_eq!(turn.outcome, TurnOutcome::Failed);
     assert!(turn.answer.contains("too long"), "{}", turn.answer);
-    assert_eq!(house.turn().await.answer, "Hi.");
+    assert_eq!(gateway.turn().await.answer, "Hi.");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_voice_that_is_lost_is_told_once_and_the_answer_is_kept() {
-    let house = TestPlan::new([FakeTranscript::Is("Hello")], [ModelStep::Words("Hi.")]).build();
+async fn lost_speech_engine_is_reported_once_and_the_answer_recorded() {
+    let gateway = TestPlan::new([FakeTranscript::Is("Hello")], [ModelStep::Words("Hi.")]).build();
     let error = EngineError::Closed {
         at: "tcp://10.0.0.9:10200".to_owned(),
     };
@@ -288,27 +300,27 @@ async fn a_voice_that_is_lost_is_told_once_and_the_answer_is_kept() {
         (Some(error), TurnOutcome::Failed),
         (None, TurnOutcome::Answered),
     ] {
-        *house.mouth.fails.lock() = fails;
-        let turn = house.turn().await;
+        *gateway.synthesizer.fails.lock() = fails;
+        let turn = gateway.turn().await;
         assert_eq!((turn.outcome, turn.answer.as_str()), (outcome, "Hi."));
     }
     assert_eq!(
         (
-            house.watch.count("lost speech"),
-            house.watch.count("back speech")
+            gateway.recorder.count("lost speech"),
+            gateway.recorder.count("back speech")
         ),
         (1, 1)
     );
-    assert_ne!(house.model.has_said()[0], "Hi.", "nobody heard it");
+    assert_ne!(gateway.model.has_said()[0], "Hi.", "nobody heard it");
 }
 
 #[tokio::test(start_paused = true)]
 async fn words_that_were_taken_back_are_neither_spoken_nor_shown() {
     let says = [ModelStep::Corrects("It is no", "It is noon.")];
-    let house = TestPlan::new([FakeTranscript::Is("What time is it?")], says).build();
-    assert_eq!(house.turn().await.answer, "It is noon.");
-    assert_eq!(house.spoken(), "It is noon.");
-    let events = house.watch.events();
+    let gateway = TestPlan::new([FakeTranscript::Is("What time is it?")], says).build();
+    assert_eq!(gateway.turn().await.answer, "It is noon.");
+    assert_eq!(gateway.spoken(), "It is noon.");
+    let events = gateway.recorder.events();
     let told = events
         .iter()
         .filter(|event| event.starts_with("words") || *event == "TakenBack");
@@ -347,7 +359,7 @@ fn switches() -> Vec<Arc<dyn Tool>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn names_are_understood_as_engines_write_them() {
+async fn names_are_understood_as_engines_spell_them() {
     let mut plan = TestPlan::new(
         [
             FakeTranscript::Is(" Turn on switch one."),
@@ -363,7 +375,7 @@ async fn names_are_understood_as_engines_write_them() {
         let sentences = SentenceInterpreter::new(toolbox.clone(), Pack::english()).unwrap();
         SentenceRouter::from(script).sentences_first(Arc::new(sentences))
     };
-    let house = plan.build();
+    let gateway = plan.build();
     for (device, model) in [
         ("Switch One", "intents"),
         ("Switch One", "intents"),
@@ -371,13 +383,13 @@ async fn names_are_understood_as_engines_write_them() {
         ("Lamp 21", "intents"),
         ("", "ollama script"),
     ] {
-        let before = house.watch.events().len();
-        let turn = house.turn().await;
+        let before = gateway.recorder.events().len();
+        let turn = gateway.turn().await;
         assert_eq!(
             (turn.outcome, turn.model.as_str()),
             (TurnOutcome::Answered, model)
         );
-        let events = house.watch.events().split_off(before).join("\n");
+        let events = gateway.recorder.events().split_off(before).join("\n");
         let call =
             format!(r#"calling control_zwave_device {{"deviceName":"{device}","action":"on"}}"#);
         assert_eq!(events.contains(&call), !device.is_empty(), "{events}");

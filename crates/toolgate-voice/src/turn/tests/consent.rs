@@ -14,7 +14,7 @@ const QUESTION: &str = "words Shall I use unlock? Say yes or no. ";
 const HEARD_IT: Duration = Duration::from_secs(8);
 
 /// A gateway whose model wants to unlock the door.
-fn house(said: impl IntoIterator<Item = &'static str>) -> (TestGateway, FakeTool) {
+fn gateway(said: impl IntoIterator<Item = &'static str>) -> (TestGateway, FakeTool) {
     let work = FakeTool::default();
     let mut destructive = Annotations::default();
     destructive.destructive = Some(true);
@@ -29,110 +29,114 @@ fn house(said: impl IntoIterator<Item = &'static str>) -> (TestGateway, FakeTool
 }
 
 /// Sends the request and waits for the question.
-async fn ask(house: &TestGateway) {
-    house.ears.submit(utterance()).unwrap();
-    house.watch.seen(QUESTION, 1).await;
-    assert_eq!(house.watch.turns().len(), 0);
+async fn ask(gateway: &TestGateway) {
+    gateway.transcriber.submit(utterance()).unwrap();
+    gateway.recorder.seen(QUESTION, 1).await;
+    assert_eq!(gateway.recorder.turns().len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_spoken_yes_lets_it_run() {
-    let (house, work) = house(["Yes, please."]);
-    ask(&house).await;
+async fn spoken_yes_approves_the_call() {
+    let (gateway, work) = gateway(["Yes, please."]);
+    ask(&gateway).await;
     sleep(HEARD_IT).await;
     assert_eq!(work.begun(), 0);
-    house.ears.submit(utterance()).unwrap();
-    let turn = house.watch.turn(0).await;
+    gateway.transcriber.submit(utterance()).unwrap();
+    let turn = gateway.recorder.turn(0).await;
     assert_eq!((work.done(), turn.answer.as_str()), (1, "That was it."));
     assert_eq!(
-        house.spoken(),
+        gateway.spoken(),
         "Let me see. Shall I use unlock? Say yes or no. That was it."
     );
-    assert_eq!(house.watch.dropped(DropReason::Reply), 1);
+    assert_eq!(gateway.recorder.dropped(DropReason::Reply), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_no_or_anything_else_is_a_no_and_said_to_be_one() {
+async fn anything_but_yes_declines_and_is_confirmed_aloud() {
     for (said, turns) in [
         ("No.", 1),
         ("No, thanks", 1),
         ("okay", 2),
         ("What time is it?", 2),
     ] {
-        let (house, work) = house([said]);
-        ask(&house).await;
+        let (gateway, work) = gateway([said]);
+        ask(&gateway).await;
         sleep(HEARD_IT).await;
-        house.ears.submit(utterance()).unwrap();
-        house.watch.turn(turns - 1).await;
+        gateway.transcriber.submit(utterance()).unwrap();
+        gateway.recorder.turn(turns - 1).await;
         assert_eq!(work.begun(), 0, "{said}");
-        let spoken = house.spoken();
+        let spoken = gateway.spoken();
         assert!(spoken.contains("Okay, I won't."), "{said}: {spoken}");
-        assert_eq!(house.watch.turns().len(), turns, "{said}");
+        assert_eq!(gateway.recorder.turns().len(), turns, "{said}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_is_a_no_before_long() {
-    let (house, work) = house(["Yes."]);
-    ask(&house).await;
+async fn silence_declines_after_a_while() {
+    let (gateway, work) = gateway(["Yes."]);
+    ask(&gateway).await;
     let asked = tokio::time::Instant::now();
-    house.watch.turn(0).await;
+    gateway.recorder.turn(0).await;
     assert!(asked.elapsed() < Duration::from_secs(30));
     assert_eq!(work.begun(), 0);
-    assert!(house.spoken().contains("I didn't hear a yes, so I won't."));
+    assert!(
+        gateway
+            .spoken()
+            .contains("I didn't hear a yes, so I won't.")
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_that_began_before_the_question_was_over_means_nothing() {
-    let (house, work) = house(["Yes."]);
-    ask(&house).await;
-    house.ears.submit(utterance()).unwrap();
-    house.watch.turn(1).await;
+async fn yes_before_the_end_of_the_question_does_not_count() {
+    let (gateway, work) = gateway(["Yes."]);
+    ask(&gateway).await;
+    gateway.transcriber.submit(utterance()).unwrap();
+    gateway.recorder.turn(1).await;
     assert_eq!(work.begun(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_cuts_the_question_short_has_not_agreed() {
-    let (house, work) = house(["Yes."]);
-    ask(&house).await;
+async fn interrupting_the_question_declines() {
+    let (gateway, work) = gateway(["Yes."]);
+    ask(&gateway).await;
     sleep(Duration::from_millis(500)).await;
-    house.ears.interrupt();
-    house.ears.submit(utterance()).unwrap();
-    house.watch.turn(1).await;
+    gateway.transcriber.interrupt();
+    gateway.transcriber.submit(utterance()).unwrap();
+    gateway.recorder.turn(1).await;
     assert_eq!(work.begun(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wake_word_before_the_yes_does_not_take_it_back() {
-    let (house, work) = house(["Yes."]);
-    ask(&house).await;
+async fn wake_word_before_the_yes_does_not_cancel_it() {
+    let (gateway, work) = gateway(["Yes."]);
+    ask(&gateway).await;
     sleep(HEARD_IT).await;
-    house.ears.interrupt();
-    house.ears.submit(utterance()).unwrap();
-    house.watch.turn(0).await;
+    gateway.transcriber.interrupt();
+    gateway.transcriber.submit(utterance()).unwrap();
+    gateway.recorder.turn(0).await;
     assert_eq!(work.done(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn stop_takes_back_the_request() {
-    let (house, work) = house(["Stop!"]);
-    ask(&house).await;
+async fn stop_cancels_the_request() {
+    let (gateway, work) = gateway(["Stop!"]);
+    ask(&gateway).await;
     sleep(HEARD_IT).await;
-    house.ears.submit(utterance()).unwrap();
-    let turn = house.watch.turn(0).await;
+    gateway.transcriber.submit(utterance()).unwrap();
+    let turn = gateway.recorder.turn(0).await;
     assert_eq!((work.begun(), turn.answer.as_str()), (0, "Let me see."));
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_writes_is_not_asked_aloud() {
-    let (house, work) = house([]);
+async fn written_requests_are_not_asked_aloud() {
+    let (gateway, work) = gateway([]);
     let question = HandleRequest {
         text: "Unlock the door".to_owned(),
         ..HandleRequest::default()
     };
-    let answered = house.ears.ask(question).await;
+    let answered = gateway.transcriber.ask(question).await;
     assert_eq!((answered.text.as_str(), work.begun()), ("That was it.", 0));
-    assert_eq!(house.spoken(), "");
-    let told = format!("{:?}", house.model.asked());
+    assert_eq!(gateway.spoken(), "");
+    let told = format!("{:?}", gateway.model.asked());
     assert!(told.contains("Tool 'unlock' needs approval"), "{told}");
 }

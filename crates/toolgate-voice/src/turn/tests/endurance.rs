@@ -43,8 +43,8 @@ async fn ten_thousand_utterances() {
     plan.model = ScriptedModel::forgetful(says);
     plan.at_once = true;
     let forget_after = plan.settings.forget_after;
-    let house = plan.build();
-    house.watch.is_brief.store(true, Ordering::Relaxed);
+    let gateway = plan.build();
+    gateway.recorder.is_brief.store(true, Ordering::Relaxed);
     let tasks = || Handle::current().metrics().num_alive_tasks();
     let mut before = (0, 0);
     // Short, because everything done with it is done ten thousand times.
@@ -53,15 +53,16 @@ async fn ten_thousand_utterances() {
         ..utterance()
     };
     for index in 0..MANY {
-        house.ears.submit(sound.clone()).unwrap();
+        gateway.transcriber.submit(sound.clone()).unwrap();
         if index % 7 == 3 {
             tokio::task::yield_now().await;
-            house.ears.interrupt();
+            gateway.transcriber.interrupt();
         }
-        let ended =
-            |watch: &super::support::EventRecorder| watch.ends.load(Ordering::Relaxed) > index;
-        house.watch.until("its end", ended).await;
-        house.mouth.asked.lock().clear();
+        let ended = |recorder: &super::support::EventRecorder| {
+            recorder.ends.load(Ordering::Relaxed) > index
+        };
+        gateway.recorder.until("its end", ended).await;
+        gateway.synthesizer.asked.lock().clear();
         if index % 100 == 0 {
             // Long enough to forget the conversation, which would otherwise
             // fill the model's window.
@@ -74,11 +75,11 @@ async fn ten_thousand_utterances() {
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(
-        house.watch.ends.load(Ordering::Relaxed),
+        gateway.recorder.ends.load(Ordering::Relaxed),
         MANY,
         "each has one end"
     );
-    assert!(house.watch.dropped(DropReason::Imagined) > 1000 && work.done() > 1000);
+    assert!(gateway.recorder.dropped(DropReason::Hallucination) > 1000 && work.done() > 1000);
     assert_eq!(tasks(), before.0, "no task is left behind");
     let grown = resident().saturating_sub(before.1);
     // A leak of two hundred bytes per utterance would exceed this, even if it fits into memory

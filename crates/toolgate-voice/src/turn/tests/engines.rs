@@ -15,21 +15,21 @@ use super::support::{ModelStep, TestGateway, TestPlan, utterance};
 const DEADLINE: Duration = Duration::from_secs(3);
 
 /// A gateway with this transcription engine.
-fn house(asr: &FakeAsr) -> TestGateway {
+fn gateway(asr: &FakeAsr) -> TestGateway {
     let address: WyomingAddress = asr.address().parse().unwrap();
     let mut plan = TestPlan::new([], [ModelStep::Words("Hi there, how are you?")]);
-    plan.ear = Arc::new(WyomingAsr::new(address, "en", DEADLINE));
+    plan.speech_to_text = Arc::new(WyomingAsr::new(address, "en", DEADLINE));
     plan.at_once = true;
     plan.build()
 }
 
 #[tokio::test]
-async fn an_utterance_goes_out_as_it_was_heard() {
+async fn utterance_is_sent_unchanged() {
     for asr in [
         FakeAsr::start([" Hello there. "]).await,
-        FakeAsr::streaming([" Hello there. "]).await,
+        FakeAsr::start_streaming([" Hello there. "]).await,
     ] {
-        let turn = house(&asr).turn().await;
+        let turn = gateway(&asr).turn().await;
         assert_eq!(
             (turn.heard.as_str(), turn.outcome),
             ("Hello there", TurnOutcome::Answered)
@@ -46,7 +46,7 @@ async fn an_utterance_goes_out_as_it_was_heard() {
 }
 
 #[tokio::test]
-async fn an_engine_that_fails_costs_one_turn() {
+async fn failing_engine_costs_one_turn() {
     let long = "word ".repeat(4000);
     for (fault, streaming) in [
         (ServiceFault::Hang, false),
@@ -69,21 +69,21 @@ async fn an_engine_that_fails_costs_one_turn() {
             "lost"
         };
         let asr = match streaming {
-            true => FakeAsr::streaming([first, "Hello"]).await,
+            true => FakeAsr::start_streaming([first, "Hello"]).await,
             false => FakeAsr::start([first, "Hello"]).await,
         };
-        asr.fault(fault.clone());
-        let house = house(&asr);
-        let turn = house.turn().await;
+        asr.inject_fault(fault.clone());
+        let gateway = gateway(&asr);
+        let turn = gateway.turn().await;
         assert_eq!(
             (turn.outcome, turn.heard.as_str()),
             (TurnOutcome::Failed, ""),
             "{fault:?}"
         );
-        let is_friendly = turn.answer.starts_with("Sorry") && !house.spoken().contains("0x7f");
-        assert!(is_friendly, "{fault:?}: {}", house.spoken());
+        let is_friendly = turn.answer.starts_with("Sorry") && !gateway.spoken().contains("0x7f");
+        assert!(is_friendly, "{fault:?}: {}", gateway.spoken());
         assert!(turn.error.unwrap().contains("127.0.0.1"), "{fault:?}");
-        let turn = house.turn().await;
+        let turn = gateway.turn().await;
         assert_eq!(
             (turn.outcome, turn.heard.as_str()),
             (TurnOutcome::Answered, "Hello"),
@@ -91,12 +91,12 @@ async fn an_engine_that_fails_costs_one_turn() {
         );
         let refused = matches!(fault, ServiceFault::Refuse(_));
         assert_eq!(
-            house.watch.count("lost transcription"),
+            gateway.recorder.count("lost transcription"),
             usize::from(!refused),
             "{fault:?}"
         );
         assert_eq!(
-            house.watch.count("back transcription"),
+            gateway.recorder.count("back transcription"),
             usize::from(!refused),
             "{fault:?}"
         );
@@ -104,52 +104,52 @@ async fn an_engine_that_fails_costs_one_turn() {
 }
 
 #[tokio::test]
-async fn an_engine_that_is_killed_in_the_middle_is_found_again() {
+async fn engine_killed_while_speaking_is_used_again() {
     let mut asr = FakeAsr::start(["never told", "Hello"]).await;
-    asr.fault(ServiceFault::Hang);
-    let house = house(&asr);
-    house.ears.submit(utterance()).unwrap();
+    asr.inject_fault(ServiceFault::Hang);
+    let gateway = gateway(&asr);
+    gateway.transcriber.submit(utterance()).unwrap();
     asr.wait_for_events("audio-stop", 1).await;
     asr.kill().await;
-    let turn = house.watch.turn(0).await;
+    let turn = gateway.recorder.turn(0).await;
     assert!(turn.error.unwrap().contains("closed the connection"));
     assert_eq!(
-        house.turn().await.outcome,
+        gateway.turn().await.outcome,
         TurnOutcome::Failed,
         "nobody is there"
     );
     assert_eq!(
-        house.spoken().matches("can't understand speech").count(),
+        gateway.spoken().matches("can't understand speech").count(),
         1,
         "said once"
     );
     asr.restart().await;
-    assert_eq!(house.turn().await.heard, "Hello");
-    assert_eq!(house.watch.count("lost transcription"), 1);
-    assert_eq!(house.watch.count("back transcription"), 1);
+    assert_eq!(gateway.turn().await.heard, "Hello");
+    assert_eq!(gateway.recorder.count("lost transcription"), 1);
+    assert_eq!(gateway.recorder.count("back transcription"), 1);
 }
 
 #[tokio::test]
-async fn who_interrupts_does_not_wait_for_the_engine() {
+async fn interruption_does_not_wait_for_the_engine() {
     let asr = FakeAsr::start(["never told", "Hello"]).await;
-    asr.fault(ServiceFault::Hang);
-    let house = house(&asr);
-    house.ears.submit(utterance()).unwrap();
+    asr.inject_fault(ServiceFault::Hang);
+    let gateway = gateway(&asr);
+    gateway.transcriber.submit(utterance()).unwrap();
     asr.wait_for_events("audio-stop", 1).await;
-    house.ears.interrupt();
-    assert_eq!(house.turn().await.heard, "Hello");
-    assert_eq!(house.watch.dropped(DropReason::GivenUp), 1);
-    assert_eq!(house.watch.count("lost transcription"), 0);
+    gateway.transcriber.interrupt();
+    assert_eq!(gateway.turn().await.heard, "Hello");
+    assert_eq!(gateway.recorder.dropped(DropReason::GivenUp), 1);
+    assert_eq!(gateway.recorder.count("lost transcription"), 0);
 }
 
 #[tokio::test]
 async fn our_own_latency_to_the_first_sound_is_small() {
     const PROMISED_MS: f64 = 20.0;
     let asr = FakeAsr::start(["Hello"; 20]).await;
-    let house = house(&asr);
+    let gateway = gateway(&asr);
     let mut times = Vec::new();
     for _ in 0..20 {
-        let stages = house.turn().await.stages;
+        let stages = gateway.turn().await.stages;
         times.push(stages.first_audio_ms.unwrap() - stages.speech_ended_ms.unwrap());
     }
     times.sort_by(f64::total_cmp);

@@ -18,14 +18,14 @@ async fn a_wake_word_remnant_is_removed_if_one_request_follows() {
         ("of its own accord", true, "of its own accord"),
     ] {
         let clock = FakeTool::default().tool("datetime", Duration::ZERO, Annotations::READ_ONLY);
-        let house =
+        let gateway =
             TestPlan::new([FakeTranscript::Is(text)], [ModelStep::Words("")]).by_sentences([clock]);
         let spoken = Utterance {
             in_one_breath,
             ..utterance()
         };
-        house.ears.submit(spoken).unwrap();
-        let turn = house.watch.turn(0).await;
+        gateway.transcriber.submit(spoken).unwrap();
+        let turn = gateway.recorder.turn(0).await;
         assert_eq!(turn.heard, expected, "{text}");
         let is_done = expected == "what time is it";
         assert_eq!(

@@ -38,13 +38,13 @@ fn clock() -> Arc<dyn Tool> {
 }
 
 /// Submits an utterance; the server connects after this time.
-async fn turn_with(house: &TestGateway, after: Duration, tools: [Arc<dyn Tool>; 2]) -> VoiceTurn {
-    let coming = Arc::clone(house.coming.as_ref().unwrap());
+async fn turn_with(gateway: &TestGateway, after: Duration, tools: [Arc<dyn Tool>; 2]) -> VoiceTurn {
+    let starting_server = Arc::clone(gateway.starting_server.as_ref().unwrap());
     let arriving = async move {
         sleep(after).await;
-        coming.arrive(tools);
+        starting_server.arrive(tools);
     };
-    tokio::join!(house.turn(), arriving).0
+    tokio::join!(gateway.turn(), arriving).0
 }
 
 /// From the end of speech to the first word or call.
@@ -53,44 +53,44 @@ fn thought_ms(turn: &VoiceTurn) -> f64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn vo1_a_sentence_waits_for_the_tool_that_it_needs() {
+async fn vo1_sentence_waits_for_the_tool_it_needs() {
     let work = FakeTool::default();
-    let house = TestPlan::new(
+    let gateway = TestPlan::new(
         [FakeTranscript::Is("turn on switch one")],
         [ModelStep::Never],
     )
     .starting()
     .by_sentences([clock()]);
-    let turn = turn_with(&house, Duration::from_millis(2200), zwave(&work)).await;
+    let turn = turn_with(&gateway, Duration::from_millis(2200), zwave(&work)).await;
     assert_eq!((turn.outcome, work.done()), (TurnOutcome::Answered, 1));
     assert!(thought_ms(&turn) >= 2200.0, "{turn:?}");
     // The filler explains the wait and is not part of the answer.
-    assert!(house.spoken().starts_with(MOMENT), "{}", house.spoken());
+    assert!(gateway.spoken().starts_with(MOMENT), "{}", gateway.spoken());
     assert!(!turn.answer.contains("moment"), "{}", turn.answer);
 }
 
 #[tokio::test(start_paused = true)]
-async fn vo1_a_half_that_needs_a_tool_waits_too() {
+async fn vo1_half_of_a_request_that_needs_a_tool_waits_too() {
     let work = FakeTool::default();
     let text = FakeTranscript::Is("what time is it and turn on switch one");
-    let house = TestPlan::new([text], [ModelStep::Never])
+    let gateway = TestPlan::new([text], [ModelStep::Never])
         .starting()
         .by_sentences([clock()]);
-    let turn = turn_with(&house, Duration::from_secs(2), zwave(&work)).await;
+    let turn = turn_with(&gateway, Duration::from_secs(2), zwave(&work)).await;
     assert_eq!((turn.outcome, work.done()), (TurnOutcome::Answered, 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn vo1_what_local_tools_answer_is_not_delayed_by_a_mute_server() {
+async fn vo1_unresponsive_server_does_not_delay_local_tools() {
     let texts = ["what time is it", "sing a song for the bear"].map(FakeTranscript::Is);
-    let house = TestPlan::new(texts.clone(), [ModelStep::Never])
+    let gateway = TestPlan::new(texts.clone(), [ModelStep::Never])
         .starting()
         .by_sentences([clock()]);
     for _ in &texts {
-        let turn = house.turn().await;
+        let turn = gateway.turn().await;
         assert!(thought_ms(&turn) < 100.0, "{turn:?}");
     }
-    assert!(!house.spoken().contains(MOMENT));
+    assert!(!gateway.spoken().contains(MOMENT));
 
     // The same with a model behind the sentences.
     let mut plan =
@@ -99,55 +99,55 @@ async fn vo1_what_local_tools_answer_is_not_delayed_by_a_mute_server() {
         let sentences = SentenceInterpreter::new(toolbox.clone(), Pack::english()).unwrap();
         SentenceRouter::from(model).sentences_first(Arc::new(sentences))
     };
-    let house = plan.with([clock()]).build();
-    let turn = house.turn().await;
+    let gateway = plan.with([clock()]).build();
+    let turn = gateway.turn().await;
     assert!(thought_ms(&turn) < 100.0, "{turn:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn vo1_a_model_is_asked_once_it_can_be_offered_all_tools() {
+async fn vo1_model_is_asked_once_all_tools_are_ready() {
     let work = FakeTool::default();
     let says = [
         ModelStep::Call("", "control_zwave_device"),
         ModelStep::Words("It is on."),
     ];
-    let house = TestPlan::new([FakeTranscript::Is("make it bright in here")], says)
+    let gateway = TestPlan::new([FakeTranscript::Is("make it bright in here")], says)
         .starting()
         .with([clock()])
         .build();
     let began = Instant::now();
-    let turn = turn_with(&house, Duration::from_secs(3), zwave(&work)).await;
+    let turn = turn_with(&gateway, Duration::from_secs(3), zwave(&work)).await;
     assert_eq!((turn.answer.as_str(), work.done()), ("It is on.", 1));
-    let (tools, asked) = house.model.offered()[0];
+    let (tools, asked) = gateway.model.offered()[0];
     assert_eq!((tools, (asked - began).as_secs()), (3, 3));
-    assert_eq!(house.spoken(), format!("{MOMENT} It is on."));
+    assert_eq!(gateway.spoken(), format!("{MOMENT} It is on."));
 }
 
 #[tokio::test(start_paused = true)]
-async fn vo1_the_wait_for_a_model_is_bounded_and_not_repeated() {
-    let house = TestPlan::new(
+async fn vo1_wait_before_asking_a_model_is_bounded_and_not_repeated() {
+    let gateway = TestPlan::new(
         [FakeTranscript::Is("sing a song")],
         [ModelStep::Words("La la.")],
     )
     .starting()
     .with([clock()])
     .build();
-    let waited = thought_ms(&house.turn().await);
+    let waited = thought_ms(&gateway.turn().await);
     assert!((5000.0..5100.0).contains(&waited), "{waited}");
-    let waited = thought_ms(&house.turn().await);
+    let waited = thought_ms(&gateway.turn().await);
     assert!(waited < 100.0, "{waited}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn vo1_a_model_waits_again_once_a_server_settled_or_another_one_starts() {
-    let house = TestPlan::new(
+async fn vo1_model_waits_again_after_a_server_change() {
+    let gateway = TestPlan::new(
         [FakeTranscript::Is("sing a song")],
         [ModelStep::Words("La la.")],
     )
     .starting()
     .with([clock()])
     .build();
-    let coming = house.coming.as_ref().unwrap();
+    let starting_server = gateway.starting_server.as_ref().unwrap();
     for (starting, waits) in [
         (&["mute", "slow"][..], true),
         (&["mute", "slow"], false),
@@ -155,40 +155,40 @@ async fn vo1_a_model_waits_again_once_a_server_settled_or_another_one_starts() {
         (&["mute"], false),
         (&["mute", "new"], true),
     ] {
-        *coming.starting.lock() = starting.iter().map(|name| (*name).to_owned()).collect();
-        let waited = thought_ms(&house.turn().await);
+        *starting_server.starting.lock() = starting.iter().map(|name| (*name).to_owned()).collect();
+        let waited = thought_ms(&gateway.turn().await);
         assert_eq!(waited >= 5000.0, waits, "{starting:?}: {waited}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn vo1_a_call_of_a_tool_that_is_not_there_yet_waits_for_it() {
+async fn vo1_call_of_a_missing_tool_waits_for_it() {
     // The list of tools was not complete in time, but the model knows the tool anyway.
     let work = FakeTool::default();
     let says = [
         ModelStep::Call("", "control_zwave_device"),
         ModelStep::Words("It is on."),
     ];
-    let house = TestPlan::new([FakeTranscript::Is("make it bright in here")], says)
+    let gateway = TestPlan::new([FakeTranscript::Is("make it bright in here")], says)
         .starting()
         .with([clock()])
         .build();
-    let turn = turn_with(&house, Duration::from_secs(9), zwave(&work)).await;
+    let turn = turn_with(&gateway, Duration::from_secs(9), zwave(&work)).await;
     assert_eq!((turn.answer.as_str(), work.done()), ("It is on.", 1));
-    assert_eq!(house.model.offered()[0].0, 1);
-    let told = format!("{:?}", house.model.asked()[1]);
+    assert_eq!(gateway.model.offered()[0].0, 1);
+    let told = format!("{:?}", gateway.model.asked()[1]);
     assert!(!told.contains("Unknown tool"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn vo1_a_server_that_never_answers_is_not_waited_for_for_ever() {
-    let house = TestPlan::new(
+async fn vo1_wait_for_an_unresponsive_server_is_bounded() {
+    let gateway = TestPlan::new(
         [FakeTranscript::Is("turn on switch one")],
         [ModelStep::Never],
     )
     .starting()
     .by_sentences([clock()]);
-    let turn = house.turn().await;
+    let turn = gateway.turn().await;
     let waited = thought_ms(&turn);
     assert!((15_000.0..15_200.0).contains(&waited), "{waited}");
     assert!(
@@ -199,42 +199,46 @@ async fn vo1_a_server_that_never_answers_is_not_waited_for_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_interrupted_while_it_waits_does_nothing_later() {
+async fn interrupted_wait_calls_no_tool_later() {
     let work = FakeTool::default();
-    let house = TestPlan::new(
+    let gateway = TestPlan::new(
         [FakeTranscript::Is("turn on switch one")],
         [ModelStep::Never],
     )
     .starting()
     .by_sentences([clock()]);
-    house.ears.submit(utterance()).unwrap();
+    gateway.transcriber.submit(utterance()).unwrap();
     sleep(Duration::from_secs(2)).await;
-    house.ears.interrupt();
-    let turn = house.watch.turn(0).await;
+    gateway.transcriber.interrupt();
+    let turn = gateway.recorder.turn(0).await;
     assert_eq!(turn.outcome, TurnOutcome::Interrupted);
-    house.coming.as_ref().unwrap().arrive(zwave(&work));
+    gateway
+        .starting_server
+        .as_ref()
+        .unwrap()
+        .arrive(zwave(&work));
     sleep(Duration::from_secs(5)).await;
     assert_eq!(work.begun(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_came_late_and_is_at_work_is_not_stopped_half_way() {
+async fn running_tool_that_arrived_late_is_not_interrupted() {
     let work = FakeTool::default();
     let lock = work.tool("lock", Duration::from_secs(5), Annotations::default());
     let says = [
         ModelStep::Call("", "lock"),
         ModelStep::Words("It is locked."),
     ];
-    let house = TestPlan::new([FakeTranscript::Is("do it")], says)
+    let gateway = TestPlan::new([FakeTranscript::Is("do it")], says)
         .starting()
         .build();
-    house.ears.submit(utterance()).unwrap();
+    gateway.transcriber.submit(utterance()).unwrap();
     // The model is asked after five seconds, and its call waits.
     sleep(Duration::from_secs(8)).await;
-    house.coming.as_ref().unwrap().arrive([lock]);
+    gateway.starting_server.as_ref().unwrap().arrive([lock]);
     sleep(Duration::from_secs(1)).await;
     assert_eq!((work.begun(), work.done()), (1, 0));
-    house.ears.interrupt();
-    house.watch.turn(0).await;
+    gateway.transcriber.interrupt();
+    gateway.recorder.turn(0).await;
     assert_eq!(work.done(), 1);
 }

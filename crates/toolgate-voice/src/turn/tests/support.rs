@@ -21,7 +21,7 @@ use crate::services::{HandleRequest, HandleResponse};
 use crate::speak::{AudioOutput, AudioPlayback, SoundStream, Speaker, SpeechSynthesizer};
 use crate::transcribe::SpeechToText;
 use crate::turn::{BackgroundTranscriber, EngineHealth, TranscriberParts};
-use crate::{EngineError, Loudness, SpokenApprovals, VoiceSettings};
+use crate::{EngineError, SpokenApprovals, VoiceSettings, VoiceVolume};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
@@ -48,7 +48,7 @@ pub(crate) fn start(
 impl BackgroundTranscriber {
     /// Sends a written request and waits for the whole answer.
     pub(crate) async fn ask(&self, question: HandleRequest) -> HandleResponse {
-        self.ask_into(question, Arc::default()).await
+        self.answer_written(question, Arc::default()).await
     }
 }
 
@@ -228,19 +228,19 @@ impl FakeTool {
 
 /// A gateway without a microphone.
 pub(crate) struct TestGateway {
-    pub(crate) ears: Arc<BackgroundTranscriber>,
-    pub(crate) watch: Arc<EventRecorder>,
-    pub(crate) mouth: Arc<FakeSynthesizer>,
+    pub(crate) transcriber: Arc<BackgroundTranscriber>,
+    pub(crate) recorder: Arc<EventRecorder>,
+    pub(crate) synthesizer: Arc<FakeSynthesizer>,
     pub(crate) speaker: Speaker,
     pub(crate) heard: Arc<Mutex<Duration>>,
     pub(crate) model: Arc<ScriptedModel>,
     /// A tool server that is still starting, if the plan has one.
-    pub(crate) coming: Option<Arc<StartingServer>>,
+    pub(crate) starting_server: Option<Arc<StartingServer>>,
 }
 
 /// The configuration of a test gateway.
 pub(crate) struct TestPlan {
-    pub(crate) ear: Arc<dyn SpeechToText>,
+    pub(crate) speech_to_text: Arc<dyn SpeechToText>,
     pub(crate) model: Arc<ScriptedModel>,
     /// Builds the router from the tools and the script.
     pub(crate) client: fn(&Toolbox, Arc<ScriptedModel>) -> SentenceRouter,
@@ -259,7 +259,7 @@ impl TestPlan {
         says: impl IntoIterator<Item = ModelStep>,
     ) -> Self {
         Self {
-            ear: FakeTranscriber::new(texts),
+            speech_to_text: FakeTranscriber::new(texts),
             model: ScriptedModel::new(says),
             client: |_, script| script.into(),
             tools: Vec::new(),
@@ -300,10 +300,10 @@ impl TestPlan {
         let approvals = SpokenApprovals::default();
         let executor = ToolExecutor::builder(Arc::clone(&manager)).approver(approvals.clone());
         let toolbox = Toolbox::new(executor.build());
-        let coming = self
+        let starting_server = self
             .is_starting
             .then(|| StartingServer::to(manager, &toolbox));
-        let (mouth, watch) = (
+        let (synthesizer, recorder) = (
             Arc::new(FakeSynthesizer::default()),
             Arc::new(EventRecorder::default()),
         );
@@ -312,28 +312,28 @@ impl TestPlan {
             ..FakeOutput::default()
         };
         let heard = Arc::clone(&room.heard);
-        let engine: Arc<dyn SpeechSynthesizer> = Arc::<FakeSynthesizer>::clone(&mouth);
+        let engine: Arc<dyn SpeechSynthesizer> = Arc::<FakeSynthesizer>::clone(&synthesizer);
         let router = (self.client)(&toolbox, Arc::clone(&self.model));
-        let speaker = Speaker::new(engine, Arc::new(room), Loudness::default());
+        let speaker = Speaker::new(engine, Arc::new(room), VoiceVolume::default());
         let equipment = TranscriberParts {
             router,
             model_settings: self.model_settings,
             toolbox,
-            transcribe: self.ear,
+            transcribe: self.speech_to_text,
             speaker: speaker.clone(),
-            observer: Arc::<EventRecorder>::clone(&watch),
+            observer: Arc::<EventRecorder>::clone(&recorder),
             journal: self.journal,
         };
-        let ears = start(equipment, &self.settings, "microphone");
-        approvals.use_voice(&ears);
+        let transcriber = start(equipment, &self.settings, "microphone");
+        approvals.connect(&transcriber);
         TestGateway {
-            ears: Arc::new(ears),
-            watch,
-            mouth,
+            transcriber: Arc::new(transcriber),
+            recorder,
+            synthesizer,
             speaker,
             heard,
             model: self.model,
-            coming,
+            starting_server,
         }
     }
 }
@@ -341,13 +341,13 @@ impl TestPlan {
 impl TestGateway {
     /// Submits an utterance and waits for the end of its turn.
     pub(crate) async fn turn(&self) -> VoiceTurn {
-        let before = self.watch.turns().len();
-        self.ears.submit(utterance()).unwrap();
-        self.watch.turn(before).await
+        let before = self.recorder.turns().len();
+        self.transcriber.submit(utterance()).unwrap();
+        self.recorder.turn(before).await
     }
 
     /// All texts sent to the speech engine.
     pub(crate) fn spoken(&self) -> String {
-        self.mouth.asked.lock().join(" ")
+        self.synthesizer.asked.lock().join(" ")
     }
 }

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::segment::Utterance;
-use crate::speak::{NoOutput, PlayerProgram, Speaker, engine};
+use crate::speak::{NoOutput, PlayerProgram, Speaker, create_synthesizer};
 use crate::transcribe::WyomingAsr;
 use crate::turn::{BackgroundTranscriber, TranscriberParts};
 use crate::wyoming::WyomingAddress;
-use crate::{Loudness, VoiceSettings};
+use crate::{VoiceSettings, VoiceVolume};
 use fakellm::{Answer, FakeLlm, Script};
 use fakewyoming::{FakeAsr, FakeTts};
 use tokio::time::Instant;
@@ -45,11 +45,11 @@ async fn voice_stages() -> Result<(), ExampleError> {
     let count: usize = std::env::var("VOICE_STAGES").map_or(Ok(20), |count| count.parse())?;
     let (asr, tts) = (FakeAsr::start([]).await, FakeTts::start().await);
     let model = FakeLlm::lenient(Script::always(Answer::text(ANSWER))).await;
-    let (told, mut turns) = TurnSender::new();
-    let transcriber = transcriber(&asr, &model, &tts, told)?;
+    let (sender, mut turns) = TurnSender::new();
+    let transcriber = transcriber(&asr, &model, &tts, sender)?;
     let mut all = Vec::new();
     for index in 0..WARM_UP + count {
-        asr.then("What time is it?");
+        asr.push_text("What time is it?");
         transcriber.submit(utterance())?;
         let turn = turns.recv().await.ok_or("there are no turns any more")?;
         if turn.answer != ANSWER {
@@ -63,16 +63,16 @@ async fn voice_stages() -> Result<(), ExampleError> {
         }
     }
     transcriber.close().await;
-    let silence = interrupted(&tts, count).await?;
-    let mut told = report(&all, 99)?;
-    told["interrupted"] = silence.to_json(99);
-    println(&told)?;
-    kept("requests", &whole(&all)?, PROMISED_MS)?;
-    kept("interruptions", &silence, SILENT_MS)
+    let silence = interruption_times(&tts, count).await?;
+    let mut json = report(&all, 99)?;
+    json["interrupted"] = silence.to_json(99);
+    println(&json)?;
+    check_median("requests", &whole(&all)?, PROMISED_MS)?;
+    check_median("interruptions", &silence, SILENT_MS)
 }
 
 /// Fails unless the median is within the promised limit.
-fn kept(what: &str, times: &StageTimes, promised: f64) -> Result<(), ExampleError> {
+fn check_median(what: &str, times: &StageTimes, promised: f64) -> Result<(), ExampleError> {
     let median = times.percentile(50);
     match median.ok_or("measure at least one request")? {
         median if median < promised => Ok(()),
@@ -84,14 +84,14 @@ fn kept(what: &str, times: &StageTimes, promised: f64) -> Result<(), ExampleErro
 }
 
 /// From a stop to the exit of the player.
-async fn interrupted(tts: &FakeTts, count: usize) -> Result<StageTimes, ExampleError> {
-    let voice = engine(&tts.address().to_string(), "")?;
+async fn interruption_times(tts: &FakeTts, count: usize) -> Result<StageTimes, ExampleError> {
+    let voice = create_synthesizer(&tts.address().to_string(), "")?;
     let folder = tempfile::tempdir()?;
     let played = folder.path().join("played.wav");
     let play = format!("exec cat >'{}'", played.display());
     let words = ["sh", "-c", &play].map(str::to_owned);
     let output = Arc::new(PlayerProgram::new(words.to_vec()));
-    let speaker = Speaker::new(voice, output, Loudness::default());
+    let speaker = Speaker::new(voice, output, VoiceVolume::default());
     let mut times = Vec::new();
     for _ in 0..count {
         let speech = speaker.begin();
@@ -115,21 +115,21 @@ fn transcriber(
     asr: &FakeAsr,
     model: &FakeLlm,
     tts: &FakeTts,
-    told: TurnSender,
+    sender: TurnSender,
 ) -> Result<BackgroundTranscriber, ExampleError> {
     let mut model_settings = ModelSettings::default();
     model_settings.name = "fake".to_owned();
     model_settings.url = model.url().to_owned();
     let hears: WyomingAddress = asr.address().parse()?;
     let speaks: WyomingAddress = tts.address().parse()?;
-    let voice = engine(&speaks.to_string(), "")?;
+    let voice = create_synthesizer(&speaks.to_string(), "")?;
     let equipment = TranscriberParts {
         router: Arc::new(OllamaClient::new(&model_settings)?).into(),
         model_settings,
         toolbox: Toolbox::new(ToolExecutor::new(Arc::new(ToolManager::new()))),
         transcribe: Arc::new(WyomingAsr::new(hears, "en", Duration::from_secs(10))),
-        speaker: Speaker::new(voice, Arc::new(NoOutput), Loudness::default()),
-        observer: Arc::new(told),
+        speaker: Speaker::new(voice, Arc::new(NoOutput), VoiceVolume::default()),
+        observer: Arc::new(sender),
         journal: None,
     };
     let settings = VoiceSettings::default();

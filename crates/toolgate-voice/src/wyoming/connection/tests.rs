@@ -33,7 +33,7 @@ fn synthesize(text: &str) -> WyomingEvent {
 /// What a client sees of a speech service with this fault.
 async fn says(fault: ServiceFault) -> Result<usize, EngineError> {
     let tts = FakeTts::start().await;
-    tts.fault(fault);
+    tts.inject_fault(fault);
     let mut connection = WyomingConnection::connect(&address(&tts.address()), PATIENCE).await?;
     connection.send(&synthesize("hello")).await?;
     let mut heard = 0;
@@ -85,7 +85,7 @@ async fn every_fault_of_a_service_is_an_error_that_names_it() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_at_once() {
+async fn refused_connection_is_reported_at_once() {
     let mut asr = FakeAsr::start([]).await;
     let gone = address(&asr.address());
     asr.kill().await;
@@ -103,7 +103,7 @@ async fn nobody_there_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn a_service_describes_itself_or_fails_in_time() {
+async fn describe_succeeds_or_fails_in_time() {
     let mut tts = FakeTts::start().await;
     let at = address(&tts.address());
     let info = describe(&at, PATIENCE).await.unwrap();
@@ -128,24 +128,24 @@ async fn a_service_describes_itself_or_fails_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_stops_in_the_middle_is_given_up_and_silence_is_not() {
-    for begun in [
+async fn incomplete_event_times_out_but_silence_does_not() {
+    for frame_started in [
         "{\"type\"",
         "{\"type\": \"a\", \"payload_length\": 9}\n1234",
     ] {
         let (mut connection, mut peer) = pair();
         let day = Duration::from_secs(86_400);
         timeout(day, connection.receive()).await.unwrap_err();
-        peer.write_all(begun.as_bytes()).await.unwrap();
+        peer.write_all(frame_started.as_bytes()).await.unwrap();
         let before = Instant::now();
         let error = connection.receive().await.unwrap_err();
         assert!(matches!(error, EngineError::TimedOut { .. }), "{error}");
-        assert_eq!(before.elapsed(), ARRIVE);
+        assert_eq!(before.elapsed(), ARRIVAL_TIMEOUT);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_drips_is_given_up_even_if_nobody_waits_for_long() {
+async fn dripping_event_times_out_even_across_calls() {
     let (mut connection, mut peer) = pair();
     let dripping = tokio::spawn(async move {
         while peer.write_all(b" ").await.is_ok() {
@@ -157,7 +157,7 @@ async fn an_event_that_drips_is_given_up_even_if_nobody_waits_for_long() {
         // As in a `select!` loop, the call is dropped again and again.
         match timeout(Duration::from_secs(1), connection.receive()).await {
             Ok(received) => break received.unwrap_err(),
-            Err(_) => assert!(before.elapsed() < 2 * ARRIVE),
+            Err(_) => assert!(before.elapsed() < 2 * ARRIVAL_TIMEOUT),
         }
     };
     assert!(matches!(error, EngineError::TimedOut { .. }), "{error}");
@@ -166,7 +166,7 @@ async fn an_event_that_drips_is_given_up_even_if_nobody_waits_for_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_lost_when_receiving_is_dropped() {
+async fn receive_is_cancel_safe() {
     let (mut connection, mut peer) = pair();
     let sending = tokio::spawn(async move {
         for byte in b"{\"type\": \"ping\", \"data_length\": 14}\n{\"text\": \"hi\"}" {
@@ -187,7 +187,7 @@ async fn nothing_is_lost_when_receiving_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_does_not_read_is_given_up() {
+async fn peer_that_does_not_read_times_out() {
     let (mut connection, _peer) = pair();
     let before = Instant::now();
     let error = loop {
@@ -196,12 +196,18 @@ async fn a_peer_that_does_not_read_is_given_up() {
         }
     };
     let at = "tcp://peer:1".to_owned();
-    assert_eq!(error, EngineError::TimedOut { at, after: SEND });
-    assert_eq!(before.elapsed(), SEND);
+    assert_eq!(
+        error,
+        EngineError::TimedOut {
+            at,
+            after: SEND_TIMEOUT
+        }
+    );
+    assert_eq!(before.elapsed(), SEND_TIMEOUT);
 }
 
 #[tokio::test]
-async fn an_end_within_an_event_is_not_an_end_between_two() {
+async fn disconnect_within_an_event_is_an_error() {
     for (sent, expected) in [
         (&b"{\"type\": \"played\"}\n"[..], Ok(None)),
         (
@@ -220,7 +226,7 @@ async fn an_end_within_an_event_is_not_an_end_between_two() {
 }
 
 #[tokio::test]
-async fn what_is_too_long_is_not_sent() {
+async fn oversized_events_are_not_sent() {
     let (mut connection, mut peer) = pair();
     let error = connection.send(&synthesize(&"x".repeat(2 << 20))).await;
     assert!(matches!(error, Err(EngineError::Protocol { .. })));
@@ -231,7 +237,7 @@ async fn what_is_too_long_is_not_sent() {
 }
 
 #[tokio::test]
-async fn both_directions_work_on_their_own() {
+async fn sending_and_receiving_are_independent() {
     let asr = FakeAsr::start(["one"]).await;
     let connection = WyomingConnection::connect(&address(&asr.address()), PATIENCE).await;
     let (mut sender, mut receiver) = connection.unwrap().into_split();

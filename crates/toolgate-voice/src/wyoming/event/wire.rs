@@ -13,7 +13,8 @@ const WITH_DATA: &str = "audio-chunk audio-start audio-stop detect detection err
 handled-chunk handled-start info not-handled ping pong recognize run-pipeline synthesize \
 synthesize-chunk synthesize-start transcribe transcript transcript-chunk transcript-start \
 voice-started voice-stopped";
-// The reference implementation writes what is absent as null here, and leaves it out elsewhere.
+// The reference implementation writes absent fields of these types as null, and omits them
+// elsewhere.
 const WITH_NULLS: &str = "audio-chunk audio-start audio-stop detect detection ping pong \
 voice-started voice-stopped";
 const WITHOUT_DATA: &str = "describe handled-stop played run-satellite synthesize-stop \

@@ -77,7 +77,7 @@ fn frames_are_read_in_all_forms() {
 }
 
 #[test]
-fn what_is_no_frame_is_told_and_ends_the_stream() {
+fn invalid_frame_is_reported_and_ends_the_stream() {
     for (bytes, problem) in [
         (&b"\n"[..], "a header line cannot be used: EOF"),
         (b"GET / HTTP/1.1\r\n", "a header line cannot be used"),
@@ -142,7 +142,7 @@ fn what_is_no_frame_is_told_and_ends_the_stream() {
 }
 
 #[test]
-fn deep_nesting_is_an_error_and_no_overflow() {
+fn deep_nesting_is_an_error() {
     let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     let header = |depth| {
         format!(
@@ -161,7 +161,7 @@ fn deep_nesting_is_an_error_and_no_overflow() {
 }
 
 #[test]
-fn limits_hold_to_the_byte() {
+fn limits_are_exact_to_the_byte() {
     for (header, data, payload) in [
         (MAX_HEADER_LEN, 0, 0),
         (0, MAX_DATA_LEN, 0),
@@ -192,7 +192,7 @@ fn limits_hold_to_the_byte() {
 }
 
 #[test]
-fn a_header_line_that_never_ends_is_refused_without_its_newline() {
+fn endless_header_line_is_rejected_before_its_newline() {
     let mut decoder = FrameDecoder::default();
     decoder.feed(&[b' '; MAX_HEADER_LEN]);
     assert_eq!(decoder.next_frame(), Ok(None));
@@ -227,7 +227,7 @@ fn memory_does_not_grow_with_what_a_peer_claims_or_sends() {
 const READ: usize = 16 << 10;
 
 #[test]
-fn what_no_decoder_would_take_is_not_written() {
+fn oversized_frames_are_not_encoded() {
     let long = |length: usize| Bytes::from(vec![0; length]);
     let text = |length: usize| json!({ "a": "x".repeat(length - 9) });
     let with_payload = |payload| WyomingFrame {
@@ -309,7 +309,7 @@ proptest! {
             decoder.feed(piece);
             read.extend(frames(&mut decoder).unwrap());
         }
-        prop_assert!(!decoder.is_within());
+        prop_assert!(!decoder.is_mid_frame());
         prop_assert_eq!(read, sent);
     }
 

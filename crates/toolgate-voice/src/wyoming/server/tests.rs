@@ -104,7 +104,7 @@ async fn is_answered(connection: &mut WyomingConnection) -> bool {
 }
 
 #[tokio::test]
-async fn pings_and_questions_who_one_is_are_answered_for_every_service() {
+async fn ping_and_describe_are_answered_for_every_service() {
     let server = RunningServer::start().await;
     let mut client = server.client().await;
     let text = Some("still there?".to_owned());
@@ -126,7 +126,7 @@ async fn pings_and_questions_who_one_is_are_answered_for_every_service() {
 }
 
 #[tokio::test]
-async fn garbage_is_told_and_closed_while_others_live_on() {
+async fn garbage_is_answered_with_an_error_while_others_are_served() {
     let server = RunningServer::start().await;
     let mut other = server.client().await;
     for (sent, problem) in [
@@ -157,7 +157,7 @@ async fn garbage_is_told_and_closed_while_others_live_on() {
 }
 
 #[tokio::test]
-async fn a_service_that_panics_takes_only_its_own_connection_along() {
+async fn panicking_service_loses_only_its_own_connection() {
     let server = RunningServer::start().await;
     let (mut one, mut other) = (server.client().await, server.client().await);
     one.send(&ask("panic")).await.unwrap();
@@ -170,7 +170,7 @@ async fn a_service_that_panics_takes_only_its_own_connection_along() {
 }
 
 #[tokio::test]
-async fn there_is_room_for_64_and_for_the_next_when_one_leaves() {
+async fn up_to_64_clients_are_served_at_once() {
     let server = RunningServer::start().await;
     let mut guests = Vec::new();
     for _ in 0..MAX_CONNECTIONS {
@@ -224,12 +224,12 @@ async fn a_silent_client_is_closed_after_a_minute() {
     let (client, _stop, hosting) = hosted();
     let before = Instant::now();
     assert_eq!(rest_of(client).await, "");
-    assert_eq!(before.elapsed(), IDLE);
+    assert_eq!(before.elapsed(), IDLE_TIMEOUT);
     hosting.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_drips_or_stops_within_an_event_is_told_and_closed() {
+async fn client_that_stalls_within_an_event_is_closed_with_an_error() {
     // Either way it is within the first event.
     for blanks in [usize::MAX, 0] {
         let (client, _stop, hosting) = hosted();
@@ -246,14 +246,14 @@ async fn a_client_that_drips_or_stops_within_an_event_is_told_and_closed() {
         let mut answer = String::new();
         read.read_to_string(&mut answer).await.unwrap();
         assert!(answer.contains("the event took too long"), "{answer}");
-        assert!(before.elapsed() < IDLE);
+        assert!(before.elapsed() < IDLE_TIMEOUT);
         hosting.await.unwrap();
         dripping.abort();
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_read_is_given_up() {
+async fn client_that_does_not_read_is_closed() {
     let (mut client, _stop, hosting) = hosted();
     let question = b"{\"type\": \"recognize\", \"data\": {\"text\": \"hello\"}}\n";
     while !hosting.is_finished() {
@@ -264,7 +264,7 @@ async fn a_client_that_does_not_read_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_client_that_only_stops_sending_gets_its_answer() {
+async fn half_closed_client_still_gets_its_answer() {
     let server = RunningServer::start().await;
     let mut client = server.raw().await;
     let question = b"{\"type\": \"recognize\", \"data\": {\"text\": \"hello\"}}\n";
@@ -277,7 +277,7 @@ async fn a_client_that_only_stops_sending_gets_its_answer() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_closes_all_even_one_that_hangs() {
+async fn shutdown_closes_every_connection_even_a_hanging_one() {
     let server = RunningServer::start().await;
     let (mut idle, mut hanging) = (server.client().await, server.client().await);
     assert!(is_answered(&mut idle).await && is_answered(&mut hanging).await);
@@ -296,7 +296,7 @@ async fn a_server_that_stops_closes_all_even_one_that_hangs() {
 }
 
 #[tokio::test]
-async fn a_socket_file_is_replaced_only_if_nobody_listens_there() {
+async fn socket_file_is_replaced_only_if_nobody_listens() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wyoming.sock");
     let text = format!("unix://{}", path.display());
@@ -317,7 +317,7 @@ async fn a_socket_file_is_replaced_only_if_nobody_listens_there() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_told() {
+async fn port_in_use_is_reported() {
     let server = RunningServer::start().await;
     let error = WyomingListener::bind(&server.address).await.unwrap_err();
     let expected = "another program is already listening there";

@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::Origin;
 use toolgate_mcp::ServerSettings;
 use toolgate_voice::{
-    AudioInput, ListenMode, Loudness, ModelFinder, ToolServerStatus, VoiceGatewayError,
-    VoiceGatewayParts, VoiceSummary,
+    AudioInput, ListenMode, ModelFinder, ToolServerStatus, VoiceGatewayError, VoiceGatewayParts,
+    VoiceSummary, VoiceVolume,
 };
 use tracing::info;
 
@@ -54,8 +54,8 @@ pub(crate) fn run(global: &GlobalOptions, options: &VoiceOptions) -> anyhow::Res
         }
     }
     let servers = session.needed_servers().unwrap_or_default();
-    let loudness = voice.loudness.clone();
-    block_on_threads(converse(&session, options, wanted, servers, loudness))?
+    let volume = voice.volume.clone();
+    block_on_threads(converse(&session, options, wanted, servers, volume))?
 }
 
 async fn converse(
@@ -63,7 +63,7 @@ async fn converse(
     options: &VoiceOptions,
     wanted: VoiceSetup,
     servers: Vec<ServerSettings>,
-    loudness: Loudness,
+    volume: VoiceVolume,
 ) -> anyhow::Result<Exit> {
     let mut signals = CommandSignals::listen().context("cannot listen to signals")?;
     let stop = CancellationToken::new();
@@ -96,7 +96,7 @@ async fn converse(
         approvals: session.spoken.clone(),
         journal: session.record.journal().cloned(),
         mqtt: wanted.mqtt,
-        loudness,
+        volume,
         observer: Arc::new(view.clone()),
         keys: has_keys.then(keys::listen),
     };

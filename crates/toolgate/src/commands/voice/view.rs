@@ -198,7 +198,7 @@ impl VoiceView {
             self.record(source, record);
         }
         let dim = Style::new().dimmed();
-        let is_warned = why == DropReason::Overrun.to_string();
+        let is_warned = why == DropReason::QueueFull.to_string();
         let why = escape(why);
         let shown = || format!("{dim}· {why}{dim:#}");
         match is_warned {

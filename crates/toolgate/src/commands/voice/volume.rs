@@ -3,11 +3,11 @@
 use std::sync::OnceLock;
 
 use toolgate_tools::builtin::{VolumeControl, VolumeState};
-use toolgate_voice::{Loudness, VoiceSettings};
+use toolgate_voice::{VoiceSettings, VoiceVolume};
 
 #[derive(Debug, Default)]
 pub(super) struct GatewayVoice {
-    pub(super) loudness: Loudness,
+    pub(super) volume: VoiceVolume,
     unheard: OnceLock<&'static str>,
 }
 
@@ -25,15 +25,15 @@ impl GatewayVoice {
 impl VolumeControl for GatewayVoice {
     fn volume(&self) -> VolumeState {
         VolumeState {
-            level: self.loudness.level().into(),
-            muted: self.loudness.muted(),
+            level: self.volume.level().into(),
+            muted: self.volume.muted(),
         }
     }
 
     fn set_volume(&self, state: VolumeState) {
         let level = u8::try_from(state.level).unwrap_or(u8::MAX);
-        self.loudness.set(level);
-        self.loudness.mute(state.muted);
+        self.volume.set(level);
+        self.volume.mute(state.muted);
     }
 
     fn inaudible_reason(&self) -> Option<String> {
@@ -52,8 +52,8 @@ mod tests {
         assert_eq!(voice.inaudible_reason(), None);
         for (level, muted, kept) in [(30, true, 30), (0, false, 0), (1000, false, 100)] {
             voice.set_volume(VolumeState { level, muted });
-            let loudness = &voice.loudness;
-            assert_eq!((loudness.level(), loudness.muted()), (kept, muted));
+            let volume = &voice.volume;
+            assert_eq!((volume.level(), volume.muted()), (kept, muted));
             let level = kept.into();
             assert_eq!(voice.volume(), VolumeState { level, muted });
         }

@@ -50,7 +50,7 @@ fn doctor_looks_at_every_engine_that_is_configured() {
         json!({ "search": search, "voice": voice }).to_string()
     };
     let nobody = "tcp://127.0.0.1:1";
-    let port = Port::take();
+    let port = Port::reserve();
     let free = port.address();
     for (more, name, expected) in [
         (

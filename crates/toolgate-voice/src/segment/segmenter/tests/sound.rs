@@ -3,7 +3,7 @@
 use std::f32::consts::TAU;
 
 use super::*;
-use crate::audio::{AudioFormat, CaptureConverter, RATE};
+use crate::audio::{AudioFormat, CaptureConverter, SAMPLE_RATE};
 
 /// espeak-ng says "turn on switch one".
 const SPOKEN: &[u8] = include_bytes!("../../../../tests/sounds/turn-on-switch-one.wav");
@@ -56,7 +56,7 @@ fn found(sound: &[i16], piece: usize) -> Vec<SegmentNotice> {
 }
 
 #[test]
-fn what_is_no_speech_is_not_heard_as_speech() {
+fn noise_is_not_detected_as_speech() {
     for (name, sound) in [
         ("silence", silence(4.0)),
         ("quiet noise", noise(4.0, 60)),
@@ -73,7 +73,7 @@ fn what_is_no_speech_is_not_heard_as_speech() {
 }
 
 #[test]
-fn a_spoken_sentence_is_found_whole_whatever_surrounds_it() {
+fn speech_is_found_whole_in_any_surroundings() {
     let sentence = spoken();
     let quiet = |seconds| noise(seconds, 60);
     for (name, before, after) in [
@@ -91,9 +91,9 @@ fn a_spoken_sentence_is_found_whole_whatever_surrounds_it() {
             let notices = found(&sound, piece);
             let told = story(&notices);
             assert_eq!((told.len(), &*told[0]), (2, "began"), "{name}: {told:?}");
-            let Some(SegmentNotice::Over(utterance)) = notices
+            let Some(SegmentNotice::Finished(utterance)) = notices
                 .iter()
-                .find(|notice| matches!(notice, SegmentNotice::Over(_)))
+                .find(|notice| matches!(notice, SegmentNotice::Finished(_)))
             else {
                 panic!("{name}: {told:?}");
             };
@@ -111,9 +111,9 @@ fn a_spoken_sentence_is_found_whole_whatever_surrounds_it() {
 
 /// The same sound as recorded by another microphone, in stereo.
 fn recorded(sound: &[i16], rate: u32) -> Vec<u8> {
-    let length = sound.len() as u64 * u64::from(rate) / u64::from(RATE);
+    let length = sound.len() as u64 * u64::from(rate) / u64::from(SAMPLE_RATE);
     let sample = |index: u64| {
-        let at = index as f64 * f64::from(RATE) / f64::from(rate);
+        let at = index as f64 * f64::from(SAMPLE_RATE) / f64::from(rate);
         let (from, share) = (at as usize, at.fract());
         let next = sound.get(from + 1).copied().unwrap_or_default();
         f64::from(sound[from]) * (1.0 - share) + f64::from(next) * share
@@ -127,7 +127,7 @@ fn recorded(sound: &[i16], rate: u32) -> Vec<u8> {
 }
 
 #[test]
-fn speech_is_found_whatever_the_microphone_gives() {
+fn speech_is_found_in_any_format() {
     let sound = [silence(0.5), spoken(), silence(1.2)].concat();
     for rate in [8_000, 22_050, 44_100, 48_000] {
         let format = AudioFormat {
@@ -161,7 +161,7 @@ fn a_pause_within_a_sentence_does_not_end_it() {
 }
 
 #[test]
-fn the_level_is_told_several_times_a_second() {
+fn level_is_reported_several_times_a_second() {
     let notices = found(&[silence(1.0), chord(1.0)].concat(), 160);
     let levels: Vec<f32> = notices
         .iter()

@@ -64,7 +64,7 @@ async fn text_goes_in_and_sound_comes_out() {
 }
 
 #[tokio::test]
-async fn text_can_be_one_argument_and_is_never_more() {
+async fn text_is_at_most_one_argument() {
     let folder = folder();
     let mut engine = script(
         "printf '%s\\n' \"$#\" \"$2\" > $1/said; cat $1/one.wav",
@@ -85,7 +85,7 @@ async fn text_can_be_one_argument_and_is_never_more() {
 }
 
 #[tokio::test]
-async fn a_program_that_writes_files_is_given_one_that_is_gone_afterwards() {
+async fn program_that_writes_files_gets_a_temporary_file() {
     let folder = folder();
     let mut engine = script(
         "echo noise; echo $2 > $1/said; cat $1/one.wav > $2",
@@ -99,7 +99,7 @@ async fn a_program_that_writes_files_is_given_one_that_is_gone_afterwards() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_told_with_the_programs_last_words() {
+async fn program_errors_contain_the_last_stderr_lines() {
     let folder = folder();
     for (what, expected) in [
         ("exit 3", "sh: ended (exit status: 3)"),
@@ -123,7 +123,7 @@ async fn what_goes_wrong_is_told_with_the_programs_last_words() {
         ),
         (
             "(printf 'RIFF\\0\\0\\0\\0WAVE'; head -c 100000 /dev/zero)",
-            "sh: this is not WAV: its header does not end within 64 KiB",
+            "sh: this is not WAV: its header is longer than 64 KiB",
         ),
     ] {
         let error = all(&script(what, folder.path()), "hello")
@@ -140,7 +140,7 @@ async fn what_goes_wrong_is_told_with_the_programs_last_words() {
 }
 
 #[tokio::test]
-async fn a_flood_ends_and_takes_the_program_with_it() {
+async fn endless_output_is_cut_and_its_program_killed() {
     let folder = folder();
     let flood = "head -c 44 $1/one.wav | head -c 40; printf '\\377\\377\\377\\177'; cat /dev/zero";
     let error = all(&script(flood, folder.path()), "hello")
@@ -153,7 +153,7 @@ async fn a_flood_ends_and_takes_the_program_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_program_that_hangs_is_given_up() {
+async fn hanging_program_times_out() {
     let folder = folder();
     // Tokio's paused clock only advances while everything else is idle.
     for hang in ["sleep 1000", "head -c 3000 $1/one.wav; sleep 1000"] {
@@ -165,7 +165,7 @@ async fn a_program_that_hangs_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_program_whose_sound_nobody_wants_ends() {
+async fn program_whose_sound_is_dropped_is_killed() {
     let folder = folder();
     let engine = script(
         "echo $$ > $1/pid; cat $1/one.wav; sleep 1000",

@@ -19,7 +19,7 @@ fn bytes_of(text: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn the_service_speaks_with_the_voice_that_was_asked_for() {
+async fn service_speaks_with_the_configured_voice() {
     let fake = FakeTts::start().await;
     for voice in ["", "en_US-amy"] {
         let engine = WyomingTts::new(fake.address().parse().unwrap(), voice);
@@ -35,7 +35,7 @@ async fn the_service_speaks_with_the_voice_that_was_asked_for() {
 }
 
 #[tokio::test]
-async fn every_way_to_fail_is_told() {
+async fn every_failure_is_reported() {
     let fake = FakeTts::start().await;
     let at = fake.address();
     let engine = WyomingTts::new(at.parse().unwrap(), "");
@@ -56,7 +56,7 @@ async fn every_way_to_fail_is_told() {
         (ServiceFault::Giant, "violates the Wyoming protocol: "),
         (ServiceFault::Endless, "violates the Wyoming protocol: "),
     ] {
-        fake.fault(fault.clone());
+        fake.inject_fault(fault.clone());
         let error = all(&engine, "It is on.").await.unwrap_err().to_string();
         assert!(
             error.starts_with(&format!("{at} {expected}")),
@@ -71,12 +71,12 @@ async fn every_way_to_fail_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_hangs_is_given_up() {
+async fn hanging_service_times_out() {
     let fake = FakeTts::start().await;
     let at = fake.address();
     let engine = WyomingTts::new(at.parse().unwrap(), "");
     for fault in [ServiceFault::Hang, ServiceFault::HangAfter(2)] {
-        fake.fault(fault.clone());
+        fake.inject_fault(fault.clone());
         let error = all(&engine, "It is on.").await.unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -87,7 +87,7 @@ async fn a_service_that_hangs_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_service_that_was_killed_is_found_again() {
+async fn killed_service_is_used_again_after_its_restart() {
     let mut fake = FakeTts::start().await;
     let engine = WyomingTts::new(fake.address().parse().unwrap(), "");
     fake.kill().await;

@@ -26,7 +26,7 @@ fn silence(milliseconds: usize) -> Bytes {
 }
 
 #[test]
-fn every_program_is_asked_in_its_own_words() {
+fn known_programs_get_their_own_options() {
     let format = AudioFormat {
         rate: 22_050,
         width: 2,
@@ -48,7 +48,7 @@ fn every_program_is_asked_in_its_own_words() {
 }
 
 #[tokio::test]
-async fn a_command_reads_a_wav_stream_and_the_end_is_when_it_ends() {
+async fn command_reads_a_wav_stream_and_playback_ends_when_it_exits() {
     let (program, folder) = player("cat > $1/heard; sleep 0.2; echo done > $1/done");
     let mut playing = program.begin(AudioFormat::CAPTURE).await.unwrap();
     let sound: Bytes = (0..3200_u16).flat_map(u16::to_le_bytes).collect();
@@ -64,7 +64,7 @@ async fn a_command_reads_a_wav_stream_and_the_end_is_when_it_ends() {
 }
 
 #[tokio::test]
-async fn sound_is_given_little_by_little() {
+async fn sound_is_sent_in_small_pieces() {
     let (program, _folder) = player("cat > /dev/null");
     let mut playing = program.begin(AudioFormat::CAPTURE).await.unwrap();
     let began = Instant::now();
@@ -81,7 +81,7 @@ async fn sound_is_given_little_by_little() {
 }
 
 #[tokio::test]
-async fn a_stop_kills_it_with_all_its_children() {
+async fn stop_kills_the_player_and_its_children() {
     let (program, folder) = player("sleep 1000 & echo $! > $1/pid; cat > /dev/null");
     let mut playing = program.begin(AudioFormat::CAPTURE).await.unwrap();
     let pid = folder.path().join("pid");
@@ -111,7 +111,7 @@ async fn a_stop_kills_it_with_all_its_children() {
 }
 
 #[tokio::test]
-async fn a_player_that_fails_says_why() {
+async fn failing_player_reports_why() {
     for (script, expected) in [
         (
             "echo no such device >&2; exit 1",
@@ -146,7 +146,7 @@ async fn a_player_that_fails_says_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_player_that_does_not_read_or_does_not_end_is_given_up() {
+async fn player_that_does_not_read_or_exit_times_out() {
     let (program, _folder) = player("sleep 1000");
     let mut playing = program.begin(AudioFormat::CAPTURE).await.unwrap();
     let error = playing.end().await.unwrap_err();
@@ -161,7 +161,7 @@ async fn a_player_that_does_not_read_or_does_not_end_is_given_up() {
 }
 
 #[tokio::test]
-async fn noise_on_its_output_does_not_hold_it_up() {
+async fn output_of_the_player_does_not_block_it() {
     let (program, _folder) =
         player("yes | head -c 1000000; cat > /dev/null; yes | head -c 1000000 >&2");
     let mut playing = program.begin(AudioFormat::CAPTURE).await.unwrap();

@@ -27,7 +27,7 @@ async fn say(file: &WavFile, sound: Bytes) {
 }
 
 #[tokio::test]
-async fn the_file_is_valid_after_every_piece_and_begins_anew_with_each_start() {
+async fn file_is_valid_after_every_piece_and_restarted_with_each_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("answers.wav");
     for value in [1, 2, 3, 4] {
@@ -52,7 +52,7 @@ async fn the_file_is_valid_after_every_piece_and_begins_anew_with_each_start() {
 }
 
 #[tokio::test]
-async fn what_was_written_but_not_counted_is_written_over() {
+async fn bytes_after_the_recorded_length_are_overwritten() {
     let (_folder, path, file) = answers();
     say(&file, sound(1, 10)).await;
     let mut bytes = std::fs::read(&path).unwrap();
@@ -64,7 +64,7 @@ async fn what_was_written_but_not_counted_is_written_over() {
 }
 
 #[tokio::test]
-async fn sound_of_another_format_is_made_to_fit() {
+async fn sound_of_another_format_is_converted() {
     let (_folder, path, file) = answers();
     say(&file, sound(5, 16)).await;
     for (rate, channels, frames) in [(22_050, 1, 2205), (48_000, 2, 9600), (8_000, 1, 800)] {
@@ -88,7 +88,7 @@ async fn sound_of_another_format_is_made_to_fit() {
 }
 
 #[tokio::test]
-async fn a_file_of_somebody_else_is_left_alone() {
+async fn files_of_other_programs_are_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     for (name, content) in [
         ("text.wav", b"my notes".to_vec()),
@@ -131,7 +131,7 @@ async fn a_file_of_somebody_else_is_left_alone() {
 }
 
 #[test]
-fn a_full_file_is_not_broken() {
+fn full_file_stays_valid() {
     let file = tempfile::tempfile().unwrap();
     let open = OpenWav {
         file: Arc::new(file),

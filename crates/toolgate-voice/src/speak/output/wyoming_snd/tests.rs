@@ -8,14 +8,14 @@ use tokio::time::Instant;
 use super::*;
 use crate::capture::open;
 use crate::speak::{NoSpeech, SignalTone, Speaker};
-use crate::{AudioInput, Loudness};
+use crate::{AudioInput, VoiceVolume};
 
 fn sound(milliseconds: usize) -> Bytes {
     7_i16.to_le_bytes().repeat(milliseconds * 16).into()
 }
 
 #[tokio::test]
-async fn sound_is_given_in_time_and_waited_for() {
+async fn playback_is_paced_and_waits_for_its_end() {
     let fake = FakeSatellite::start("Kitchen").await;
     let output = WyomingSnd::new(fake.address().parse().unwrap());
     let began = Instant::now();
@@ -34,7 +34,7 @@ async fn sound_is_given_in_time_and_waited_for() {
 }
 
 #[tokio::test]
-async fn a_stop_breaks_the_connection_and_the_rest_is_never_given() {
+async fn stop_closes_the_connection_without_sending_the_rest() {
     let fake = FakeSatellite::start("Kitchen").await;
     let output = WyomingSnd::new(fake.address().parse().unwrap());
     let mut playing = output.begin(AudioFormat::CAPTURE).await.unwrap();
@@ -46,7 +46,7 @@ async fn a_stop_breaks_the_connection_and_the_rest_is_never_given() {
 }
 
 #[tokio::test]
-async fn a_killed_service_is_an_error_and_is_found_again() {
+async fn killed_service_is_an_error_until_it_restarts() {
     let mut fake = FakeSatellite::start("Kitchen").await;
     let output = WyomingSnd::new(fake.address().parse().unwrap());
     let mut playing = output.begin(AudioFormat::CAPTURE).await.unwrap();
@@ -68,7 +68,7 @@ async fn a_killed_service_is_an_error_and_is_found_again() {
 }
 
 #[tokio::test]
-async fn the_satellite_that_is_heard_is_spoken_to() {
+async fn answer_goes_to_the_satellite_that_asked() {
     let fake = FakeSatellite::start("Kitchen").await;
     let input = AudioInput::Wyoming(fake.address().parse().unwrap());
     let mut opened = open(&input).await.unwrap();
@@ -92,7 +92,7 @@ async fn the_satellite_that_is_heard_is_spoken_to() {
         "a stop ends the sound for the satellite too"
     );
 
-    let speaker = Speaker::new(Arc::new(NoSpeech), Arc::new(link), Loudness::default());
+    let speaker = Speaker::new(Arc::new(NoSpeech), Arc::new(link), VoiceVolume::default());
     speaker.play_tone(SignalTone::Wake);
     fake.wait_for_events("audio-stop", 3).await;
     assert_eq!(fake.complaints(), [""; 0]);

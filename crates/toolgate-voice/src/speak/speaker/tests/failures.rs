@@ -8,14 +8,14 @@ use crate::engine::SpeakingError;
 const TEXT: &str = "The first is on. The second is off. The third too.";
 
 #[tokio::test(start_paused = true)]
-async fn an_engine_that_fails_once_is_asked_again_and_nobody_is_bothered() {
+async fn single_engine_failure_is_retried_silently() {
     for (fault, prefix) in [
         (EngineFault::Refuse, 0),
         (EngineFault::After(0), 0),
         (EngineFault::After(4), 4),
         (EngineFault::Mad, 0),
     ] {
-        let (speaker, engine, ear) = voice();
+        let (speaker, engine, output) = voice();
         engine.fail([EngineFault::None, fault]);
         let speech = speaker.begin();
         speech.push(TEXT);
@@ -28,7 +28,7 @@ async fn an_engine_that_fails_once_is_asked_again_and_nobody_is_bothered() {
         // The interrupted sentence is spoken again from its start.
         let expected = "The first is on.".len() + prefix + "The second is off.The third too.".len();
         assert_eq!(
-            ear.heard().len(),
+            output.heard().len(),
             FakeEngine::sound_of("x").len() * expected,
             "{fault:?}"
         );
@@ -36,7 +36,7 @@ async fn an_engine_that_fails_once_is_asked_again_and_nobody_is_bothered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_engine_that_fails_again_ends_the_speech_with_the_reason() {
+async fn second_engine_failure_ends_the_speech_with_its_reason() {
     for (faults, text) in [
         (
             [EngineFault::Refuse, EngineFault::Refuse, EngineFault::None],
@@ -55,7 +55,7 @@ async fn an_engine_that_fails_again_ends_the_speech_with_the_reason() {
             "The first is on. The second is off. ",
         ),
     ] {
-        let (speaker, engine, ear) = voice();
+        let (speaker, engine, output) = voice();
         engine.fail(faults);
         let speech = speaker.begin();
         speech.push(TEXT);
@@ -69,7 +69,7 @@ async fn an_engine_that_fails_again_ends_the_speech_with_the_reason() {
             spoken.problem,
             Some(SpeakingError::from_synthesizer(broken()))
         );
-        assert!(!ear.is_open());
+        assert!(!output.is_open());
 
         let speech = speaker.begin();
         speech.push("Back again.");
@@ -81,7 +81,7 @@ async fn an_engine_that_fails_again_ends_the_speech_with_the_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_engine_gone_mad_is_given_up() {
+async fn engine_with_endless_sound_is_stopped() {
     for (fault, expected) in [
         (
             EngineFault::Mad,
@@ -92,7 +92,7 @@ async fn an_engine_gone_mad_is_given_up() {
             "the speech engine: a sentence takes more than two minutes",
         ),
     ] {
-        let (speaker, engine, _ear) = voice();
+        let (speaker, engine, _output) = voice();
         engine.fail([fault, fault]);
         let speech = speaker.begin();
         speech.push("The light is on.");
@@ -102,8 +102,8 @@ async fn an_engine_gone_mad_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sentence_without_sound_is_passed_over() {
-    let (speaker, engine, _ear) = voice();
+async fn sentence_without_sound_is_skipped() {
+    let (speaker, engine, _output) = voice();
     engine.fail([EngineFault::Silent, EngineFault::None, EngineFault::Silent]);
     let speech = speaker.begin();
     speech.push(TEXT);
@@ -115,8 +115,8 @@ async fn a_sentence_without_sound_is_passed_over() {
 async fn a_broken_output_is_reopened_without_losing_sound() {
     // Before the first slice, within the first sentence, with the second, within it.
     for slices in [0, 5, 20, 25] {
-        let (speaker, _engine, ear) = voice();
-        ear.break_after([slices]);
+        let (speaker, _engine, output) = voice();
+        output.break_after([slices]);
         let speech = speaker.begin();
         speech.push(TEXT);
         let spoken = speech.finish().await;
@@ -125,16 +125,16 @@ async fn a_broken_output_is_reopened_without_losing_sound() {
             (TEXT, true, None),
             "{slices}"
         );
-        assert_eq!((ear.begun(), ear.most_at_once()), (2, 1));
+        assert_eq!((output.begun(), output.most_at_once()), (2, 1));
         let letters = "The first is on.The second is off.The third too.";
-        assert_eq!(ear.heard(), FakeEngine::sound_of(letters), "{slices}");
+        assert_eq!(output.heard(), FakeEngine::sound_of(letters), "{slices}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_output_that_breaks_again_ends_the_speech_with_what_was_heard() {
-    let (speaker, _engine, ear) = voice();
-    ear.break_after([5, 5]);
+async fn second_output_failure_ends_the_speech_with_the_heard_words() {
+    let (speaker, _engine, output) = voice();
+    output.break_after([5, 5]);
     let speech = speaker.begin();
     speech.push(TEXT);
     let spoken = speech.finish().await;
@@ -147,32 +147,32 @@ async fn an_output_that_breaks_again_ends_the_speech_with_what_was_heard() {
 
 #[tokio::test(start_paused = true)]
 async fn an_output_that_cannot_be_opened_is_reported_except_for_tones() {
-    let (speaker, _engine, ear) = voice();
-    ear.refuse(1);
+    let (speaker, _engine, output) = voice();
+    output.refuse(1);
     let speech = speaker.begin();
     speech.push(TEXT);
     let spoken = speech.finish().await;
     let problem = Some(SpeakingError::from_output(broken()));
     assert_eq!((spoken.text.as_str(), spoken.problem), ("", problem));
-    ear.refuse(1);
+    output.refuse(1);
     speaker.play_tone(super::SignalTone::Ready);
     sleep(10 * MS).await;
-    assert!(!ear.is_open());
+    assert!(!output.is_open());
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_output_is_let_go_while_nothing_comes() {
-    let (speaker, _engine, ear) = voice();
+async fn idle_output_is_closed() {
+    let (speaker, _engine, output) = voice();
     let speech = speaker.begin();
     speech.push("Let me look. ");
     speech.flush();
     sleep(2000 * MS).await;
-    assert!(!ear.is_open());
+    assert!(!output.is_open());
     let began = Instant::now();
     speech.push("It is on.");
     let spoken = speech.finish().await;
     assert_eq!(
-        (spoken.text.as_str(), ear.begun()),
+        (spoken.text.as_str(), output.begun()),
         ("Let me look. It is on.", 2)
     );
     assert!(began.elapsed() < 700 * MS);

@@ -12,18 +12,20 @@ use parking_lot::Mutex;
 use crate::EngineError;
 use crate::audio::AudioFormat;
 use crate::speak::pace::PlaybackPace;
-use crate::speak::{AudioOutput, AudioPlayback, Loudness, SoundStream, Speaker, SpeechSynthesizer};
+use crate::speak::{
+    AudioOutput, AudioPlayback, SoundStream, Speaker, SpeechSynthesizer, VoiceVolume,
+};
 
 pub(super) const MS: Duration = Duration::from_millis(1);
 
 /// A voice whose engine and output can be watched.
 pub(super) fn voice() -> (Speaker, Arc<FakeEngine>, Arc<FakeLoudspeaker>) {
-    let (engine, ear) = (
+    let (engine, output) = (
         Arc::new(FakeEngine::default()),
         Arc::new(FakeLoudspeaker::default()),
     );
-    let speaker = Speaker::new(engine.clone(), ear.clone(), ear.loudness.clone());
-    (speaker, engine, ear)
+    let speaker = Speaker::new(engine.clone(), output.clone(), output.volume.clone());
+    (speaker, engine, output)
 }
 
 pub(super) fn broken() -> EngineError {
@@ -108,7 +110,7 @@ impl SpeechSynthesizer for FakeEngine {
 /// Plays in real time.
 #[derive(Default)]
 pub(super) struct FakeLoudspeaker {
-    pub(super) loudness: Loudness,
+    pub(super) volume: VoiceVolume,
     state: Arc<Mutex<PlayedWords>>,
 }
 

@@ -104,12 +104,13 @@ impl EventRecorder {
 
     /// Waits until this event occurred this often.
     pub(crate) async fn seen(&self, event: &str, times: usize) {
-        self.until(event, |watch| watch.count(event) >= times).await;
+        self.until(event, |recorder| recorder.count(event) >= times)
+            .await;
     }
 
     /// Waits for a turn, counted from 0.
     pub(crate) async fn turn(&self, index: usize) -> VoiceTurn {
-        self.until("a turn", |watch| watch.turns().len() > index)
+        self.until("a turn", |recorder| recorder.turns().len() > index)
             .await;
         self.turns()[index].clone()
     }

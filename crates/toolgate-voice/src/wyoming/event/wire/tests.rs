@@ -13,7 +13,7 @@ fn decode(bytes: &[u8]) -> Result<WyomingEvent, FrameError> {
     let mut decoder = FrameDecoder::default();
     decoder.feed(bytes);
     let frame = decoder.next_frame()?.unwrap();
-    assert!(!decoder.is_within(), "bytes are left");
+    assert!(!decoder.is_mid_frame(), "bytes are left");
     WyomingEvent::try_from(frame)
 }
 
@@ -72,7 +72,7 @@ fn every_known_type_is_in_the_golden_vectors() {
 }
 
 #[test]
-fn a_chunk_of_sound_is_the_documented_golden_vector() {
+fn audio_chunk_matches_the_golden_vector() {
     let sound = [7; 2048];
     let event = WyomingEvent::AudioChunk {
         format: AudioFormat::CAPTURE,
@@ -87,7 +87,7 @@ fn a_chunk_of_sound_is_the_documented_golden_vector() {
 }
 
 #[test]
-fn what_is_missing_is_none_and_what_is_too_much_is_ignored() {
+fn missing_fields_are_none_and_unknown_ones_ignored() {
     for (wire, expected) in [
         (r#"{"type":"ping"}"#, WyomingEvent::Ping { text: None }),
         (r#"{"type":"detect"}"#, WyomingEvent::Detect { names: None }),
@@ -116,7 +116,7 @@ fn what_is_missing_is_none_and_what_is_too_much_is_ignored() {
 }
 
 #[test]
-fn an_old_service_that_says_little_of_itself_is_understood() {
+fn sparse_info_of_old_services_is_accepted() {
     let wire = r#"{"type":"info","data":{"asr":[{"name":"vosk","version":1.5,"models":[{"name":"small"}]}],"mic":[{"name":"m","mic_format":null}]}}"#;
     let WyomingEvent::Info(info) = decode(format!("{wire}\n").as_bytes()).unwrap() else {
         panic!("no info");
@@ -128,7 +128,7 @@ fn an_old_service_that_says_little_of_itself_is_understood() {
 }
 
 #[test]
-fn events_nobody_knows_pass_unchanged() {
+fn unknown_events_pass_unchanged() {
     let wire = "{\"type\": \"select-program\", \"version\": \"1.9.0\", \"data_length\": 13, \"payload_length\": 2}\n{\"name\": \"a\"}ab";
     let event = decode(wire.as_bytes()).unwrap();
     assert!(matches!(&event, WyomingEvent::Other(frame) if frame.kind == "select-program"));
@@ -136,7 +136,7 @@ fn events_nobody_knows_pass_unchanged() {
 }
 
 #[test]
-fn data_that_does_not_fit_its_event_is_told() {
+fn mismatched_event_data_is_rejected() {
     let sound = |rate: i64, width: i64, channels: i64| {
         format!(
             r#"{{"type":"audio-start","data":{{"rate":{rate},"width":{width},"channels":{channels}}}}}"#
@@ -189,7 +189,7 @@ fn data_that_does_not_fit_its_event_is_told() {
 }
 
 #[test]
-fn a_chunk_that_ends_within_a_sample_is_told() {
+fn chunk_ending_within_a_sample_is_rejected() {
     let wire = |length: usize| {
         let data = r#"{"rate":16000,"width":2,"channels":2}"#;
         let header = format!(r#"{{"type":"audio-chunk","data":{data},"payload_length":{length}}}"#);
@@ -201,7 +201,7 @@ fn a_chunk_that_ends_within_a_sample_is_told() {
 }
 
 #[test]
-fn a_peers_words_are_escaped_and_cut_in_errors() {
+fn peer_text_is_escaped_and_shortened_in_errors() {
     let kind = format!("\u{1b}[2J{}", "x".repeat(50_000));
     let wire = json!({ "type": kind, "data_length": 1 }).to_string();
     let error = decode(format!("{wire}\n[").as_bytes())

@@ -89,7 +89,7 @@ fn tell_all(view: &VoiceView) {
     view.event(VoiceEvent::Dropped {
         source: "microphone",
         heard: "",
-        why: &DropReason::Overrun.to_string(),
+        why: &DropReason::QueueFull.to_string(),
     });
     let [call, none] = ["echo", "none"].map(|name| ToolCall::new(name, json!({})));
     for (call, arguments) in [(&call, "{\"a\":\"hunter22\"}"), (&none, "{}")] {

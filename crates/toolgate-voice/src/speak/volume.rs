@@ -8,21 +8,22 @@ use crate::audio::AudioClip;
 const LOUDEST: u8 = 100;
 const MUTED: u8 = 0x80;
 
-/// The volume of the voice, from 0 to 100, and whether it is muted. Clones share both, and a change
-/// takes effect in the middle of a sentence.
+/// The volume of the voice, from 0 to 100, and whether it is muted.
+///
+/// Clones share both. A change takes effect in the middle of a sentence.
 #[derive(Debug, Clone)]
-pub struct Loudness {
+pub struct VoiceVolume {
     // One atomic for both, so that nobody sees one change without the other.
     state: Arc<AtomicU8>,
 }
 
-impl Default for Loudness {
+impl Default for VoiceVolume {
     fn default() -> Self {
         Self::new(LOUDEST)
     }
 }
 
-impl Loudness {
+impl VoiceVolume {
     pub fn new(level: u8) -> Self {
         Self {
             state: Arc::new(AtomicU8::new(level.min(LOUDEST))),
@@ -69,21 +70,21 @@ impl Loudness {
 }
 
 pub(super) struct VolumeRamp {
-    loudness: Loudness,
+    volume: VoiceVolume,
     // The next piece ramps from this factor, because a jump would click.
     factor: f32,
 }
 
 impl VolumeRamp {
-    pub(super) fn new(loudness: &Loudness) -> Self {
+    pub(super) fn new(volume: &VoiceVolume) -> Self {
         Self {
-            loudness: loudness.clone(),
-            factor: loudness.factor(),
+            volume: volume.clone(),
+            factor: volume.factor(),
         }
     }
 
     pub(super) fn apply(&mut self, sound: AudioClip) -> AudioClip {
-        let (from, to) = (self.factor, self.loudness.factor());
+        let (from, to) = (self.factor, self.volume.factor());
         self.factor = to;
         if from == 1.0 && to == 1.0 {
             return sound;
@@ -129,18 +130,18 @@ mod tests {
     #[test]
     fn the_level_is_bounded_and_kept_while_muted() {
         for (asked, level) in [(0, 0), (1, 1), (50, 50), (100, 100), (101, 100), (255, 100)] {
-            assert_eq!(Loudness::new(asked).level(), level);
-            let loudness = Loudness::default();
-            loudness.clone().mute(true);
-            loudness.set(asked);
-            assert_eq!((loudness.level(), loudness.muted()), (level, true));
-            loudness.mute(false);
-            assert_eq!(loudness.is_silent(), level == 0);
+            assert_eq!(VoiceVolume::new(asked).level(), level);
+            let volume = VoiceVolume::default();
+            volume.clone().mute(true);
+            volume.set(asked);
+            assert_eq!((volume.level(), volume.muted()), (level, true));
+            volume.mute(false);
+            assert_eq!(volume.is_silent(), level == 0);
         }
     }
 
     #[test]
-    fn samples_are_as_loud_as_the_level_says() {
+    fn samples_are_scaled_by_the_level() {
         for (level, muted, expected) in [
             (100, false, [i16::MAX, i16::MIN, 1000, 0]),
             (50, false, [4096, -4096, 125, 0]),
@@ -148,18 +149,18 @@ mod tests {
             (0, false, [0; 4]),
             (100, true, [0; 4]),
         ] {
-            let loudness = Loudness::new(level);
-            loudness.mute(muted);
-            let heard = VolumeRamp::new(&loudness).apply(sound(&[i16::MAX, i16::MIN, 1000, 0]));
+            let volume = VoiceVolume::new(level);
+            volume.mute(muted);
+            let heard = VolumeRamp::new(&volume).apply(sound(&[i16::MAX, i16::MIN, 1000, 0]));
             assert_eq!(samples(&heard), expected, "{level} {muted}");
         }
     }
 
     #[test]
     fn a_change_ramps_over_one_piece_and_then_holds() {
-        let loudness = Loudness::default();
-        let mut gain = VolumeRamp::new(&loudness);
-        loudness.mute(true);
+        let volume = VoiceVolume::default();
+        let mut gain = VolumeRamp::new(&volume);
+        volume.mute(true);
         assert_eq!(
             samples(&gain.apply(sound(&[1000; 4]))),
             [1000, 750, 500, 250]
