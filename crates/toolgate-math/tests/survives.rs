@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use toolgate_math::{Budget, evaluate};
 
 /// Evaluates, writes and drops, like the fuzz target.
-fn survive(expression: &str) {
+fn check_survival(expression: &str) {
     if let Ok(answer) = evaluate(expression, &Budget::default()) {
         let _text = answer.to_string();
         let _json = answer.to_json();
@@ -174,13 +174,13 @@ const KINDS: [&str; 26] = [
 ];
 
 #[test]
-fn every_function_with_every_pair_of_kinds() {
+fn every_function_survives_every_pair_of_kinds() {
     for (name, ..) in toolgate_math::functions() {
-        survive(&format!("{name}()"));
+        check_survival(&format!("{name}()"));
         for first in KINDS {
-            survive(&format!("{name}({first})"));
+            check_survival(&format!("{name}({first})"));
             for second in KINDS {
-                survive(&format!("{name}({first}, {second})"));
+                check_survival(&format!("{name}({first}, {second})"));
             }
         }
     }
@@ -195,22 +195,22 @@ proptest! {
     })]
 
     #[test]
-    fn any_text(expression in "\\PC{0,60}") {
-        survive(&expression);
+    fn any_text_is_survived(expression in "\\PC{0,60}") {
+        check_survival(&expression);
     }
 
     #[test]
-    fn any_symbols(expression in "[-+*/^%!'.,:;?&|~<>=()\\[\\]{}\"#0-9a-fxi \n]{0,60}") {
-        survive(&expression);
+    fn any_symbols_are_survived(expression in "[-+*/^%!'.,:;?&|~<>=()\\[\\]{}\"#0-9a-fxi \n]{0,60}") {
+        check_survival(&expression);
     }
 
     #[test]
-    fn pieces_of_the_language(expression in pieces()) {
-        survive(&expression);
+    fn pieces_of_the_language_are_survived(expression in pieces()) {
+        check_survival(&expression);
     }
 
     #[test]
-    fn calls_with_any_values(expression in calls()) {
-        survive(&expression);
+    fn calls_with_any_values_are_survived(expression in calls()) {
+        check_survival(&expression);
     }
 }

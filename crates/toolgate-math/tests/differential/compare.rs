@@ -186,7 +186,7 @@ fn same_json(theirs: &Value, ours: &Value) -> bool {
 }
 
 #[test]
-fn texts_agree_when_only_their_numbers_differ_and_hardly() {
+fn texts_agree_if_only_their_numbers_differ_slightly() {
     assert!(same_text(
         "[1.0000000000001, 2 cm]",
         "[1.0000000000001001, 2 cm]",

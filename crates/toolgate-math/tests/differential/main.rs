@@ -7,7 +7,7 @@
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
-    reason = "a test that can not go on says where"
+    reason = "a test that cannot continue says where"
 )]
 
 mod compare;
@@ -113,7 +113,7 @@ fn print_agreement(entries: &[TableEntry], differences: &[Option<String>]) {
 }
 
 #[test]
-fn the_table_is_large_and_has_no_line_twice() {
+fn the_table_is_large_and_has_no_duplicate_lines() {
     let entries = table::entries();
     let rejected = entries.iter().filter(|entry| entry.is_rejected()).count();
     assert!(entries.len() >= 450, "{} expressions", entries.len());
@@ -128,7 +128,7 @@ fn the_table_is_large_and_has_no_line_twice() {
 }
 
 #[test]
-fn every_known_difference_stands_in_the_documentation() {
+fn every_known_difference_is_documented() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/math.md");
     let documentation = std::fs::read_to_string(&path).expect("docs/math.md can be read");
     for (expression, reason) in table::known_differences() {
