@@ -1,4 +1,4 @@
-//! Example sentences, with names of things that exist.
+//! Example sentences, filled with names of things that exist.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use super::meaning::MatchContext;
 const NAME_PLACEHOLDER: &str = "…";
 
 impl SentenceEngine {
-    /// An example for each intent that is ready and has one. Examples that need a name from an
-    /// empty list are left out.
+    /// The examples of all intents whose tool is ready. Examples that need a name from an empty
+    /// list are left out.
     pub(super) fn examples(&self, context: &MatchContext<'_>) -> Vec<(usize, String)> {
         let ready = self.ready_examples(context);
         ready

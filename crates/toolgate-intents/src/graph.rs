@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-// States with edges that lead to later ones only, so that one pass from left to right matches a
-// sentence. A sentence fits if it leads from the first state to the last.
+// Edges lead only to later states, so one pass from left to right matches a sentence. A sentence
+// fits if it leads from the first state to the last.
 #[derive(Default)]
 pub(crate) struct TemplateGraph {
     pub(crate) states: Vec<Vec<GraphEdge>>,
-    /// For each state, whether free text comes next and whether it came just before.
+    /// For each state, whether free text comes next, and whether it came just before.
     text: Vec<(bool, bool)>,
     /// The possible first words; `None` if a slot may come first.
     pub(crate) firsts: Option<Vec<usize>>,
@@ -25,8 +25,8 @@ pub(crate) enum EdgeLabel {
 }
 
 impl TemplateGraph {
-    /// Whether a filler may be skipped here. Next to free text fillers belong to the text; only
-    /// politeness at its end is skipped.
+    /// Whether a filler may be skipped here. Next to free text, fillers belong to the text; only
+    /// polite phrases at its end are skipped.
     pub(crate) fn may_skip(&self, state: usize, polite: bool) -> bool {
         let (before, after) = self.text[state];
         !before && (!after || polite)

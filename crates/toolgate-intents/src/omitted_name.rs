@@ -1,11 +1,11 @@
-//! Sentences without a name: `what is the temperature` may mean any thermometer, and the
-//! only one is used.
+//! Sentences without a name: `what is the temperature` means the only thermometer, or the person is
+//! asked which one.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::engine::{SentenceEngine, SlotFilling};
+use super::engine::{CompiledSlot, SentenceEngine};
 use super::matcher::{FillKind, ListState, SlotFill, TemplateMatch};
 use super::meaning::{MatchContext, SentenceMeaning};
 use super::name_index::NameEntry;
@@ -38,14 +38,14 @@ impl SentenceEngine {
         }
     }
 
-    pub(super) fn missing_name(
+    pub(super) fn explain_missing_name(
         &self,
         found: &TemplateMatch,
         context: &MatchContext<'_>,
     ) -> Option<SentenceMeaning> {
         let name = self.pack.intents[found.intent].any.as_deref()?;
         let slot = self.list_slot(name)?;
-        let SlotFilling::List(source) = &self.slots[slot] else {
+        let CompiledSlot::List(source) = &self.slots[slot] else {
             return None;
         };
         let mut about = vec![("noun", source.noun.as_str()), ("nouns", &source.nouns)];
@@ -61,13 +61,13 @@ impl SentenceEngine {
     }
 }
 
-// It takes no words and is never certain, because the person named nothing.
+// Takes no words, and is never certain, because the person didn't name anything.
 fn candidates_fill(entries: &[&NameEntry]) -> SlotFill {
     let value = |entry: &&NameEntry| (Value::from(entry.value.clone()), entry.label.clone());
     SlotFill {
         end: 0,
         cost: 0,
-        kind: FillKind::Part,
+        kind: FillKind::PartialName,
         together: false,
         values: entries.iter().map(value).collect(),
     }

@@ -1,12 +1,12 @@
 //! Interprets a sentence as the reply to a question.
 //!
-//! Consent is never guessed: anything but a yes counts as no, and a sentence of its own is
-//! not a reply. Some words of a choice are enough to select it among others, but never to
-//! confirm the only one.
+//! Consent is never guessed: only a yes or the full name confirms a single choice. A complete
+//! sentence is understood as a new request. Some words of a choice are enough to select it among
+//! others, but never to confirm the only one.
 
 use std::collections::BTreeSet;
 
-use super::engine::{SentenceEngine, phrases};
+use super::engine::{SentenceEngine, split_phrases};
 use super::items::ListItem;
 use super::matcher::{ListState, MatchTolerance};
 use super::meaning::{CallChoice, MatchContext, SentenceMeaning};
@@ -28,7 +28,7 @@ impl SentenceEngine {
         if is_one_of(&self.pack.replies.no, &words) {
             return Ok(Some(self.cancelled()));
         }
-        // A question in return is not a yes.
+        // A reply that is a question, such as `the front door?`, is not a yes.
         let agrees = is_harmless(choices) || !text.trim_end().ends_with('?');
         let plain = || self.exact_reply(&words, choices);
         if let Some(meaning) = agrees.then(plain).flatten() {
@@ -47,7 +47,7 @@ impl SentenceEngine {
     /// True if a text begins with a word for no, after fillers.
     pub(crate) fn is_no(&self, text: &str) -> bool {
         let words = plain_words(text);
-        let no = phrases(&self.pack.replies.no);
+        let no = split_phrases(&self.pack.replies.no);
         longest_prefix(&no, self.without_fillers(&words)).is_some()
     }
 
@@ -67,8 +67,8 @@ impl SentenceEngine {
         SentenceMeaning::Say(self.text("cancelled").to_owned())
     }
 
-    /// Yes, all, or one of the choices word for word. For a single choice its subject is enough:
-    /// `front door` for `unlock Front Door`.
+    /// Accepts yes, all, or one of the choices word for word. For a single choice its subject is
+    /// enough: `front door` for `unlock Front Door`.
     fn exact_reply(&self, words: &[String], choices: &[CallChoice]) -> Option<SentenceMeaning> {
         let replies = &self.pack.replies;
         if choices.len() > 1 && is_one_of(&replies.all, words) {
@@ -106,7 +106,7 @@ impl SentenceEngine {
     ) -> Option<SentenceMeaning> {
         let telling = self.distinguishing_words(words);
         let items = choices.iter().map(|choice| ListItem {
-            place: self.place_of(choice, context),
+            location: self.location_of(choice, context),
             ..ListItem::from_name(&choice.label)
         });
         let names = NameIndex::from_items(items.collect(), &[], &self.normalizer());
@@ -140,17 +140,17 @@ impl SentenceEngine {
         things.next().is_none().then_some(first)
     }
 
-    fn place_of(&self, choice: &CallChoice, context: &MatchContext<'_>) -> Option<String> {
+    fn location_of(&self, choice: &CallChoice, context: &MatchContext<'_>) -> Option<String> {
         let subject = self.single_subject(choice);
         let (slot, _) = subject.filter(|(_, name)| *name == choice.label)?;
         match context.lists.get(&slot)? {
-            ListState::Known(names) => names.place_of(&choice.label).map(str::to_owned),
+            ListState::Known(names) => names.location_of(&choice.label).map(str::to_owned),
             ListState::Unreadable(_) => None,
         }
     }
 
     fn distinguishing_words(&self, words: &[String]) -> Vec<String> {
-        let small = phrases(&self.pack.replies.small);
+        let small = split_phrases(&self.pack.replies.small);
         let (mut telling, mut rest) = (Vec::new(), words);
         while let [first, others @ ..] = rest {
             rest = match longest_prefix(&small, rest) {
@@ -181,7 +181,7 @@ pub(super) fn is_harmless(choices: &[CallChoice]) -> bool {
 }
 
 fn is_one_of(texts: &[String], words: &[String]) -> bool {
-    phrases(texts).iter().any(|phrase| phrase == words)
+    split_phrases(texts).iter().any(|phrase| phrase == words)
 }
 
 fn longest_prefix<'a>(

@@ -19,7 +19,7 @@ fn found(names: &NameIndex, text: &str, spoken: &NameNormalizer<'_>) -> String {
 }
 
 #[test]
-fn a_name_is_found_as_people_say_it() {
+fn names_are_found_as_people_say_them() {
     let (numbers, small) = house();
     let spoken = NameNormalizer {
         numbers: &numbers,
@@ -74,7 +74,7 @@ fn a_name_is_found_as_people_say_it() {
 }
 
 #[test]
-fn two_names_equally_near_are_both_found() {
+fn equally_similar_names_are_all_found() {
     let (numbers, small) = house();
     let spoken = NameNormalizer {
         numbers: &numbers,
