@@ -1,5 +1,5 @@
-//! Measures how long a sentence takes: `cargo bench -p toolgate-intents`. The target is a
-//! millisecond.
+//! Measures how long a sentence takes: `cargo bench -p toolgate-intents`. The
+//! target is a millisecond.
 
 #![expect(clippy::unwrap_used, reason = "a bench that fails should stop")]
 

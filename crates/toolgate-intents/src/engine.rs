@@ -210,7 +210,7 @@ impl SentenceEngine {
             )));
         }
         graph.mark_text(|slot| matches!(self.slots[slot], CompiledSlot::Text));
-        graph.firsts = graph.first_words();
+        graph.firsts = graph.find_first_words();
         Ok(graph)
     }
 
@@ -245,7 +245,7 @@ impl SentenceEngine {
                     for end in ends {
                         let edge = GraphEdge {
                             to: join,
-                            on: EdgeLabel::Empty,
+                            label: EdgeLabel::Empty,
                         };
                         graph.states[end].push(edge);
                     }

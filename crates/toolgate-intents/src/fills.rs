@@ -220,11 +220,12 @@ impl SentenceMatcher<'_> {
         names: &'n NameIndex,
         words: &[String],
     ) -> Option<(NameMatch, Vec<&'n NameEntry>)> {
-        let (spoken, tolerance) = (
+        let (normalizer, tolerance) = (
             self.engine.normalizer(),
             self.tolerance >= MatchTolerance::Spelling,
         );
-        self.lookups.names(slot, names, words, &spoken, tolerance)
+        self.lookups
+            .names(slot, names, words, &normalizer, tolerance)
     }
 
     fn unknown_name_fills(&self, at: usize) -> Vec<SlotFill> {

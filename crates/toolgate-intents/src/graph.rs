@@ -15,7 +15,7 @@ pub(crate) struct TemplateGraph {
 
 pub(crate) struct GraphEdge {
     pub(crate) to: usize,
-    pub(crate) on: EdgeLabel,
+    pub(crate) label: EdgeLabel,
 }
 
 pub(crate) enum EdgeLabel {
@@ -38,7 +38,7 @@ impl TemplateGraph {
         firsts.is_none_or(|firsts| firsts.iter().any(|first| words.contains(first)))
     }
 
-    pub(crate) fn first_words(&self) -> Option<Vec<usize>> {
+    pub(crate) fn find_first_words(&self) -> Option<Vec<usize>> {
         let (mut firsts, mut reached) = (Vec::new(), vec![false; self.states.len()]);
         reached[0] = true;
         for (state, edges) in self.states.iter().enumerate() {
@@ -46,7 +46,7 @@ impl TemplateGraph {
                 continue;
             }
             for edge in edges {
-                match edge.on {
+                match edge.label {
                     EdgeLabel::Empty => reached[edge.to] = true,
                     EdgeLabel::Word(word) => firsts.push(word),
                     EdgeLabel::Slot { .. } => return None,
@@ -59,7 +59,7 @@ impl TemplateGraph {
     pub(crate) fn mark_text(&mut self, is_text: impl Fn(usize) -> bool) {
         self.text = vec![(false, false); self.states.len()];
         for state in (0..self.states.len()).rev() {
-            self.text[state].0 = self.states[state].iter().any(|edge| match edge.on {
+            self.text[state].0 = self.states[state].iter().any(|edge| match edge.label {
                 EdgeLabel::Empty => self.text[edge.to].0,
                 EdgeLabel::Slot { slot, .. } => is_text(slot),
                 EdgeLabel::Word(_) => false,
@@ -67,7 +67,7 @@ impl TemplateGraph {
         }
         for state in 0..self.states.len() {
             for edge in &self.states[state] {
-                self.text[edge.to].1 |= match edge.on {
+                self.text[edge.to].1 |= match edge.label {
                     EdgeLabel::Empty => self.text[state].1,
                     EdgeLabel::Slot { slot, .. } => is_text(slot),
                     EdgeLabel::Word(_) => false,
@@ -81,9 +81,9 @@ impl TemplateGraph {
         self.states.len() - 1
     }
 
-    pub(crate) fn add_step(&mut self, from: usize, on: EdgeLabel) -> usize {
+    pub(crate) fn add_step(&mut self, from: usize, label: EdgeLabel) -> usize {
         let to = self.add_state();
-        self.states[from].push(GraphEdge { to, on });
+        self.states[from].push(GraphEdge { to, label });
         to
     }
 }

@@ -42,8 +42,8 @@ pub struct SentenceInterpreter {
 }
 
 impl SentenceInterpreter {
-    /// Fails if the pack is inconsistent. Calls that read names go through `toolbox`, so it must be
-    /// the conversation's.
+    /// Fails if the pack is inconsistent. Calls that read names go through `toolbox`, so it
+    /// must be the conversation's.
     pub fn new(toolbox: Toolbox, pack: Pack) -> Result<Self, PackError> {
         Ok(Self {
             engine: Arc::new(SentenceEngine::new(pack)?),
@@ -110,9 +110,9 @@ impl SentenceInterpreter {
         Some(start_next_step(steps))
     }
 
-    /// Continues after the calls that were made since the person spoke: with the next calls, or
-    /// with an answer that reports all results. With `may_call` false, an answer says if steps are
-    /// left.
+    /// Continues after the calls that were made since the person spoke: with the next
+    /// calls, or with an answer that reports all results. With `may_call` false, an answer
+    /// says if steps are left.
     pub fn after_calls(&self, rounds: &[CompletedCalls<'_>], may_call: bool) -> Interpretation {
         let last = rounds.last().and_then(|round| round.memory);
         let steps = last.map_or(&[][..], |memory| memory.then.as_slice());

@@ -13,8 +13,8 @@
 //!
 //! To read the code, start in `interpreter`. `words` splits a sentence, `template` and `engine`
 //! turn a pack's sentences into `graph`s, `matcher` finds the ones that fit, `understanding`
-//! decides what they mean, `live_lists` knows the tools and the names of things, and `answer` puts
-//! results into words.
+//! decides what they mean, `live_lists` knows the tools and the names of things, and `answer`
+//! puts results into words.
 
 /// Extends the named collections of one struct with those of another.
 macro_rules! extend_all {

@@ -1,5 +1,5 @@
-//! Caches lookups while a sentence is interpreted, because its parts are tried many times in many
-//! ways.
+//! Caches lookups while a sentence is interpreted, because its parts are tried many
+//! times in many ways.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -25,14 +25,14 @@ struct NameLookupCache {
 type CachedMatch = Option<(NameMatch, Vec<usize>)>;
 
 impl LookupCache {
-    /// The entries of a slot's names that the words mean. With `tolerance`, also for misspelt
-    /// words.
+    /// The entries of a slot's names that the words mean. With `tolerance`,
+    /// also for misspelt words.
     pub(super) fn names<'n>(
         &self,
         slot: usize,
         names: &'n NameIndex,
         words: &[String],
-        spoken: &NameNormalizer<'_>,
+        normalizer: &NameNormalizer<'_>,
         tolerance: bool,
     ) -> Option<(NameMatch, Vec<&'n NameEntry>)> {
         let key = words.join(" ");
@@ -40,9 +40,11 @@ impl LookupCache {
         let NameLookupCache { near, found } = cache.entry(slot).or_default();
         let found = found.entry(key);
         let (spelt, misspelt) =
-            found.or_insert_with(|| (names.find_exact(words, spoken), OnceCell::new()));
+            found.or_insert_with(|| (names.find_exact(words, normalizer), OnceCell::new()));
         let found = match spelt {
-            None if tolerance => misspelt.get_or_init(|| names.find_misspelt(words, spoken, near)),
+            None if tolerance => {
+                misspelt.get_or_init(|| names.find_misspelt(words, normalizer, near))
+            }
             spelt => spelt,
         };
         let (kind, indices) = found.as_ref()?;

@@ -1,8 +1,8 @@
 //! Finds the templates that a sentence fits, and how well.
 //!
 //! One pass over words and states finds the cheapest path through each template, without
-//! backtracking, so time is bounded by their product. The values for a slot are found once for all
-//! templates.
+//! backtracking, so time is bounded by their product. The values for a slot are found
+//! once for all templates.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -63,7 +63,7 @@ pub(crate) struct SentenceMatcher<'a> {
     cells: RefCell<Vec<PathCell>>,
     pub(super) lookups: &'a LookupCache,
     /// Lists that are not known yet, and the lowest cost of a match that needs them.
-    pub(super) missing: RefCell<HashMap<usize, u32>>,
+    pub(super) missing_lists: RefCell<HashMap<usize, u32>>,
 }
 
 type FillCache = HashMap<(usize, usize), Rc<[SlotFill]>>;
@@ -127,7 +127,7 @@ impl<'a> SentenceMatcher<'a> {
             fills: RefCell::default(),
             cells: RefCell::default(),
             lookups: context.lookups,
-            missing: RefCell::default(),
+            missing_lists: RefCell::default(),
         }
     }
 
@@ -167,7 +167,7 @@ impl<'a> SentenceMatcher<'a> {
     /// The unknown lists that could lead to a match at least as good as `best_matches`.
     pub(crate) fn missing_lists(&self, best: &[TemplateMatch]) -> BTreeSet<usize> {
         let best = best.first().map_or(u32::MAX, |best| best.cost);
-        let missing = self.missing.borrow();
+        let missing = self.missing_lists.borrow();
         let relevant = missing.iter().filter(|(_, cost)| **cost <= best);
         relevant.map(|(slot, _)| *slot).collect()
     }
@@ -175,7 +175,7 @@ impl<'a> SentenceMatcher<'a> {
     fn note_missing_list(&self, slot: usize, cost: u32) {
         let is_list = matches!(self.engine.slots[slot], CompiledSlot::List(_));
         if is_list && !self.lists.contains_key(&slot) {
-            let mut missing = self.missing.borrow_mut();
+            let mut missing = self.missing_lists.borrow_mut();
             let least = missing.entry(slot).or_insert(u32::MAX);
             *least = (*least).min(cost + NAME_WORD_COST);
         }
@@ -235,7 +235,7 @@ impl<'a> SentenceMatcher<'a> {
             }
         }
         for (index, edge) in template.graph.states[state].iter().enumerate() {
-            match &edge.on {
+            match &edge.label {
                 EdgeLabel::Empty => reach(at, edge.to, 0, PathStep::Nothing),
                 EdgeLabel::Word(word) => {
                     let mut here = self.words.get(at).into_iter().flatten();
@@ -279,7 +279,8 @@ impl<'a> SentenceMatcher<'a> {
                 PathStep::Nothing => {}
                 PathStep::Word { edits } => found.misspelt |= edits > 0,
                 PathStep::Slot { edge, fill } => {
-                    if let EdgeLabel::Slot { name, slot } = &template.graph.states[from.1][edge].on
+                    if let EdgeLabel::Slot { name, slot } =
+                        &template.graph.states[from.1][edge].label
                     {
                         let fill = self.fills_at(*slot, from.0)[fill].clone();
                         found.slots.push((Arc::clone(name), *slot, fill));
@@ -294,8 +295,8 @@ impl<'a> SentenceMatcher<'a> {
 }
 
 impl TemplateMatch {
-    /// The first value of each slot. An expression also gets a `…_said` entry if people say it
-    /// differently.
+    /// The first value of each slot. An expression also gets a `…_said` entry if
+    /// people say it differently.
     pub(crate) fn slot_values(&self, engine: &SentenceEngine) -> Map<String, Value> {
         let mut values = Map::new();
         for (name, slot, fill) in &self.slots {

@@ -44,7 +44,7 @@ pub(crate) struct MathWords {
 pub(crate) struct PairOperation {
     pub(crate) between: Vec<String>,
     pub(crate) operator: String,
-    /// Swaps the operands.
+    /// True if the operands change places: `subtract 5 from 7` is `7 - 5`.
     pub(crate) turned: bool,
 }
 

@@ -27,8 +27,8 @@ pub enum Interpretation {
     },
     /// An answer that needs no call, or that reports results.
     Answer(String),
-    /// The sentence was not understood, can't be carried out, or its calls failed. The text says
-    /// why.
+    /// The sentence was not understood, can't be carried out, or its calls failed.
+    /// The text says why.
     Failure(String),
 }
 

@@ -1,5 +1,5 @@
-//! The memory of a conversation: the open question, the calls that were made, and the steps that
-//! are left.
+//! The memory of a conversation: the open question, the calls that were made, and the
+//! steps that are left.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,8 +8,8 @@ use super::answer::AnswerTemplate;
 use super::meaning::{CallChoice, Interpretation, PlannedCall, SentenceCall};
 use super::replies;
 
-/// The state that one answer passes to the next. The caller stores it with the answer, possibly in
-/// a file.
+/// The state that one answer passes to the next. The caller stores it with the answer,
+/// possibly in a file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SentenceMemory {
@@ -35,8 +35,8 @@ pub(crate) struct ResultPhrase {
 /// What was said and done before a sentence.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SentenceContext<'a> {
-    /// The previous answer, if the interpreter gave it: its memory, and its text as far as the
-    /// person heard it.
+    /// The previous answer, if the interpreter gave it: its memory, and its text as far as
+    /// the person heard it.
     pub answer: Option<(&'a SentenceMemory, &'a str)>,
     /// The memory of the last calls, if a sentence made them. `it` may refer to their subject.
     pub calls: Option<&'a SentenceMemory>,
@@ -52,8 +52,8 @@ pub struct CompletedCalls<'a> {
 }
 
 impl SentenceMemory {
-    /// Forgets the open question if the person doesn't want to answer it, so that a later `yes`
-    /// doesn't confirm it.
+    /// Forgets the open question if the person doesn't want to answer it, so that a later
+    /// `yes` doesn't confirm it.
     pub fn drop_question(&mut self) {
         self.asked.clear();
         self.begun = None;

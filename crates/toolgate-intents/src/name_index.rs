@@ -69,7 +69,7 @@ impl NameNormalizer<'_> {
 impl NameIndex {
     pub(crate) fn from_values<'a>(
         values: impl IntoIterator<Item = (&'a str, &'a [String])>,
-        spoken: &NameNormalizer<'_>,
+        normalizer: &NameNormalizer<'_>,
     ) -> Self {
         let mut names = Self::default();
         for (value, forms) in values {
@@ -81,7 +81,7 @@ impl NameIndex {
             });
             let own = forms.is_empty().then_some(value);
             for form in forms.iter().map(String::as_str).chain(own) {
-                names.add_form(index, &spoken.normalize(form));
+                names.add_form(index, &normalizer.normalize(form));
             }
         }
         names
@@ -90,7 +90,7 @@ impl NameIndex {
     pub(crate) fn from_items(
         items: Vec<ListItem>,
         kinds: &[ItemKind],
-        spoken: &NameNormalizer<'_>,
+        normalizer: &NameNormalizer<'_>,
     ) -> Self {
         let mut names = Self::default();
         // Every kind gets an entry even if no item is of that kind, so that `lights` never falls
@@ -102,7 +102,7 @@ impl NameIndex {
             .filter(|item| item.name.len() <= MAX_NAME_BYTES);
         let usable = usable.take(MAX_NAMES);
         let items: Vec<_> = usable
-            .map(|item| (spoken.normalize(&item.name), item))
+            .map(|item| (normalizer.normalize(&item.name), item))
             .collect();
         let mut count = HashMap::<&[String], usize>::new();
         for (words, _) in &items {
@@ -118,7 +118,7 @@ impl NameIndex {
                 _ => name.clone(),
             };
             // A second item with the same label could never be chosen, so it is dropped.
-            if known.insert(spoken.normalize(&label), ()).is_some() {
+            if known.insert(normalizer.normalize(&label), ()).is_some() {
                 continue;
             }
             let index = names.push(NameEntry {
@@ -128,15 +128,15 @@ impl NameIndex {
             });
             names.everything.extend(item.in_everything.then_some(index));
             names.add_form(index, words);
-            let location_words = location.map_or_else(Vec::new, |text| spoken.normalize(text));
+            let location_words = location.map_or_else(Vec::new, |text| normalizer.normalize(text));
             if !location_words.is_empty() {
                 names.add_form(index, &[location_words.as_slice(), words].concat());
             }
             let all = [words.as_slice(), &location_words].concat();
-            for set in [spoken.word_set(words), spoken.word_set(&all)] {
+            for set in [normalizer.word_set(words), normalizer.word_set(&all)] {
                 add_to_list(&mut names.by_word_set, set.join(" "), index);
             }
-            for word in spoken.word_set(&all) {
+            for word in normalizer.word_set(&all) {
                 add_to_list(&mut names.by_word, word, index);
             }
             for word in item.kinds.iter().flat_map(|kind| &kinds[*kind].words) {
@@ -175,11 +175,13 @@ impl NameIndex {
     pub(crate) fn find(
         &self,
         words: &[String],
-        spoken: &NameNormalizer<'_>,
+        normalizer: &NameNormalizer<'_>,
         tolerance: bool,
     ) -> Option<(NameMatch, Vec<&NameEntry>)> {
-        let (how, indices) = match self.find_exact(words, spoken) {
-            None if tolerance => self.find_misspelt(words, spoken, &mut NearWords::default())?,
+        let (how, indices) = match self.find_exact(words, normalizer) {
+            None if tolerance => {
+                self.find_misspelt(words, normalizer, &mut NearWords::default())?
+            }
             found => found?,
         };
         Some((how, self.entries_at(&indices)))
@@ -188,13 +190,13 @@ impl NameIndex {
     pub(super) fn find_exact(
         &self,
         words: &[String],
-        spoken: &NameNormalizer<'_>,
+        normalizer: &NameNormalizer<'_>,
     ) -> Option<(NameMatch, Vec<usize>)> {
-        let words = spoken.numbers.with_digits(words);
+        let words = normalizer.numbers.with_digits(words);
         if let Some(found) = self.by_letters.get(&words.concat()) {
             return Some((NameMatch::Whole, first_matches(found)));
         }
-        let set = spoken.word_set(&words);
+        let set = normalizer.word_set(&words);
         if let Some(found) = self
             .by_word_set
             .get(&set.join(" "))
@@ -209,14 +211,14 @@ impl NameIndex {
     pub(super) fn find_misspelt(
         &self,
         words: &[String],
-        spoken: &NameNormalizer<'_>,
+        normalizer: &NameNormalizer<'_>,
         near: &mut NearWords,
     ) -> Option<(NameMatch, Vec<usize>)> {
-        let words = spoken.numbers.with_digits(words);
+        let words = normalizer.numbers.with_digits(words);
         for word in &words {
             near.look_up(word, &self.words_by_id);
         }
-        let set = spoken.word_set(&words);
+        let set = normalizer.word_set(&words);
         let found = self.nearest_forms(&words, near);
         let (edits, found) = found.or_else(|| self.containing_similar(&set, near))?;
         Some((NameMatch::Near(edits), first_matches(&found)))
@@ -292,9 +294,9 @@ impl NameIndex {
         &self,
         words: &[String],
         plural: &[String],
-        spoken: &NameNormalizer<'_>,
+        normalizer: &NameNormalizer<'_>,
     ) -> Vec<&NameEntry> {
-        let set = spoken.word_set(&spoken.numbers.with_digits(words));
+        let set = normalizer.word_set(&normalizer.numbers.with_digits(words));
         let found = intersect(&set, |word| {
             let forms = singular_forms(word, plural);
             if let Some(kind) = forms.iter().find_map(|form| self.by_kind.get(form)) {
@@ -325,9 +327,9 @@ impl NameIndex {
         &self,
         text: &str,
         most: usize,
-        spoken: &NameNormalizer<'_>,
+        normalizer: &NameNormalizer<'_>,
     ) -> Vec<String> {
-        let count = |text: &str| spoken.word_set(&spoken.normalize(text)).len();
+        let count = |text: &str| normalizer.word_set(&normalizer.normalize(text)).len();
         let said = count(text);
         let labels = self.entries.iter().map(|entry| entry.label.as_str());
         let mut near = toolgate_core::nearest_names(text, labels, most);

@@ -26,8 +26,8 @@ impl NumberWords {
         extend_all!(self, more: words, multipliers, and, point, minus, fractions);
     }
 
-    /// Parses the longest number at the start of `words`. Also returns the number of words it
-    /// takes.
+    /// Parses the longest number at the start of `words`. Also returns the number
+    /// of words it takes.
     pub(crate) fn parse(&self, words: &[&str]) -> Option<(f64, usize)> {
         let is_one_of = |list: &[String], at: usize| {
             let word = words.get(at);

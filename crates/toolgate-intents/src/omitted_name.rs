@@ -1,5 +1,5 @@
-//! Sentences without a name: `what is the temperature` means the only thermometer, or the person is
-//! asked which one.
+//! Sentences without a name: `what is the temperature` means the only thermometer, or the person
+//! is asked which one.
 
 use std::collections::BTreeSet;
 

@@ -92,8 +92,8 @@ impl SentenceEngine {
         ];
         let is_said = |name: &str| said.contains(&self.normalizer().normalize(name));
         let is_match = |choice: &&CallChoice| {
-            let thing = self.single_subject(choice).filter(|_| choices.len() == 1);
-            is_said(&choice.label) || thing.is_some_and(|(_, name)| is_said(name))
+            let subject = self.single_subject(choice).filter(|_| choices.len() == 1);
+            is_said(&choice.label) || subject.is_some_and(|(_, name)| is_said(name))
         };
         choices.iter().find(is_match).cloned().map(act_on)
     }
@@ -104,15 +104,16 @@ impl SentenceEngine {
         choices: &[CallChoice],
         context: &MatchContext<'_>,
     ) -> Option<SentenceMeaning> {
-        let telling = self.distinguishing_words(words);
+        let distinguishing = self.distinguishing_words(words);
         let items = choices.iter().map(|choice| ListItem {
             location: self.location_of(choice, context),
             ..ListItem::from_name(&choice.label)
         });
         let names = NameIndex::from_items(items.collect(), &[], &self.normalizer());
         let tolerance = is_harmless(choices);
-        let Some((found, entries)) = names.find(&telling, &self.normalizer(), tolerance) else {
-            let ordinal = *self.pack.replies.ordinals.get(&telling.join(" "))?;
+        let Some((found, entries)) = names.find(&distinguishing, &self.normalizer(), tolerance)
+        else {
+            let ordinal = *self.pack.replies.ordinals.get(&distinguishing.join(" "))?;
             let index = if ordinal == 0 { choices.len() } else { ordinal }.checked_sub(1)?;
             let choice = choices.get(index).filter(|_| choices.len() > 1)?;
             return Some(act_on(choice.clone()));
@@ -134,10 +135,10 @@ impl SentenceEngine {
             return None;
         };
         let slots = call.slots.iter();
-        let mut things =
+        let mut subjects =
             slots.filter_map(|(name, value)| Some((self.list_slot(name)?, value.as_str()?)));
-        let first = things.next()?;
-        things.next().is_none().then_some(first)
+        let first = subjects.next()?;
+        subjects.next().is_none().then_some(first)
     }
 
     fn location_of(&self, choice: &CallChoice, context: &MatchContext<'_>) -> Option<String> {
@@ -151,19 +152,19 @@ impl SentenceEngine {
 
     fn distinguishing_words(&self, words: &[String]) -> Vec<String> {
         let small = split_phrases(&self.pack.replies.small);
-        let (mut telling, mut rest) = (Vec::new(), words);
+        let (mut distinguishing, mut rest) = (Vec::new(), words);
         while let [first, others @ ..] = rest {
             rest = match longest_prefix(&small, rest) {
                 Some(length) => &rest[length..],
                 None => {
-                    telling.push(first.clone());
+                    distinguishing.push(first.clone());
                     others
                 }
             };
         }
-        match telling.is_empty() {
+        match distinguishing.is_empty() {
             true => words.to_vec(),
-            false => telling,
+            false => distinguishing,
         }
     }
 }

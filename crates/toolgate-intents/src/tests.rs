@@ -1,4 +1,4 @@
-//! English, sentence by sentence.
+//! Tests of the interpreter with the English pack.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use super::lookups::LookupCache;
 use super::meaning::MatchContext;
 use super::*;
 
-mod asking_back;
 mod consent;
 mod device_sentences;
 mod dialogue;
 mod english;
 mod groups;
-mod live_names;
-mod parts;
+mod live_lists;
+mod questions;
+mod result_reports;
 mod sentences;
-mod starting;
-mod talking;
+mod several_requests;
+mod starting_servers;
 
 fn tool(
     name: &str,

@@ -35,8 +35,8 @@ impl SentenceInterpreter {
         true
     }
 
-    /// The missing tool that this sentence needs. `None` if it needs none, or if all servers have
-    /// started.
+    /// The missing tool that this sentence needs. `None` if it needs none, or if
+    /// all servers have started.
     pub(super) fn awaited_tool(&self, text: &str, context: &SentenceContext<'_>) -> Option<String> {
         if self.toolbox.is_complete() {
             return None;

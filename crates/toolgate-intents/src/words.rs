@@ -23,8 +23,8 @@ pub(crate) struct Sentence<'a> {
 }
 
 impl<'a> Sentence<'a> {
-    /// `None` if it is too long to be a command. Expands the words in `replace`, such as `what's`
-    /// to `what is`.
+    /// `None` if it is too long to be a command. Expands the words in `replace`, such as
+    /// `what's` to `what is`.
     pub(crate) fn parse(raw: &'a str, replace: &HashMap<String, Vec<String>>) -> Option<Self> {
         if raw.len() > MAX_SENTENCE_BYTES {
             return None;

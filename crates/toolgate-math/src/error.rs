@@ -40,8 +40,8 @@ impl MathError {
         error
     }
 
-    /// The position of a syntax error in UTF-16 code units, counted from 1. `None` for errors
-    /// during evaluation.
+    /// The position of a syntax error in UTF-16 code units, counted from 1. `None`
+    /// for errors during evaluation.
     #[must_use]
     pub fn position(&self) -> Option<usize> {
         self.0.position

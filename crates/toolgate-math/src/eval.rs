@@ -31,8 +31,8 @@ pub(crate) struct Evaluator<'a> {
     frame: usize,
     pending_arguments: Vec<Value>,
     node_stack: NodeStack,
-    /// The values being indexed, innermost last, and the dimension of each. `end` is the size of
-    /// that dimension.
+    /// The values being indexed, innermost last, and the dimension of each. `end` is the
+    /// size of that dimension.
     indexed: Vec<(Value, usize)>,
 }
 

@@ -55,8 +55,8 @@ pub fn evaluate(expression: &str, budget: &Budget) -> Result<MathAnswer, MathErr
     Ok(MathAnswer::new(value, evaluator.system, *budget))
 }
 
-/// Lists every function: its name, its parameters (`digits?` is optional, `...` repeats) and one
-/// line of help.
+/// Lists every function: its name, its parameters (`digits?` is optional, `...` repeats) and
+/// one line of help.
 pub fn functions() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     functions::all().map(|function| (function.name, function.signature, function.help))
 }

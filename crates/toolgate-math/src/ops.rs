@@ -144,8 +144,8 @@ pub(crate) fn counted_big(meter: &mut Meter, value: Decimal) -> Result<Value> {
 
 pub(crate) type ScalarFunction = fn(&mut Meter, &Value, &Value) -> Result<Value>;
 
-/// Applies `f` to two scalars, or cell by cell. A dimension of size one is repeated to match the
-/// other matrix.
+/// Applies `f` to two scalars, or cell by cell. A dimension of size one is repeated to
+/// match the other matrix.
 pub(crate) fn broadcast(
     meter: &mut Meter,
     a: &Value,

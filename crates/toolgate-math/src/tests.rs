@@ -225,7 +225,7 @@ fn names_are_unique_and_documented() {
     for (name, quantity, _) in units() {
         assert!(units_seen.insert(name), "{name} stands in two rows");
         assert_ne!(quantity, "", "{name}");
-        // A name of a function or constant hides the unit, as in mathjs: min and coulomb.
+        // As in mathjs, a function or constant hides a unit of the same name: min and coulomb.
         if !seen.contains(name) {
             assert_eq!(
                 answer_text(&format!("1 {name} to {name}")),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toolgate_math::{Budget, evaluate};
 
-/// The most memory the process has had, in KiB.
+/// The peak of the process' resident memory, in KiB.
 fn peak_memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("the status of this process");
     let line = status

@@ -1,9 +1,9 @@
-//! No text makes the evaluator panic, and every answer can be written.
+//! No text makes the evaluator panic, and every answer can be formatted.
 
 use proptest::prelude::*;
 use toolgate_math::{Budget, evaluate};
 
-/// Evaluates, writes and drops, like the fuzz target.
+/// Evaluates an expression, and formats and drops its answer, like the fuzz target.
 fn check_survival(expression: &str) {
     if let Ok(answer) = evaluate(expression, &Budget::default()) {
         let _text = answer.to_string();
@@ -11,7 +11,7 @@ fn check_survival(expression: &str) {
     }
 }
 
-/// Pieces of the language, joined at random: most of them are syntax errors, many are not.
+/// Pieces of the language, joined at random. Most of the texts have syntax errors, but many don't.
 fn pieces() -> impl Strategy<Value = String> {
     let names: Vec<String> = toolgate_math::functions()
         .chain(toolgate_math::constants())
@@ -143,7 +143,7 @@ fn calls() -> impl Strategy<Value = String> {
         .prop_map(|(name, values)| format!("{name}({})", values.join(", ")))
 }
 
-/// One value of each kind, and the numbers that formulas stumble over.
+/// One value of each kind, and numbers that formulas often handle wrongly.
 const KINDS: [&str; 26] = [
     "0",
     "1",

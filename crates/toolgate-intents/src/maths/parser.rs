@@ -266,8 +266,8 @@ impl<'a> CalculationParser<'a> {
     }
 }
 
-/// Splits a text into numbers, words and signs. `None` if it has a sign that doesn't belong in a
-/// calculation.
+/// Splits a text into numbers, words and signs. `None` if it has a sign that doesn't
+/// belong in a calculation.
 pub(super) fn split_signs(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut plain = String::new();

@@ -1,8 +1,8 @@
-//! Anything but a yes counts as no, above all where a lock would move.
+//! Only a yes or the full name confirms a call, above all one that moves a lock.
 
 use std::sync::LazyLock;
 
-use super::asking_back::answered;
+use super::questions::answered;
 use super::*;
 
 const ALL: &str =

@@ -1,4 +1,4 @@
-//! A test conversation that stores the memory of each answer, as real ones do.
+//! A test conversation. Like a real one, it stores the memory of each answer.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +16,11 @@ pub(super) enum DialogueMessage {
 pub(super) enum DialogueEnd {
     End,
     Calls,
-    /// Shows a program that nothing was done.
+    /// Nothing was done, which a program can see.
     Refusal,
 }
 
-/// An answer with its words, or the calls as `(tool, arguments)`.
+/// An answer: its text, or its calls as `(tool, arguments)`.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct DialogueAnswer {
     pub(super) text: String,
@@ -147,7 +147,7 @@ fn rounds(messages: &[DialogueMessage]) -> Vec<CompletedCalls<'_>> {
     rounds.collect()
 }
 
-/// `tool {arguments}` for a call, else the words.
+/// Formats calls as `tool {arguments}`, and any other answer as its text.
 pub(super) fn describe_answer(answered: &DialogueAnswer) -> String {
     let calls = answered.calls.iter();
     let calls: Vec<String> = calls

@@ -1,4 +1,4 @@
-//! Every sentence of the pack, and generated ones.
+//! Tests every sentence of the pack, and generated sentences.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use super::*;
 #[tokio::test]
 async fn every_example_is_understood() {
     let interpreter = interpreter_with_all_tools();
-    // Their names are those of the test home.
+    // Loads the names of the test home, which the examples use.
     say(&interpreter, "help").await;
     let known = interpreter
         .live_lists
@@ -48,7 +48,7 @@ async fn the_arguments_of_every_sentence_are_valid() {
                     assert_eq!(reply.calls.len(), 0, "{text}");
                     continue;
                 };
-                // Where several may be meant, the answer is a question.
+                // If several devices may be meant, the answer is a question.
                 let asked = describe_answer(&reply);
                 let reply = match intent.any.is_some() && asked.starts_with("Which one: ") {
                     true => {

@@ -62,8 +62,8 @@ fn bitwise(
     }
 }
 
-/// The result of `&` or `|` if the left side alone decides it. As in mathjs, the right side is then
-/// not checked.
+/// The result of `&` or `|` if the left side alone decides it. As in mathjs, the right side
+/// is then not checked.
 #[inline]
 pub(crate) fn short_circuit(operator: BinaryOperator, left: &Value) -> Option<Value> {
     if !matches!(operator, BinaryOperator::BitAnd | BinaryOperator::BitOr) {

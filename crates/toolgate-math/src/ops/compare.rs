@@ -57,8 +57,8 @@ fn nearly_equal_big(a: &Decimal, b: &Decimal) -> bool {
     within(&relative) || within(&absolute)
 }
 
-/// The nearest integer below a big number, or the nearest one if only rounding errors separate
-/// them.
+/// The nearest integer below a big number, or the nearest one if only
+/// rounding errors separate them.
 pub(crate) fn floor_big(x: &Decimal) -> Decimal {
     let (below, nearest) = (x.floor(), x.round(0));
     if below != nearest && nearly_equal_big(x, &nearest) && !nearly_equal_big(x, &below) {

@@ -17,8 +17,8 @@ pub(crate) fn truth(function: &str, value: &Value) -> Result<bool> {
     })
 }
 
-/// Both sides of `and`, `or` or `xor` as booleans. Some types can't be mixed: a quantity needs
-/// another quantity.
+/// Both sides of `and`, `or` or `xor` as booleans. Some types can't be mixed: a
+/// quantity needs another quantity.
 pub(crate) fn truths(function: &str, a: &Value, b: &Value) -> Result<(bool, bool)> {
     match (a, b) {
         (Value::Unit(_), Value::Unit(_)) => {}

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::lexer::Token;
 use crate::tree::{BinaryOperator, NodeId, SyntaxNode, UnaryOperator};
 
-/// The lowest precedence.
+/// The precedence of the operator that binds loosest.
 pub(super) const LOOSEST: u8 = level::OR;
 
 /// The precedence levels of [`Parser::parse_binary`].

@@ -1,5 +1,5 @@
-//! Number literals: decimal, hexadecimal, octal and binary. The last three may have a fraction or a
-//! word size.
+//! Number literals: decimal, hexadecimal, octal and binary. The last three may have a fraction
+//! or a word size.
 
 use crate::error::Result;
 use crate::lexer::Lexer;

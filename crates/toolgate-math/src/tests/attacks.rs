@@ -171,7 +171,7 @@ fn attacks() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Without a time limit, so that the depth limit ends them on any machine.
+/// The long time limit makes the depth limit end the attacks, even on a slow machine.
 #[test]
 fn no_value_nests_too_deep_to_format_and_drop() {
     let patient = Budget {

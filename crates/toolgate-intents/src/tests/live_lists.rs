@@ -46,11 +46,11 @@ async fn a_slow_list_times_out() {
         text.contains("the list of devices could not be read"),
         "{text}"
     );
-    assert_eq!(started.elapsed(), live_lists::LIST_TIMEOUT);
+    assert_eq!(started.elapsed(), crate::live_lists::LIST_TIMEOUT);
     say(&interpreter, "turn on the kitchen light").await;
     assert_eq!(
         started.elapsed(),
-        live_lists::LIST_TIMEOUT,
+        crate::live_lists::LIST_TIMEOUT,
         "it is not asked again at once"
     );
 }

@@ -10,7 +10,7 @@ pub(super) async fn answered(
     let history = vec![user(sentence)];
     let asked = ask(interpreter, &history).await;
     assert_eq!(asked.calls.len(), 0, "{sentence}");
-    assert_eq!(asked.stop, DialogueEnd::End, "a question is no failure");
+    assert_eq!(asked.stop, DialogueEnd::End, "a question is not a failure");
     let mut history = with_answer(history, &asked);
     history.push(user(answer));
     describe_answer(&ask(interpreter, &history).await)

@@ -1,4 +1,4 @@
-//! Sentences while the home server is still starting.
+//! Sentences that are spoken while the home server is still starting.
 
 use tokio::sync::watch;
 use toolgate_core::ToolReadiness;
@@ -86,7 +86,7 @@ async fn names_are_read_once_the_listing_tool_can_be_called() {
         .toolbox
         .set_readiness(Arc::<StartingHomeServer>::clone(&starting));
     let begin = Instant::now();
-    // Asking only for certain calls does not wait, and has no side effect.
+    // `certain_calls` doesn't wait and has no side effect.
     let light = "turn on the kitchen light";
     let context = SentenceContext::default();
     assert!(interpreter.certain_calls(light, &context).await.is_none());

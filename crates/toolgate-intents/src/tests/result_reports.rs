@@ -1,4 +1,4 @@
-//! Turns with several messages: how results are reported.
+//! How the results of calls are reported.
 
 use super::*;
 
