@@ -1,11 +1,9 @@
 //! Example sentences, filled with names of things that exist.
 
-use std::collections::BTreeSet;
-
 use super::answer::fill_placeholders;
 use super::engine::SentenceEngine;
 use super::matcher::ListState;
-use super::meaning::MatchContext;
+use super::meaning::{MatchContext, MissingLists};
 
 const NAME_PLACEHOLDER: &str = "…";
 
@@ -19,8 +17,8 @@ impl SentenceEngine {
             .collect()
     }
 
-    pub(super) fn unread_example_lists(&self, context: &MatchContext<'_>) -> BTreeSet<usize> {
-        let mut unread = BTreeSet::new();
+    pub(super) fn unread_example_lists(&self, context: &MatchContext<'_>) -> MissingLists {
+        let mut unread = MissingLists::new();
         for (_, example) in self.ready_examples(context) {
             fill_placeholders(example, |name| {
                 let slot = self.list_slot(name);

@@ -1,6 +1,5 @@
 //! The public interpreter: turns sentences into calls, and results into words.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Map;
@@ -10,7 +9,7 @@ use super::answer::{AnswerTemplate, AnswerWording};
 use super::engine::SentenceEngine;
 use super::live_lists::LiveLists;
 use super::lookups::LookupCache;
-use super::meaning::{Interpretation, MatchContext, SentenceMeaning};
+use super::meaning::{Interpretation, MatchContext, MissingLists, SentenceMeaning};
 use super::memory::{
     CompletedCalls, ResultPhrase, SentenceContext, SentenceMemory, start_next_step,
 };
@@ -140,7 +139,7 @@ impl SentenceInterpreter {
         &self,
         context: &SentenceContext<'_>,
         mut waits: Option<ToolWaitListener<'_>>,
-        mut attempt: impl FnMut(&MatchContext<'_>) -> Result<T, BTreeSet<usize>>,
+        mut attempt: impl FnMut(&MatchContext<'_>) -> Result<T, MissingLists>,
     ) -> Option<T> {
         let last = context.last_slots();
         let mut list = self.toolbox.current();

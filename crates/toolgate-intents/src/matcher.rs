@@ -5,7 +5,7 @@
 //! once for all templates.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::engine::{CompiledSlot, CompiledTemplate, SentenceEngine};
 use super::graph::EdgeLabel;
 use super::lookups::LookupCache;
-use super::meaning::MatchContext;
+use super::meaning::{MatchContext, MissingLists};
 use super::name_index::NameIndex;
 use super::words::Sentence;
 
@@ -44,6 +44,7 @@ pub(crate) enum MatchTolerance {
 #[derive(Clone)]
 pub(crate) enum ListState {
     Known(Arc<NameIndex>),
+    /// The list could not be read, for this reason.
     Unreadable(String),
 }
 
@@ -94,8 +95,10 @@ pub(crate) enum FillKind {
     Certain,
     /// Anything fits, so a sentence with free text is not certain.
     FreeText,
+    /// A name that is said only in part, a pronoun, or an omitted name.
     PartialName,
     Misspelt,
+    /// All things with a plural noun, such as `the kitchen lights`.
     Plural,
     Everything,
     OutOfRange,
@@ -165,7 +168,7 @@ impl<'a> SentenceMatcher<'a> {
     }
 
     /// The unknown lists that could lead to a match at least as good as `best_matches`.
-    pub(crate) fn missing_lists(&self, best: &[TemplateMatch]) -> BTreeSet<usize> {
+    pub(crate) fn missing_lists(&self, best: &[TemplateMatch]) -> MissingLists {
         let best = best.first().map_or(u32::MAX, |best| best.cost);
         let missing = self.missing_lists.borrow();
         let relevant = missing.iter().filter(|(_, cost)| **cost <= best);

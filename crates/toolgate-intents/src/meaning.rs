@@ -1,6 +1,6 @@
 //! What a sentence can mean, and the context it is matched in.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
@@ -80,12 +80,21 @@ pub(crate) struct PlannedCall {
     pub(crate) slots: Map<String, Value>,
 }
 
+/// The slots whose lists must be read before a sentence can be understood. Returned as an error:
+/// the caller reads the lists and tries again.
+pub(crate) type MissingLists = BTreeSet<usize>;
+
 /// Whether the tool of an intent is available.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ToolPresence {
+    /// The intent answers without a call.
     NotNeeded,
-    Ready { name: String, careful: bool },
+    Ready {
+        name: String,
+        careful: bool,
+    },
     Absent,
+    /// Several tools have this name. These are their listed names.
     Ambiguous(Vec<String>),
 }
 

@@ -1,13 +1,11 @@
 //! Sentences without a name: `what is the temperature` means the only thermometer, or the person
 //! is asked which one.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::engine::{CompiledSlot, SentenceEngine};
 use super::matcher::{FillKind, ListState, SlotFill, TemplateMatch};
-use super::meaning::{MatchContext, SentenceMeaning};
+use super::meaning::{MatchContext, MissingLists, SentenceMeaning};
 use super::name_index::NameEntry;
 
 impl SentenceEngine {
@@ -17,7 +15,7 @@ impl SentenceEngine {
         &self,
         found: &mut TemplateMatch,
         context: &MatchContext<'_>,
-    ) -> BTreeSet<usize> {
+    ) -> MissingLists {
         let intent = &self.pack.intents[found.intent];
         if intent.help {
             return self.unread_example_lists(context);
@@ -25,16 +23,16 @@ impl SentenceEngine {
         let any = intent.any.as_deref();
         let any = any.filter(|_| context.is_ready(found.intent));
         let Some((name, slot)) = any.and_then(|name| Some((name, self.list_slot(name)?))) else {
-            return BTreeSet::new();
+            return MissingLists::new();
         };
         match context.lists.get(&slot) {
             Some(ListState::Known(names)) => {
                 let fill = candidates_fill(&names.everything());
                 found.slots.push((name.into(), slot, fill));
-                BTreeSet::new()
+                MissingLists::new()
             }
-            Some(ListState::Unreadable(_)) => BTreeSet::new(),
-            None => BTreeSet::from([slot]),
+            Some(ListState::Unreadable(_)) => MissingLists::new(),
+            None => MissingLists::from([slot]),
         }
     }
 

@@ -4,12 +4,10 @@
 //! sentence is understood as a new request. Some words of a choice are enough to select it among
 //! others, but never to confirm the only one.
 
-use std::collections::BTreeSet;
-
 use super::engine::{SentenceEngine, split_phrases};
 use super::items::ListItem;
 use super::matcher::{ListState, MatchTolerance};
-use super::meaning::{CallChoice, MatchContext, SentenceMeaning};
+use super::meaning::{CallChoice, MatchContext, MissingLists, SentenceMeaning};
 use super::name_index::{NameIndex, NameMatch};
 use super::understanding::MAX_CALLS;
 use super::words::{Sentence, plain_words};
@@ -20,7 +18,7 @@ impl SentenceEngine {
         text: &str,
         choices: &[CallChoice],
         context: &MatchContext<'_>,
-    ) -> Result<Option<SentenceMeaning>, BTreeSet<usize>> {
+    ) -> Result<Option<SentenceMeaning>, MissingLists> {
         let Some(sentence) = Sentence::parse(text, &self.replace) else {
             return Ok(None);
         };

@@ -1,11 +1,11 @@
 //! Splits a sentence into several requests: `turn on the lamp and what time is it`. Nothing is done
 //! unless every part is understood, because the person didn't ask for half of it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use super::engine::SentenceEngine;
 use super::matcher::MatchTolerance;
-use super::meaning::{CallChoice, MatchContext, SentenceMeaning};
+use super::meaning::{CallChoice, MatchContext, MissingLists, SentenceMeaning};
 use super::words::{Sentence, plain_words};
 
 // A sentence with more breaks is a story rather than a command. The limit also bounds the ways to
@@ -90,7 +90,7 @@ impl<'a> PartSplitter<'a> {
     pub(super) fn interpret_parts(
         &mut self,
         tolerance: MatchTolerance,
-    ) -> Result<Option<SentenceMeaning>, BTreeSet<usize>> {
+    ) -> Result<Option<SentenceMeaning>, MissingLists> {
         let mut ways: Vec<u32> = (1..1 << self.breaks.len()).collect();
         ways.sort_by_key(|way| way.count_ones());
         for ways in ways.chunk_by(|one, other| one.count_ones() == other.count_ones()) {
@@ -115,7 +115,7 @@ impl<'a> PartSplitter<'a> {
 
     /// True if the end of an uncertain sentence is a certain request by itself: `search for cats
     /// and turn on the lamp`.
-    pub(super) fn ends_with_request(&mut self) -> Result<bool, BTreeSet<usize>> {
+    pub(super) fn ends_with_request(&mut self) -> Result<bool, MissingLists> {
         let count = self.sentence.tokens.len();
         for at in self.breaks.clone() {
             let end = self.interpret_alone((at.next, count), MatchTolerance::None)?;
@@ -128,7 +128,7 @@ impl<'a> PartSplitter<'a> {
 
     pub(super) fn explain_partly_understood(
         &mut self,
-    ) -> Result<Option<SentenceMeaning>, BTreeSet<usize>> {
+    ) -> Result<Option<SentenceMeaning>, MissingLists> {
         let count = self.sentence.tokens.len();
         let breaks = self.breaks.clone();
         let ends = breaks
@@ -154,7 +154,7 @@ impl<'a> PartSplitter<'a> {
         &mut self,
         way: u32,
         tolerance: MatchTolerance,
-    ) -> Result<Option<Vec<PartMeaning>>, BTreeSet<usize>> {
+    ) -> Result<Option<Vec<PartMeaning>>, MissingLists> {
         let count = self.sentence.tokens.len();
         let (end, next) = (count, count);
         let last = SentenceBreak { end, next };
@@ -178,7 +178,7 @@ impl<'a> PartSplitter<'a> {
         &mut self,
         span: TokenSpan,
         tolerance: MatchTolerance,
-    ) -> Result<Option<PartMeaning>, BTreeSet<usize>> {
+    ) -> Result<Option<PartMeaning>, MissingLists> {
         self.interpret_part(span, TokenSpan::default(), None, tolerance)
     }
 
@@ -188,7 +188,7 @@ impl<'a> PartSplitter<'a> {
         before: TokenSpan,
         previous: Option<&PartMeaning>,
         most: MatchTolerance,
-    ) -> Result<Option<PartMeaning>, BTreeSet<usize>> {
+    ) -> Result<Option<PartMeaning>, MissingLists> {
         let words = &self.sentence.tokens[span.0..span.1];
         let pronouns = &self.engine.pack.pronouns;
         let before = match words.iter().any(|word| pronouns.contains(&word.text)) {
@@ -219,7 +219,7 @@ impl<'a> PartSplitter<'a> {
         span: TokenSpan,
         previous: Option<&PartMeaning>,
         tolerance: MatchTolerance,
-    ) -> Result<PartOutcome, BTreeSet<usize>> {
+    ) -> Result<PartOutcome, MissingLists> {
         let text = self.sentence.text_around(span.0, span.1);
         if self.engine.without_fillers(&plain_words(text)).is_empty() {
             return Ok(PartOutcome::Understood(PartMeaning::FillersOnly));

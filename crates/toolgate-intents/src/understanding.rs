@@ -1,13 +1,13 @@
 //! Decides what a sentence means: calls, a question, or an answer.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value};
 
 use super::answer::{fill_arguments, fill_placeholders, join_items, value_text};
 use super::engine::{CompiledSlot, SentenceEngine};
 use super::matcher::{FillKind, MatchTolerance, SentenceMatcher, SlotFill, TemplateMatch};
-use super::meaning::{CallChoice, MatchContext, PlannedCall, SentenceMeaning, ToolPresence};
+use super::meaning::{
+    CallChoice, MatchContext, MissingLists, PlannedCall, SentenceMeaning, ToolPresence,
+};
 use super::splitter::PartSplitter;
 use super::template::TemplatePart;
 use super::words::Sentence;
@@ -22,7 +22,7 @@ impl SentenceEngine {
         &self,
         text: &str,
         context: &MatchContext<'_>,
-    ) -> Result<SentenceMeaning, BTreeSet<usize>> {
+    ) -> Result<SentenceMeaning, MissingLists> {
         let Some(sentence) = Sentence::parse(text, &self.replace) else {
             return Ok(SentenceMeaning::Fail(self.text("too_long").to_owned()));
         };
@@ -56,7 +56,7 @@ impl SentenceEngine {
         &self,
         text: &str,
         context: &MatchContext<'_>,
-    ) -> Result<Option<Vec<CallChoice>>, BTreeSet<usize>> {
+    ) -> Result<Option<Vec<CallChoice>>, MissingLists> {
         let Some(sentence) = Sentence::parse(text, &self.replace) else {
             return Ok(None);
         };
@@ -81,7 +81,7 @@ impl SentenceEngine {
         sentence: &Sentence<'_>,
         context: &MatchContext<'_>,
         tolerance: MatchTolerance,
-    ) -> Result<Option<SentenceMeaning>, BTreeSet<usize>> {
+    ) -> Result<Option<SentenceMeaning>, MissingLists> {
         let is_ready = |intent: usize| context.is_ready(intent);
         let matches = self.find_matches(sentence, context, tolerance, is_ready)?;
         let first = matches.first();
@@ -94,7 +94,7 @@ impl SentenceEngine {
         context: &MatchContext<'_>,
         tolerance: MatchTolerance,
         is_wanted: impl Fn(usize) -> bool,
-    ) -> Result<Vec<TemplateMatch>, BTreeSet<usize>> {
+    ) -> Result<Vec<TemplateMatch>, MissingLists> {
         let matcher = SentenceMatcher::new(self, sentence, context, tolerance);
         let mut matches = matcher.best_matches(is_wanted);
         let wanted = matcher.missing_lists(&matches);
@@ -104,7 +104,7 @@ impl SentenceEngine {
         let layer = |found: &TemplateMatch| self.pack.intents[found.intent].layer;
         let top = matches.iter().map(layer).max();
         matches.retain(|found| Some(layer(found)) == top);
-        let mut unread = BTreeSet::new();
+        let mut unread = MissingLists::new();
         for found in &mut matches {
             unread.extend(self.add_candidates(found, context));
         }
@@ -187,13 +187,13 @@ impl SentenceEngine {
             answer: intent.answer.clone(),
             slots,
         };
-        let readings = self.slot_combinations(found, as_sentences).into_iter();
+        let combinations = self.slot_combinations(found, as_sentences).into_iter();
         let choice = |(label, slots): (String, Vec<Map<String, Value>>)| CallChoice {
             label,
             calls: slots.into_iter().map(planned).collect(),
             careful: careful || intent.exact,
         };
-        readings.map(choice).collect()
+        combinations.map(choice).collect()
     }
 
     pub(super) fn explain_out_of_range(&self, found: &TemplateMatch) -> Option<String> {

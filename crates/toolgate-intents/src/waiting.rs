@@ -9,7 +9,7 @@ use super::interpreter::SentenceInterpreter;
 use super::live_lists::tools_named;
 use super::lookups::LookupCache;
 use super::matcher::{ListState, MatchTolerance};
-use super::meaning::{CallChoice, MatchContext, SentenceMeaning, ToolPresence};
+use super::meaning::{CallChoice, MatchContext, MissingLists, SentenceMeaning, ToolPresence};
 use super::memory::SentenceContext;
 use super::splitter::PartSplitter;
 use super::words::Sentence;
@@ -88,7 +88,7 @@ impl SentenceEngine {
         &self,
         text: &str,
         context: &MatchContext<'_>,
-    ) -> Result<Vec<String>, BTreeSet<usize>> {
+    ) -> Result<Vec<String>, MissingLists> {
         let Some(sentence) = Sentence::parse(text, &self.replace) else {
             return Ok(Vec::new());
         };
@@ -113,7 +113,7 @@ impl SentenceEngine {
         sentence: &Sentence<'_>,
         context: &MatchContext<'_>,
         tolerance: MatchTolerance,
-    ) -> Result<Option<Vec<String>>, BTreeSet<usize>> {
+    ) -> Result<Option<Vec<String>>, MissingLists> {
         let intents = &self.pack.intents;
         let may_be = |intent: usize| {
             let needs_name = intents[intent].known && tolerance == MatchTolerance::Unknown;
@@ -131,7 +131,7 @@ impl SentenceEngine {
 fn tools_of_parts(
     splitter: &mut PartSplitter<'_>,
     tolerance: MatchTolerance,
-) -> Result<Option<Vec<String>>, BTreeSet<usize>> {
+) -> Result<Option<Vec<String>>, MissingLists> {
     Ok(match splitter.interpret_parts(tolerance)? {
         Some(SentenceMeaning::Act { choice, then, .. }) => {
             Some(tools_in(&[vec![choice], then].concat()))

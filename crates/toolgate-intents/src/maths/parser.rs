@@ -303,7 +303,7 @@ fn join_thousands(words: Vec<String>) -> Vec<String> {
     for word in words {
         match joined.last_mut() {
             Some(last) if may_continue && word.len() == 3 && is_number(&word) => {
-                last.push_str(&word)
+                last.push_str(&word);
             }
             _ => {
                 may_continue = is_number(&word) && (1..=3).contains(&word.len());
