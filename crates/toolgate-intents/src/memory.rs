@@ -8,7 +8,7 @@ use super::answer::AnswerTemplate;
 use super::meaning::{CallChoice, Interpretation, PlannedCall, SentenceCall};
 use super::replies;
 
-/// The state that one answer passes to the next. The caller stores it with the answer,
+/// The state that an answer passes on to the next one. The caller stores it with the answer,
 /// possibly in a file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -16,8 +16,9 @@ use super::template::SentenceTemplate;
 // In bytes. The built-in pack has 65 KB; a file larger than this is not a pack.
 const MAX_PACK_BYTES: usize = 1024 * 1024;
 
-/// A language's sentences, their meanings, and the texts of answers. Parsed from JSON in the
-/// format that `docs/intents.md` describes.
+/// A language pack: sentences, their meanings, and the texts of answers.
+///
+/// It is parsed from JSON in the format that `docs/intents.md` describes.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pack {

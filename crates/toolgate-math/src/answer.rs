@@ -10,7 +10,7 @@ use crate::format::{self, FormatStyle};
 use crate::unit::UnitSystem;
 use crate::value::Value;
 
-/// The value of an expression: of its last statement, or of all statements that are shown.
+/// The value of an expression, or the values of all its statements that are shown.
 ///
 /// Its text ([`fmt::Display`]) is what mathjs' `format` returns. An answer to several statements is
 /// a list of the values of those that don't end with `;`.

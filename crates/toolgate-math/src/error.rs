@@ -4,9 +4,9 @@ use std::fmt;
 
 pub(crate) type Result<T> = std::result::Result<T, MathError>;
 
-/// Why an expression has no answer, as a sentence for people.
+/// The error for an expression that can't be parsed or evaluated. Its text is a sentence for people.
 ///
-/// One pointer wide, so that successful results don't pay for it.
+/// It is one pointer wide, so that successful results don't pay for it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MathError(Box<MathErrorInner>);
 

@@ -1,5 +1,5 @@
-//! The expression language behind `math_eval`: mathjs' syntax and answers, but impossible
-//! to hang or crash.
+//! Evaluates expressions with the syntax and answers of mathjs, for the tool `math_eval`. No
+//! expression can make it hang or crash.
 //!
 //! ```text
 //! expression ──▶ lexer ──▶ parser ──▶ tree ──▶ eval ──▶ value ──▶ MathAnswer
@@ -7,7 +7,7 @@
 //!
 //! [`evaluate`] is the way in. A [`Budget`] limits the time, memory and stack that an expression
 //! may use; a [`MathAnswer`] becomes text or JSON. [`functions()`], [`constants()`] and [`units()`]
-//! list all names with their help texts.
+//! list everything that an expression can name.
 //!
 //! To read the code, start in `parser.rs`. `ops` holds the operators, `functions` has one table per
 //! family, `number` and `unit` define kinds of values, and `format` writes them as text.
@@ -36,7 +36,7 @@ pub use error::MathError;
 use budget::Meter;
 use eval::Evaluator;
 
-/// Parses and evaluates an expression. Takes at most about the time of the budget.
+/// Parses and evaluates an expression, in about the budget's time at most.
 ///
 /// Never panics, never hangs, and runs on a thread with 256 KiB of stack.
 ///

@@ -11,8 +11,8 @@ const DEPTH: u32 = 4;
 /// The digits after the point of a small decimal: some exact in binary, some not.
 const DECIMALS: [&str; 8] = ["5", "25", "75", "1", "37", "2", "64", "9"];
 
-/// An expression as its rule: `parts` are the texts around `children`, so there is one more of
-/// them.
+/// An expression as its rule: `parts` are the texts around `children`, so there is
+/// one more of them.
 #[derive(Clone)]
 pub(crate) struct RuleTree {
     pub(crate) kind: char,
