@@ -27,7 +27,8 @@ pub(crate) struct DateWords {
 
 impl DateWords {
     pub(crate) fn merge(&mut self, more: Self) {
-        extend_all!(self, more: weekdays, next, ordinals, months, days, from_today, small, suffixes);
+        extend_all!(self, more: weekdays, next, ordinals, months, days);
+        extend_all!(self, more: from_today, small, suffixes);
     }
 
     /// Parses the longest date at the start of `words`. Also returns the number of words it takes.

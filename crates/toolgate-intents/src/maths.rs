@@ -60,7 +60,8 @@ pub(crate) struct SpokenCalculation {
 
 impl MathWords {
     pub(crate) fn merge(&mut self, more: Self) {
-        extend_all!(self, more: operators, prefixes, suffixes, constants, units, conversions, pairs, how_many, contained, one, angles, shown);
+        extend_all!(self, more: operators, prefixes, suffixes, constants, units, conversions);
+        extend_all!(self, more: pairs, how_many, contained, one, angles, shown);
     }
 
     /// Parses a calculation. `None` if the text is anything else, or only a number.

@@ -4,7 +4,8 @@ use std::fmt;
 
 pub(crate) type Result<T> = std::result::Result<T, MathError>;
 
-/// The error for an expression that can't be parsed or evaluated. Its text is a sentence for people.
+/// The error for an expression that can't be parsed or evaluated. Its text is
+/// a sentence for people.
 ///
 /// It is one pointer wide, so that successful results don't pay for it.
 #[derive(Clone, PartialEq, Eq)]
