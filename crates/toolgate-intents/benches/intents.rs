@@ -1,4 +1,5 @@
-//! What a sentence costs: `cargo bench -p toolgate-intents`. The target is a millisecond.
+//! Measures how long a sentence takes: `cargo bench -p toolgate-intents`. The
+//! target is a millisecond.
 
 #![expect(clippy::unwrap_used, reason = "a bench that fails should stop")]
 
@@ -18,8 +19,8 @@ fn main() {
     divan::main();
 }
 
-/// All that ships, and a house of so many devices.
-fn sentences(devices: usize) -> SentenceInterpreter {
+/// The built-in tools and English pack, and a house with this many devices.
+fn english_interpreter(devices: usize) -> SentenceInterpreter {
     let manager = Arc::new(ToolManager::new());
     manager.add_all(HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools());
     let any = json!({ "type": "object" });
@@ -28,8 +29,8 @@ fn sentences(devices: usize) -> SentenceInterpreter {
     let names: Vec<Value> =
         (1..=devices).map(|n| json!({ "name": format!("Kitchen Light {n}"), "location": format!("Room {}", n % 20) })).collect();
     let answer = json!({ "devices": names });
-    let tell = move |_: Value, _| std::future::ready(Ok::<_, ToolError>(answer.clone()));
-    manager.add(FunctionTool::with_definition(list, tell).unwrap());
+    let list_devices = move |_: Value, _| std::future::ready(Ok::<_, ToolError>(answer.clone()));
+    manager.add(FunctionTool::with_definition(list, list_devices).unwrap());
     let control = ToolDefinition::builder("control_zwave_device", "…", any);
     manager.add(
         FunctionTool::with_definition(control, async |_: Value, _| Ok::<_, ToolError>("on"))
@@ -50,9 +51,9 @@ const SENTENCES: [&str; 7] = [
 ];
 
 #[divan::bench(args = SENTENCES, consts = [12, 1000])]
-fn a_sentence<const DEVICES: usize>(bencher: divan::Bencher<'_, '_>, sentence: &str) {
+fn interpret_sentence<const DEVICES: usize>(bencher: divan::Bencher<'_, '_>, sentence: &str) {
     let runtime = Runtime::new().unwrap();
-    let sentences = sentences(DEVICES);
+    let sentences = english_interpreter(DEVICES);
     let context = SentenceContext::default();
     let ask = || {
         let mut nobody = |_: ToolWait<'_>| {};
@@ -63,6 +64,6 @@ fn a_sentence<const DEVICES: usize>(bencher: divan::Bencher<'_, '_>, sentence: &
 }
 
 #[divan::bench]
-fn english_made_ready() -> SentenceInterpreter {
-    sentences(0)
+fn compile_english_pack() -> SentenceInterpreter {
+    english_interpreter(0)
 }

@@ -11,13 +11,14 @@ use super::items::{ItemRules, collect_items};
 #[serde(from = "RawAnswer")]
 pub(crate) struct AnswerTemplate(pub(crate) Vec<AnswerCase>);
 
-/// Fits if all conditions hold and all pointers in `say` resolve.
+/// One wording. It fits if all conditions hold and all placeholders in `say` have values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AnswerCase {
     /// JSON pointers and the values they must have; `null` also matches a missing value.
     #[serde(rename = "if", default)]
     when: Map<String, Value>,
+    /// Makes the case fit only errors, namely those that contain this text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failed: Option<String>,
     say: String,
@@ -27,7 +28,7 @@ pub(crate) struct AnswerCase {
 #[serde(untagged)]
 enum RawAnswer {
     One(String),
-    Some(Vec<RawAnswerCase>),
+    Several(Vec<RawAnswerCase>),
 }
 
 #[derive(Deserialize)]
@@ -41,7 +42,7 @@ impl From<RawAnswer> for AnswerTemplate {
     fn from(written: RawAnswer) -> Self {
         let cases = match written {
             RawAnswer::One(say) => vec![RawAnswerCase::Say(say)],
-            RawAnswer::Some(cases) => cases,
+            RawAnswer::Several(cases) => cases,
         };
         let case = |written| match written {
             RawAnswerCase::Full(case) => case,
@@ -68,36 +69,36 @@ impl AnswerTemplate {
         &self,
         text: &str,
         slots: &Map<String, Value>,
-        joining: &AnswerWording<'_>,
+        wording: &AnswerWording<'_>,
     ) -> String {
         let result = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
-        let said = self
+        let rendered = self
             .0
             .iter()
             .filter(|case| case.is_met(&result))
             .find_map(|case| {
                 fill_placeholders(&case.say, |name| match name.starts_with('/') {
-                    true => pointer_text(&result, name, joining),
-                    false => slot_text(slots, name, joining.and),
+                    true => pointer_text(&result, name, wording),
+                    false => slot_text(slots, name, wording.and),
                 })
             });
-        said.unwrap_or_else(|| default_text(&result, joining))
+        rendered.unwrap_or_else(|| default_text(&result, wording))
     }
 
     pub(crate) fn render_error(
         &self,
         text: &str,
         slots: &Map<String, Value>,
-        joining: &AnswerWording<'_>,
+        wording: &AnswerWording<'_>,
     ) -> String {
         let is_this = |case: &&AnswerCase| {
             let failed = case.failed.as_deref();
             failed.is_some_and(|words| text.contains(words))
         };
-        let said = self.0.iter().find(is_this).and_then(|case| {
-            fill_placeholders(&case.say, |name| slot_text(slots, name, joining.and))
+        let rendered = self.0.iter().find(is_this).and_then(|case| {
+            fill_placeholders(&case.say, |name| slot_text(slots, name, wording.and))
         });
-        said.unwrap_or_else(|| text.to_owned())
+        rendered.unwrap_or_else(|| text.to_owned())
     }
 }
 
@@ -111,7 +112,7 @@ impl AnswerCase {
     }
 }
 
-/// Fills `{…}` in a text. `None` if one of them has no value.
+/// Fills the `{…}` placeholders of a text. `None` if one of them has no value.
 pub(crate) fn fill_placeholders(
     text: &str,
     mut value: impl FnMut(&str) -> Option<String>,
@@ -179,9 +180,10 @@ pub(crate) fn collect_slot_names(template: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// The value at a pointer in words; with a `*`, all items of the list.
-fn pointer_text(result: &Value, pointer: &str, joining: &AnswerWording<'_>) -> Option<String> {
-    let and = joining.and;
+/// The value at a pointer in words. `/a/*` joins all items of a list, `/a div 7` and `/a mod 7`
+/// divide, and `/a float` is a double that may be rounded.
+fn pointer_text(result: &Value, pointer: &str, wording: &AnswerWording<'_>) -> Option<String> {
+    let and = wording.and;
     if pointer.contains("/*") {
         let items = collect_items(result, pointer, None, &ItemRules::default(), |_, _| true);
         let names: Vec<String> = items.into_iter().map(|item| item.name).collect();
@@ -200,19 +202,19 @@ fn pointer_text(result: &Value, pointer: &str, joining: &AnswerWording<'_>) -> O
         None => (pointer, false),
     };
     let found = result.pointer(pointer)?;
-    if let Some(quantity) = found.as_str().and_then(|text| quantity_text(text, joining)) {
+    if let Some(quantity) = found.as_str().and_then(|text| quantity_text(text, wording)) {
         return Some(quantity);
     }
     let is_something = !found.is_null() && found.as_str() != Some("");
     is_something.then(
         || match is_shortened(found) || is_float && is_rounded(found) {
-            true => format!("{} {}", joining.rounded_prefix, value_text(found, and)),
+            true => format!("{} {}", wording.rounded_prefix, value_text(found, and)),
             false => value_text(found, and),
         },
     )
 }
 
-/// Whole numbers from here on are spoken rounded.
+/// Whole numbers of this size or more are rounded when they are spoken.
 const ROUNDED_FROM: f64 = 1e15;
 
 fn is_shortened(value: &Value) -> bool {
@@ -261,9 +263,9 @@ fn round_to_digits(value: f64, digits: usize) -> String {
 }
 
 /// Shortens a quantity such as `37.7777777778 degC` and spells out its unit.
-fn quantity_text(text: &str, joining: &AnswerWording<'_>) -> Option<String> {
+fn quantity_text(text: &str, wording: &AnswerWording<'_>) -> Option<String> {
     let (number, unit) = text.split_once(' ')?;
-    let unit = joining.units.get(unit)?;
+    let unit = wording.units.get(unit)?;
     let value: f64 = number.parse().ok()?;
     // Two decimals, or four significant digits for small values.
     let before = value.abs().max(1.0).log10().floor() as usize + 1;
@@ -272,7 +274,7 @@ fn quantity_text(text: &str, joining: &AnswerWording<'_>) -> Option<String> {
 }
 
 pub(crate) fn join_items(items: &[String], last: &str) -> String {
-    // Nobody listens to a spoken list longer than this.
+    // A longer list is too long to listen to.
     const MAX_SPOKEN: usize = 30;
     if items.len() > MAX_SPOKEN {
         let more = items.len() - MAX_SPOKEN;
@@ -286,42 +288,42 @@ pub(crate) fn join_items(items: &[String], last: &str) -> String {
 }
 
 /// The fallback wording for a result: the sentence it contains, or else its fields.
-fn default_text(result: &Value, joining: &AnswerWording<'_>) -> String {
+fn default_text(result: &Value, wording: &AnswerWording<'_>) -> String {
     const SENTENCES: [&str; 5] = ["sentence", "message", "summary", "text", "answer"];
     let sentence = SENTENCES.iter().find_map(|key| result.get(key)?.as_str());
     match (sentence, result) {
         (Some(sentence), _) if !sentence.is_empty() => sentence.to_owned(),
-        (_, Value::Null) => joining.done.to_owned(),
+        (_, Value::Null) => wording.done.to_owned(),
         (_, Value::String(text)) if text.is_empty() || text == "(no output)" => {
-            joining.done.to_owned()
+            wording.done.to_owned()
         }
         (_, Value::String(text)) => text.clone(),
-        (_, other) => describe_value(other, joining, 0),
+        (_, other) => describe_value(other, wording, 0),
     }
 }
 
-fn describe_value(value: &Value, joining: &AnswerWording<'_>, depth: usize) -> String {
-    // Deeper structures are printed as JSON: results are untrusted and may nest without end.
+fn describe_value(value: &Value, wording: &AnswerWording<'_>, depth: usize) -> String {
+    // Results are untrusted and may nest deeply. Deeper values are printed as JSON.
     const MAX_DEPTH: usize = 4;
     match value {
         Value::Object(object) if depth < MAX_DEPTH => {
             let fields = object.iter().filter(|(_, value)| !value.is_null());
-            let said = fields.map(|(key, value)| {
-                format!("{key}: {}", describe_value(value, joining, depth + 1))
+            let fields = fields.map(|(key, value)| {
+                format!("{key}: {}", describe_value(value, wording, depth + 1))
             });
-            let said = said.collect::<Vec<_>>().join(", ");
+            let text = fields.collect::<Vec<_>>().join(", ");
             match depth {
-                0 => said,
-                _ => format!("({said})"),
+                0 => text,
+                _ => format!("({text})"),
             }
         }
         Value::Array(list) if depth < MAX_DEPTH => {
             let items = list
                 .iter()
-                .map(|value| describe_value(value, joining, depth + 1));
-            join_items(&items.collect::<Vec<_>>(), joining.and)
+                .map(|value| describe_value(value, wording, depth + 1));
+            join_items(&items.collect::<Vec<_>>(), wording.and)
         }
-        other => value_text(other, joining.and),
+        other => value_text(other, wording.and),
     }
 }
 

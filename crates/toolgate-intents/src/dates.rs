@@ -11,6 +11,7 @@ pub(crate) struct DateWords {
     pub(crate) months: HashMap<String, i8>,
     /// Named days as month and day: `12-25`.
     pub(crate) days: HashMap<String, String>,
+    /// Days relative to today: `tomorrow` is 1.
     pub(crate) from_today: HashMap<String, i32>,
     /// Days of the week, counted from 1 for Monday.
     pub(crate) weekdays: HashMap<String, i8>,
@@ -26,11 +27,12 @@ pub(crate) struct DateWords {
 
 impl DateWords {
     pub(crate) fn merge(&mut self, more: Self) {
-        extend_all!(self, more: weekdays, next, ordinals, months, days, from_today, small, suffixes);
+        extend_all!(self, more: weekdays, next, ordinals, months, days);
+        extend_all!(self, more: from_today, small, suffixes);
     }
 
-    /// The longest date at the start of `words` and the number of words it takes. Without a year,
-    /// the next such day is meant.
+    /// Parses the longest date at the start of `words`. Also returns the number of words it takes.
+    /// Without a year, the next such day is meant.
     pub(crate) fn parse(&self, words: &[&str], today: Date) -> Option<(Date, usize)> {
         let named = |length: usize| {
             Some((
@@ -73,11 +75,11 @@ impl DateWords {
     }
 
     fn parse_words(&self, words: &[&str], today: Date) -> Option<(Date, usize)> {
-        // No spoken date is longer, so a long sentence costs no more than a short one.
-        const FEW: usize = 8;
+        // No spoken date is longer. The limit keeps long sentences as fast as short ones.
+        const MAX_DATE_LEN: usize = 8;
         let (mut month, mut day, mut at) = (None, None, 0);
         let mut taken = 0;
-        for (index, word) in words.iter().enumerate().take(FEW) {
+        for (index, word) in words.iter().enumerate().take(MAX_DATE_LEN) {
             if index < taken {
                 continue;
             }
@@ -131,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_are_read_as_they_are_said() {
+    fn spoken_dates_are_parsed() {
         let dates = Pack::english().dates;
         let today = Date::constant(2026, 11, 16);
         for (text, expected, taken) in [

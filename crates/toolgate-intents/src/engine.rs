@@ -9,26 +9,27 @@ use super::pack::{Intent, ListSource, NumberRange, Pack, PackError, SlotKind, Sl
 use super::template::{SentenceTemplate, TemplatePart, TemplateSlot};
 use super::words::plain_words;
 
-// Packs come from users: nested alternatives must not make a graph that is slow to walk.
+// Packs are user input: nested alternatives must not make a graph that is slow to walk.
 const MAX_STATES: usize = 500;
 
-/// Phrases that may be skipped, by their first word. The flag marks mere politeness, which may also
+/// Phrases that may be skipped, by their first word. The flag marks polite phrases, which may also
 /// be skipped after free text.
 type FillerPhrases = HashMap<String, Vec<(Vec<String>, bool)>>;
 
 pub(crate) struct SentenceEngine {
     pub(crate) pack: Pack,
     pub(crate) templates: Vec<CompiledTemplate>,
-    pub(crate) slots: Vec<SlotFilling>,
+    pub(crate) slots: Vec<CompiledSlot>,
+    /// The IDs of the words in templates; `words_by_id` is the reverse.
     pub(crate) vocabulary: HashMap<String, usize>,
-    pub(crate) spelt: Vec<String>,
+    pub(crate) words_by_id: Vec<String>,
     fillers: FillerPhrases,
     pub(crate) replace: HashMap<String, Vec<String>>,
-    /// The intents in whose sentences or example each word occurs.
-    pub(crate) hints: HashMap<String, Vec<usize>>,
-    pub(crate) all: Vec<Vec<String>>,
-    pub(crate) everything: Vec<Vec<String>>,
-    by_name: HashMap<String, usize>,
+    /// For each word, the indices of the intents whose sentences or example contain it.
+    pub(crate) intents_by_word: HashMap<String, Vec<usize>>,
+    pub(crate) all_phrases: Vec<Vec<String>>,
+    pub(crate) everything_phrases: Vec<Vec<String>>,
+    slots_by_name: HashMap<String, usize>,
 }
 
 pub(crate) struct CompiledTemplate {
@@ -37,7 +38,7 @@ pub(crate) struct CompiledTemplate {
     pub(crate) graph: TemplateGraph,
 }
 
-pub(crate) enum SlotFilling {
+pub(crate) enum CompiledSlot {
     Number,
     Range(Box<NumberRange>),
     Expression,
@@ -48,34 +49,39 @@ pub(crate) enum SlotFilling {
 }
 
 // Checked at load time, so that a lookup at run time can't miss.
-const TEXTS: &str = "about absent again and cancelled do_that done half help help_none left mean \
+const REQUIRED_TEXTS: &str = "about absent again and cancelled do_that done half help help_none left mean \
     no_list none not_understood or range several too_long unknown unsure what which";
 
 impl SentenceEngine {
     pub(crate) fn new(pack: Pack) -> Result<Self, PackError> {
-        if let Some(missing) = TEXTS.split(' ').find(|key| !pack.texts.contains_key(*key)) {
-            return Err(problem(&format!("the text '{missing}' is missing")));
+        if let Some(missing) = REQUIRED_TEXTS
+            .split(' ')
+            .find(|key| !pack.texts.contains_key(*key))
+        {
+            return Err(pack_error(&format!("the text '{missing}' is missing")));
         }
         let split =
             |(word, words): (&String, &String)| (plain_words(word).concat(), plain_words(words));
         let mut engine = Self {
             replace: pack.replace.iter().map(split).collect(),
-            fillers: fillers(&pack),
+            fillers: index_fillers(&pack),
             templates: Vec::new(),
             slots: Vec::new(),
             vocabulary: HashMap::new(),
-            spelt: Vec::new(),
-            hints: HashMap::new(),
-            all: phrases(&pack.groups.all),
-            everything: phrases(&pack.groups.everything),
-            by_name: HashMap::new(),
+            words_by_id: Vec::new(),
+            intents_by_word: HashMap::new(),
+            all_phrases: split_phrases(&pack.groups.all),
+            everything_phrases: split_phrases(&pack.groups.everything),
+            slots_by_name: HashMap::new(),
             pack,
         };
         let slots = std::mem::take(&mut engine.pack.slots);
         for (name, kind) in &slots {
-            let filling = engine.slot_filling(name, kind)?;
-            engine.by_name.insert(name.clone(), engine.slots.len());
-            engine.slots.push(filling);
+            let compiled = engine.compile_slot(name, kind)?;
+            engine
+                .slots_by_name
+                .insert(name.clone(), engine.slots.len());
+            engine.slots.push(compiled);
         }
         engine.pack.slots = slots;
         let intents = std::mem::take(&mut engine.pack.intents);
@@ -90,7 +96,7 @@ impl SentenceEngine {
         check_intent(intent)?;
         let any = intent.any.as_deref();
         if let Some(any) = any.filter(|any| self.list_slot(any).is_none()) {
-            return Err(problem(&format!(
+            return Err(pack_error(&format!(
                 "`any` names '{any}', but no slot of that name has a list"
             )));
         }
@@ -118,20 +124,23 @@ impl SentenceEngine {
     }
 
     pub(crate) fn is_expression(&self, slot: usize) -> bool {
-        matches!(self.slots[slot], SlotFilling::Expression)
+        matches!(self.slots[slot], CompiledSlot::Expression)
     }
 
     pub(crate) fn list_slot(&self, name: &str) -> Option<usize> {
-        let slot = *self.by_name.get(name)?;
-        matches!(self.slots[slot], SlotFilling::List(_)).then_some(slot)
+        let slot = *self.slots_by_name.get(name)?;
+        matches!(self.slots[slot], CompiledSlot::List(_)).then_some(slot)
     }
 
-    // True if both slots take their names from the same list, so that `it` may refer from one to
-    // the other.
+    // True if both slots take their names from the same list, so that `it` in one can refer to a
+    // name in the other.
     pub(crate) fn is_same_list(&self, slot: usize, name: &str) -> bool {
-        let other = self.by_name.get(name).map(|other| &self.slots[*other]);
+        let other = self
+            .slots_by_name
+            .get(name)
+            .map(|other| &self.slots[*other]);
         match (&self.slots[slot], other) {
-            (SlotFilling::List(one), Some(SlotFilling::List(other))) => {
+            (CompiledSlot::List(one), Some(CompiledSlot::List(other))) => {
                 (&one.tool, &one.pointer) == (&other.tool, &other.pointer)
             }
             _ => false,
@@ -139,7 +148,7 @@ impl SentenceEngine {
     }
 
     fn index_words(&mut self, index: usize, intent: &Intent) {
-        // An intent with a left-out name needs no hints: the example of the complete sentence
+        // An intent with an omitted name is not suggested: the example of the complete sentence
         // covers it.
         if intent.any.is_some() {
             return;
@@ -153,7 +162,7 @@ impl SentenceEngine {
         words.sort_unstable();
         words.dedup();
         for word in words {
-            self.hints.entry(word).or_default().push(index);
+            self.intents_by_word.entry(word).or_default().push(index);
         }
     }
 
@@ -161,14 +170,14 @@ impl SentenceEngine {
         self.pack.texts.get(key).map_or("", String::as_str)
     }
 
-    fn slot_filling(&self, name: &str, kind: &SlotKind) -> Result<SlotFilling, PackError> {
+    fn compile_slot(&self, name: &str, kind: &SlotKind) -> Result<CompiledSlot, PackError> {
         Ok(match kind {
-            SlotKind::Number => SlotFilling::Number,
-            SlotKind::Range(range) => SlotFilling::Range(Box::new(range.clone())),
-            SlotKind::Expression => SlotFilling::Expression,
-            SlotKind::Date => SlotFilling::Date,
-            SlotKind::Text => SlotFilling::Text,
-            SlotKind::List(source) => SlotFilling::List(source.clone()),
+            SlotKind::Number => CompiledSlot::Number,
+            SlotKind::Range(range) => CompiledSlot::Range(Box::new(range.clone())),
+            SlotKind::Expression => CompiledSlot::Expression,
+            SlotKind::Date => CompiledSlot::Date,
+            SlotKind::Text => CompiledSlot::Text,
+            SlotKind::List(source) => CompiledSlot::List(source.clone()),
             SlotKind::Values(values) => {
                 let values: Vec<(&str, &[String])> = match values {
                     SlotValues::Plain(plain) => {
@@ -181,9 +190,9 @@ impl SentenceEngine {
                 };
                 let names = NameIndex::from_values(values, &self.normalizer());
                 if names.len() == 0 {
-                    return Err(problem(&format!("the slot '{name}' has no values")));
+                    return Err(pack_error(&format!("the slot '{name}' has no values")));
                 }
-                SlotFilling::Values(Box::new(names), self.pack.nouns.get(name).cloned())
+                CompiledSlot::Values(Box::new(names), self.pack.nouns.get(name).cloned())
             }
         })
     }
@@ -194,18 +203,18 @@ impl SentenceEngine {
     ) -> Result<TemplateGraph, PackError> {
         let mut graph = TemplateGraph::default();
         let start = graph.add_state();
-        self.sequence(&mut graph, start, template, &template.parts)?;
+        self.compile_sequence(&mut graph, start, template, &template.parts)?;
         if graph.states.len() > MAX_STATES {
-            return Err(problem(&format!(
+            return Err(pack_error(&format!(
                 "the sentence '{template}' has too many parts"
             )));
         }
-        graph.mark_text(|slot| matches!(self.slots[slot], SlotFilling::Text));
-        graph.firsts = graph.first_words();
+        graph.mark_text(|slot| matches!(self.slots[slot], CompiledSlot::Text));
+        graph.firsts = graph.find_first_words();
         Ok(graph)
     }
 
-    fn sequence(
+    fn compile_sequence(
         &mut self,
         graph: &mut TemplateGraph,
         from: usize,
@@ -217,26 +226,26 @@ impl SentenceEngine {
             match part {
                 TemplatePart::Word(word) => {
                     let id = *self.vocabulary.entry(word.clone()).or_insert_with(|| {
-                        self.spelt.push(word.clone());
-                        self.spelt.len() - 1
+                        self.words_by_id.push(word.clone());
+                        self.words_by_id.len() - 1
                     });
                     at = graph.add_step(at, EdgeLabel::Word(id));
                 }
                 TemplatePart::Slot(slot) => {
-                    let filler = self.slot(slot, template)?;
-                    let (name, slot) = (slot.name.as_str().into(), filler);
+                    let index = self.resolve_slot(slot, template)?;
+                    let (name, slot) = (slot.name.as_str().into(), index);
                     at = graph.add_step(at, EdgeLabel::Slot { name, slot });
                 }
                 TemplatePart::OneOf(choices) => {
                     let mut ends = Vec::new();
                     for choice in choices {
-                        ends.push(self.sequence(graph, at, template, choice)?);
+                        ends.push(self.compile_sequence(graph, at, template, choice)?);
                     }
                     let join = graph.add_state();
                     for end in ends {
                         let edge = GraphEdge {
                             to: join,
-                            on: EdgeLabel::Empty,
+                            label: EdgeLabel::Empty,
                         };
                         graph.states[end].push(edge);
                     }
@@ -252,15 +261,15 @@ impl SentenceEngine {
         Ok(at)
     }
 
-    fn slot(
+    fn resolve_slot(
         &mut self,
         slot: &TemplateSlot,
         template: &SentenceTemplate,
     ) -> Result<usize, PackError> {
         if slot.choices.is_empty() {
-            let (known, name) = (self.by_name.get(&slot.name), &slot.name);
+            let (known, name) = (self.slots_by_name.get(&slot.name), &slot.name);
             let unknown = || {
-                problem(&format!(
+                pack_error(&format!(
                     "the sentence '{template}' has an unknown slot '{name}'"
                 ))
             };
@@ -268,12 +277,12 @@ impl SentenceEngine {
         }
         let values = slot.choices.iter().map(|value| (value.as_str(), &[][..]));
         let names = NameIndex::from_values(values, &self.normalizer());
-        self.slots.push(SlotFilling::Values(Box::new(names), None));
+        self.slots.push(CompiledSlot::Values(Box::new(names), None));
         Ok(self.slots.len() - 1)
     }
 }
 
-fn fillers(pack: &Pack) -> FillerPhrases {
+fn index_fillers(pack: &Pack) -> FillerPhrases {
     let plain = pack.fillers.iter().map(|filler| (filler, false));
     let polite = pack.polite.iter().map(|filler| (filler, true));
     let mut by_first = FillerPhrases::new();
@@ -286,7 +295,7 @@ fn fillers(pack: &Pack) -> FillerPhrases {
     by_first
 }
 
-pub(super) fn phrases(texts: &[String]) -> Vec<Vec<String>> {
+pub(super) fn split_phrases(texts: &[String]) -> Vec<Vec<String>> {
     let phrases = texts.iter().map(|text| plain_words(text));
     phrases.filter(|words| !words.is_empty()).collect()
 }
@@ -303,14 +312,14 @@ fn collect_words(parts: &[TemplatePart], words: &mut Vec<String>) {
     }
 }
 
-fn problem(text: &str) -> PackError {
+fn pack_error(text: &str) -> PackError {
     PackError::without_position(toolgate_core::escape(text))
 }
 
 fn check_intent(intent: &Intent) -> Result<(), PackError> {
     let Some(first) = intent.sentences.first() else {
         let tool = intent.tool.as_deref().unwrap_or("?");
-        return Err(problem(&format!(
+        return Err(pack_error(&format!(
             "an intent for the tool '{tool}' has no sentences"
         )));
     };
@@ -319,8 +328,8 @@ fn check_intent(intent: &Intent) -> Result<(), PackError> {
         + usize::from(intent.ask.is_some())
         + usize::from(intent.help);
     if meanings != 1 {
-        return Err(problem(&format!(
-            "the intent '{first}' needs one of `tool`, `say`, `ask` and `help`"
+        return Err(pack_error(&format!(
+            "the intent '{first}' needs exactly one of `tool`, `say`, `ask` and `help`"
         )));
     }
     let known: Vec<&str> = intent
@@ -335,7 +344,7 @@ fn check_intent(intent: &Intent) -> Result<(), PackError> {
         collect_slot_names(value, &mut wanted);
     }
     match wanted.iter().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => Err(problem(&format!(
+        Some(name) => Err(pack_error(&format!(
             "no sentence of the intent '{first}' has the slot '{name}' that its arguments use"
         ))),
         None => Ok(()),

@@ -1,17 +1,15 @@
-//! Example sentences, with names of things that exist.
-
-use std::collections::BTreeSet;
+//! Example sentences, filled with names of things that exist.
 
 use super::answer::fill_placeholders;
 use super::engine::SentenceEngine;
 use super::matcher::ListState;
-use super::meaning::MatchContext;
+use super::meaning::{MatchContext, MissingLists};
 
 const NAME_PLACEHOLDER: &str = "…";
 
 impl SentenceEngine {
-    /// An example for each intent that is ready and has one. Examples that need a name from an
-    /// empty list are left out.
+    /// The examples of all intents whose tool is ready. Examples that need a name from an empty
+    /// list are left out.
     pub(super) fn examples(&self, context: &MatchContext<'_>) -> Vec<(usize, String)> {
         let ready = self.ready_examples(context);
         ready
@@ -19,8 +17,8 @@ impl SentenceEngine {
             .collect()
     }
 
-    pub(super) fn unread_example_lists(&self, context: &MatchContext<'_>) -> BTreeSet<usize> {
-        let mut unread = BTreeSet::new();
+    pub(super) fn unread_example_lists(&self, context: &MatchContext<'_>) -> MissingLists {
+        let mut unread = MissingLists::new();
         for (_, example) in self.ready_examples(context) {
             fill_placeholders(example, |name| {
                 let slot = self.list_slot(name);

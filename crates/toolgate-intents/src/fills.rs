@@ -1,20 +1,21 @@
-//! Finds what can fill a slot at a given word of a sentence.
+//! Finds the values that can fill a slot at a given word of a sentence.
 
 use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::engine::SlotFilling;
+use super::engine::CompiledSlot;
 use super::matcher::{
-    CALCULATION, EDIT, FillKind, ListState, MAX_NAME_LEN, MatchTolerance, NAME, PART,
-    SentenceMatcher, SlotFill, TEXT, UNKNOWN,
+    CALCULATION_WORD_COST, EDIT_COST, FillKind, ListState, MAX_NAME_LEN, MatchTolerance,
+    NAME_WORD_COST, PARTIAL_NAME_COST, SentenceMatcher, SlotFill, TEXT_WORD_COST,
+    UNKNOWN_NAME_COST,
 };
 use super::name_index::{NameEntry, NameIndex, NameMatch};
 use super::numbers::number_to_json;
 use super::pack::NumberRange;
 
 impl SentenceMatcher<'_> {
-    pub(super) fn fills(&self, slot: usize, at: usize) -> Rc<[SlotFill]> {
+    pub(super) fn fills_at(&self, slot: usize, at: usize) -> Rc<[SlotFill]> {
         // Many templates share slots: each slot is read only once at each word.
         if let Some(found) = self.fills.borrow().get(&(slot, at)) {
             return Rc::clone(found);
@@ -31,97 +32,119 @@ impl SentenceMatcher<'_> {
             return Vec::new();
         }
         match &self.engine.slots[slot] {
-            SlotFilling::Number => self.number(at).into_iter().map(|(fill, _)| fill).collect(),
-            SlotFilling::Range(range) => self.number_in_range(range, at).into_iter().collect(),
-            SlotFilling::Date => self.date(at).into_iter().collect(),
-            SlotFilling::Expression => self.calculations(at),
-            SlotFilling::Text => self.free_text(at),
-            SlotFilling::Values(names, noun) => {
-                // Without a noun, no sentence could name the unknown value.
+            CompiledSlot::Number => self
+                .number_fill(at)
+                .into_iter()
+                .map(|(fill, _)| fill)
+                .collect(),
+            CompiledSlot::Range(range) => self.range_fill(range, at).into_iter().collect(),
+            CompiledSlot::Date => self.date_fill(at).into_iter().collect(),
+            CompiledSlot::Expression => self.calculation_fills(at),
+            CompiledSlot::Text => self.text_fills(at),
+            CompiledSlot::Values(names, noun) => {
+                // Without a noun, an answer couldn't say what kind of value is unknown.
                 let or_unknown = noun.is_some() && self.tolerance >= MatchTolerance::Unknown;
-                let mut fills = self.names(slot, names, at, or_unknown);
+                let mut fills = self.name_fills(slot, names, at, or_unknown);
                 let twice = self.repeated_name_fills(names, at, &fills);
                 fills.extend(twice);
                 fills
             }
-            SlotFilling::List(_) => match self.lists.get(&slot) {
+            CompiledSlot::List(_) => match self.lists.get(&slot) {
                 Some(ListState::Known(names)) => {
                     let mut fills =
-                        self.names(slot, names, at, self.tolerance >= MatchTolerance::Unknown);
+                        self.name_fills(slot, names, at, self.tolerance >= MatchTolerance::Unknown);
                     fills.extend(self.group_fills(slot, names, at));
                     fills
                 }
                 Some(ListState::Unreadable(_)) if self.tolerance >= MatchTolerance::Unknown => {
-                    self.unknown_names(at)
+                    self.unknown_name_fills(at)
                 }
                 Some(ListState::Unreadable(_)) | None => Vec::new(),
             },
         }
     }
 
-    fn rest(&self, at: usize) -> Vec<&str> {
+    fn words_from(&self, at: usize) -> Vec<&str> {
         let tokens = self.sentence.tokens[at..].iter();
         tokens.map(|token| token.text.as_str()).collect()
     }
 
-    fn number(&self, at: usize) -> Option<(SlotFill, f64)> {
-        let (value, taken) = self.engine.pack.numbers.parse(&self.rest(at))?;
-        let fill =
-            SlotFill::certain_fill(at, taken, NAME, (number_to_json(value), value.to_string()));
+    fn number_fill(&self, at: usize) -> Option<(SlotFill, f64)> {
+        let (value, taken) = self.engine.pack.numbers.parse(&self.words_from(at))?;
+        let fill = SlotFill::certain_fill(
+            at,
+            taken,
+            NAME_WORD_COST,
+            (number_to_json(value), value.to_string()),
+        );
         Some((fill, value))
     }
 
-    fn number_in_range(&self, range: &NumberRange, at: usize) -> Option<SlotFill> {
-        let (mut fill, value) = self.number(at)?;
+    fn range_fill(&self, range: &NumberRange, at: usize) -> Option<SlotFill> {
+        let (mut fill, value) = self.number_fill(at)?;
         if !(range.from..=range.to).contains(&value) {
-            fill.kind = FillKind::Outside;
-            fill.cost += PART;
+            fill.kind = FillKind::OutOfRange;
+            fill.cost += PARTIAL_NAME_COST;
         }
         Some(fill)
     }
 
-    fn date(&self, at: usize) -> Option<SlotFill> {
-        let (date, taken) = self.engine.pack.dates.parse(&self.rest(at), self.today)?;
+    fn date_fill(&self, at: usize) -> Option<SlotFill> {
+        let (date, taken) = self
+            .engine
+            .pack
+            .dates
+            .parse(&self.words_from(at), self.today)?;
         let date = date.to_string();
         let value = (Value::from(date.as_str()), date);
-        Some(SlotFill::certain_fill(at, taken, NAME, value))
+        Some(SlotFill::certain_fill(at, taken, NAME_WORD_COST, value))
     }
 
-    fn calculations(&self, at: usize) -> Vec<SlotFill> {
+    fn calculation_fills(&self, at: usize) -> Vec<SlotFill> {
         let pack = &self.engine.pack;
         let spans = (at + 1..=self.sentence.tokens.len()).filter_map(|end| {
             let text = self.sentence.text_around(at, end);
             let read = || pack.maths.parse(text, &pack.numbers);
             let read = self.lookups.calculation(text, read)?;
             let value = (read.written.into(), read.said.unwrap_or_default());
-            let mut fill = SlotFill::certain_fill(at, end - at, CALCULATION, value);
+            let mut fill = SlotFill::certain_fill(at, end - at, CALCULATION_WORD_COST, value);
             if read.unsure {
-                fill.kind = FillKind::Free;
+                fill.kind = FillKind::FreeText;
             }
             Some(fill)
         });
         spans.collect()
     }
 
-    fn free_text(&self, at: usize) -> Vec<SlotFill> {
+    fn text_fills(&self, at: usize) -> Vec<SlotFill> {
         let spans = (at + 1..=self.sentence.tokens.len()).filter_map(|end| {
             let text = self.sentence.text_around(at, end);
             let text = text
                 .trim_start_matches([':', ',', ';', '-', ' '])
                 .trim_end_matches(['.', '?', '!', ',', ' ']);
-            let mut fill =
-                SlotFill::certain_fill(at, end - at, TEXT, (text.into(), text.to_owned()));
-            fill.kind = FillKind::Free;
+            let mut fill = SlotFill::certain_fill(
+                at,
+                end - at,
+                TEXT_WORD_COST,
+                (text.into(), text.to_owned()),
+            );
+            fill.kind = FillKind::FreeText;
             (!text.is_empty()).then_some(fill)
         });
         spans.collect()
     }
 
-    fn names(&self, slot: usize, names: &NameIndex, at: usize, or_unknown: bool) -> Vec<SlotFill> {
+    fn name_fills(
+        &self,
+        slot: usize,
+        names: &NameIndex,
+        at: usize,
+        or_unknown: bool,
+    ) -> Vec<SlotFill> {
         let longest = (self.sentence.tokens.len() - at).min(MAX_NAME_LEN);
         let words = &self.texts[at..at + longest];
         let mut fills: Vec<SlotFill> = if or_unknown {
-            self.unknown_names(at)
+            self.unknown_name_fills(at)
         } else {
             Vec::new()
         };
@@ -129,15 +152,15 @@ impl SentenceMatcher<'_> {
             let Some((found, entries)) = self.find_name(slot, names, &words[..length]) else {
                 continue;
             };
-            let (more, how) = match found {
+            let (more, kind) = match found {
                 NameMatch::Whole => (0, FillKind::Certain),
-                NameMatch::Part => (PART, FillKind::Part),
-                NameMatch::Near(edits) => (EDIT * edits, FillKind::Misspelt),
+                NameMatch::Part => (PARTIAL_NAME_COST, FillKind::PartialName),
+                NameMatch::Near(edits) => (EDIT_COST * edits, FillKind::Misspelt),
             };
             fills.push(SlotFill {
                 end: at + length,
-                cost: NAME * length as u32 + more,
-                kind: how,
+                cost: NAME_WORD_COST * length as u32 + more,
+                kind,
                 together: false,
                 values: entries
                     .iter()
@@ -180,7 +203,7 @@ impl SentenceMatcher<'_> {
                 if !values.is_empty() {
                     fills.push(SlotFill {
                         end: at + end,
-                        cost: NAME * end as u32,
+                        cost: NAME_WORD_COST * end as u32,
                         kind: FillKind::Certain,
                         together: false,
                         values,
@@ -197,22 +220,23 @@ impl SentenceMatcher<'_> {
         names: &'n NameIndex,
         words: &[String],
     ) -> Option<(NameMatch, Vec<&'n NameEntry>)> {
-        let (spoken, tolerance) = (
+        let (normalizer, tolerance) = (
             self.engine.normalizer(),
             self.tolerance >= MatchTolerance::Spelling,
         );
-        self.lookups.names(slot, names, words, &spoken, tolerance)
+        self.lookups
+            .names(slot, names, words, &normalizer, tolerance)
     }
 
-    fn unknown_names(&self, at: usize) -> Vec<SlotFill> {
+    fn unknown_name_fills(&self, at: usize) -> Vec<SlotFill> {
         let longest = (self.sentence.tokens.len() - at).min(MAX_NAME_LEN);
         let fill = |length: usize| {
             let text = self.sentence.text_between(at, at + length);
             let values = vec![(Value::from(text), text.to_owned())];
             SlotFill {
                 end: at + length,
-                cost: UNKNOWN + TEXT * length as u32,
-                kind: FillKind::Unknown,
+                cost: UNKNOWN_NAME_COST + TEXT_WORD_COST * length as u32,
+                kind: FillKind::UnknownName,
                 together: false,
                 values,
             }

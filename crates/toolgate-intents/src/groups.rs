@@ -3,8 +3,10 @@
 
 use serde_json::Value;
 
-use super::engine::SlotFilling;
-use super::matcher::{EDIT, FillKind, MAX_NAME_LEN, NAME, PART, SentenceMatcher, SlotFill};
+use super::engine::CompiledSlot;
+use super::matcher::{
+    EDIT_COST, FillKind, MAX_NAME_LEN, NAME_WORD_COST, PARTIAL_NAME_COST, SentenceMatcher, SlotFill,
+};
 use super::name_index::{NameEntry, NameIndex, NameMatch};
 use super::understanding::MAX_CALLS;
 use super::words::plain_words;
@@ -25,7 +27,7 @@ impl SentenceMatcher<'_> {
         if !self.engine.pack.pronouns.contains(word) {
             return None;
         }
-        let slots = self.last.iter().flatten();
+        let slots = self.last_slots.iter().flatten();
         let meant = slots.filter_map(|(name, value)| {
             let name = value
                 .as_str()
@@ -35,17 +37,22 @@ impl SentenceMatcher<'_> {
         });
         let entries = meant.flat_map(|(_, entries)| entries).collect();
         // `it` is never certain: the person may mean something else.
-        group_fill(entries, at + 1, NAME, FillKind::Part)
+        group_fill(entries, at + 1, NAME_WORD_COST, FillKind::PartialName)
     }
 
     fn everything_fill(&self, names: &NameIndex, at: usize) -> Option<SlotFill> {
-        let length = self.longest_phrase_at(&self.engine.everything, at)?;
-        group_fill(names.everything(), at + length, NAME, FillKind::Everything)
+        let length = self.longest_phrase_at(&self.engine.everything_phrases, at)?;
+        group_fill(
+            names.everything(),
+            at + length,
+            NAME_WORD_COST,
+            FillKind::Everything,
+        )
     }
 
     /// `all the kitchen lights`: everything whose name has these words.
     fn all_of_fills(&self, names: &NameIndex, at: usize) -> Vec<SlotFill> {
-        let Some(length) = self.longest_phrase_at(&self.engine.all, at) else {
+        let Some(length) = self.longest_phrase_at(&self.engine.all_phrases, at) else {
             return Vec::new();
         };
         let from = at + length;
@@ -55,7 +62,7 @@ impl SentenceMatcher<'_> {
             group_fill(
                 entries,
                 from + length,
-                NAME * length as u32,
+                NAME_WORD_COST * length as u32,
                 FillKind::Certain,
             )
         };
@@ -79,7 +86,12 @@ impl SentenceMatcher<'_> {
                 return None;
             }
             let entries = self.with_words(names, at, end);
-            group_fill(entries, end, NAME * (end - at) as u32, FillKind::Plural)
+            group_fill(
+                entries,
+                end,
+                NAME_WORD_COST * (end - at) as u32,
+                FillKind::Plural,
+            )
         };
         ends.filter_map(fill).collect()
     }
@@ -109,10 +121,10 @@ impl SentenceMatcher<'_> {
         words.get(first.checked_sub(1)?)
     }
 
-    /// True if a word is the list's own noun, such as `devices`, and thus does not select anything.
+    /// True if a word is the list's own noun, such as `devices`, which doesn't select anything.
     fn is_noun(&self, slot: usize, word: &str) -> bool {
         match &self.engine.slots[slot] {
-            SlotFilling::List(source) => source.nouns == word,
+            CompiledSlot::List(source) => source.nouns == word,
             _ => false,
         }
     }
@@ -120,7 +132,7 @@ impl SentenceMatcher<'_> {
     /// `the lamp, the fan and the radio`.
     fn enumeration_fills(&self, slot: usize, names: &NameIndex, at: usize) -> Vec<SlotFill> {
         // The end of one item and the start of the next.
-        let parted = |index: usize| {
+        let separator = |index: usize| {
             let word = &self.sentence.tokens[index].text;
             match self.engine.pack.groups.and.contains(word) {
                 true => Some((index, index + 1)),
@@ -128,7 +140,7 @@ impl SentenceMatcher<'_> {
             }
         };
         let parts: Vec<(usize, usize)> = (at + 1..self.sentence.tokens.len())
-            .filter_map(parted)
+            .filter_map(separator)
             .take(MAX_CALLS)
             .collect();
         let (mut from, mut before) = (at, Some((Vec::new(), 0, FillKind::Certain)));
@@ -142,7 +154,7 @@ impl SentenceMatcher<'_> {
             for end in from + 1..=end.min(from + MAX_NAME_LEN) {
                 let all = self.extend_group(before.clone(), slot, names, from, end);
                 fills.extend(
-                    all.and_then(|(entries, cost, how)| group_fill(entries, end, cost, how)),
+                    all.and_then(|(entries, cost, kind)| group_fill(entries, end, cost, kind)),
                 );
             }
         }
@@ -151,7 +163,7 @@ impl SentenceMatcher<'_> {
 
     fn extend_group<'n>(
         &self,
-        (mut entries, cost, how): (Vec<&'n NameEntry>, u32, FillKind),
+        (mut entries, cost, kind): (Vec<&'n NameEntry>, u32, FillKind),
         slot: usize,
         names: &'n NameIndex,
         from: usize,
@@ -168,12 +180,16 @@ impl SentenceMatcher<'_> {
         let (found, one) = self.find_name(slot, names, &words)?;
         let [one] = one[..] else { return None };
         entries.push(one);
-        let (more, how) = match found {
-            NameMatch::Whole => (0, how),
-            NameMatch::Part => (PART, FillKind::Part),
-            NameMatch::Near(edits) => (EDIT * edits, FillKind::Misspelt),
+        let (more, kind) = match found {
+            NameMatch::Whole => (0, kind),
+            NameMatch::Part => (PARTIAL_NAME_COST, FillKind::PartialName),
+            NameMatch::Near(edits) => (EDIT_COST * edits, FillKind::Misspelt),
         };
-        Some((entries, cost + NAME * (to - from) as u32 + more, how))
+        Some((
+            entries,
+            cost + NAME_WORD_COST * (to - from) as u32 + more,
+            kind,
+        ))
     }
 
     fn longest_phrase_at(&self, phrases: &[Vec<String>], at: usize) -> Option<usize> {
@@ -186,7 +202,7 @@ impl SentenceMatcher<'_> {
     }
 }
 
-fn group_fill(entries: Vec<&NameEntry>, end: usize, cost: u32, how: FillKind) -> Option<SlotFill> {
+fn group_fill(entries: Vec<&NameEntry>, end: usize, cost: u32, kind: FillKind) -> Option<SlotFill> {
     let mut values: Vec<(Value, String)> = Vec::new();
     for entry in entries {
         let value = (Value::from(entry.value.clone()), entry.label.clone());
@@ -194,13 +210,13 @@ fn group_fill(entries: Vec<&NameEntry>, end: usize, cost: u32, how: FillKind) ->
             values.push(value);
         }
     }
-    // A group that is too large is refused, because acting on half of it would be worse than doing
-    // nothing.
+    // A group that is too large is rejected, because acting on a part of it would be worse than
+    // doing nothing.
     let fits = (1..=MAX_CALLS).contains(&values.len());
     fits.then_some(SlotFill {
         end,
         cost,
-        kind: how,
+        kind,
         together: true,
         values,
     })

@@ -1,6 +1,5 @@
-//! The public interpreter: from a sentence to calls, and from their results to words.
+//! The public interpreter: turns sentences into calls, and results into words.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Map;
@@ -10,13 +9,13 @@ use super::answer::{AnswerTemplate, AnswerWording};
 use super::engine::SentenceEngine;
 use super::live_lists::LiveLists;
 use super::lookups::LookupCache;
-use super::meaning::{Interpretation, MatchContext, SentenceMeaning};
+use super::meaning::{Interpretation, MatchContext, MissingLists, SentenceMeaning};
 use super::memory::{
     CompletedCalls, ResultPhrase, SentenceContext, SentenceMemory, start_next_step,
 };
 use super::pack::{Pack, PackError};
 
-/// Interprets sentences with the tools that are available, in less than a millisecond once the
+/// Interprets sentences for the tools that are available. Takes less than a millisecond once the
 /// names of things are known.
 ///
 /// ```
@@ -37,21 +36,23 @@ use super::pack::{Pack, PackError};
 pub struct SentenceInterpreter {
     pub(crate) engine: Arc<SentenceEngine>,
     pub(crate) toolbox: Toolbox,
-    pub(crate) live: Arc<LiveLists>,
+    pub(crate) live_lists: Arc<LiveLists>,
     pub(crate) today: fn() -> jiff::civil::Date,
 }
 
 impl SentenceInterpreter {
-    /// Fails if the pack is inconsistent. The toolbox must be the one of the conversation.
+    /// Fails if the pack is inconsistent. Calls that read names go through `toolbox`, so it
+    /// must be the conversation's.
     pub fn new(toolbox: Toolbox, pack: Pack) -> Result<Self, PackError> {
         Ok(Self {
             engine: Arc::new(SentenceEngine::new(pack)?),
             toolbox,
-            live: Arc::default(),
+            live_lists: Arc::default(),
             today: || jiff::Zoned::now().date(),
         })
     }
 
+    /// The language of the pack, such as `en`.
     pub fn language(&self) -> &str {
         &self.engine.pack.language
     }
@@ -69,7 +70,7 @@ impl SentenceInterpreter {
             SentenceMeaning::Act { choice, then, .. } if may_call => {
                 start_next_step(std::iter::once(choice).chain(then).collect())
             }
-            SentenceMeaning::Act { .. } => self.say_again(),
+            SentenceMeaning::Act { .. } => self.ask_to_repeat(),
             SentenceMeaning::Say(words) => Interpretation::Answer(words),
             SentenceMeaning::Fail(words) => Interpretation::Failure(words),
             SentenceMeaning::Ask {
@@ -95,20 +96,22 @@ impl SentenceInterpreter {
         }
     }
 
-    /// The calls of a sentence that is certain. Never waits for a server to start, but does read
-    /// lists of names, so a caller in a hurry sets a timeout.
+    /// The calls of a sentence whose meaning is certain: it has no misspelling, partial name or
+    /// free text. `None` for any other sentence. Never waits for a server to start, but does read
+    /// lists of names, so the caller should set a timeout.
     pub async fn certain_calls(
         &self,
         text: &str,
         context: &SentenceContext<'_>,
     ) -> Option<Interpretation> {
-        let certainly = |matching: &MatchContext<'_>| self.engine.certain_steps(text, matching);
-        let steps = self.with_lists(context, None, certainly).await??;
+        let find_steps = |matching: &MatchContext<'_>| self.engine.certain_steps(text, matching);
+        let steps = self.with_lists(context, None, find_steps).await??;
         Some(start_next_step(steps))
     }
 
-    /// What follows the calls made since the person spoke: the next calls, if there are any and
-    /// they may be made, or the answer for all results.
+    /// Continues after the calls that were made since the person spoke: with the next
+    /// calls, or with an answer that reports all results. With `may_call` false, an answer
+    /// says if steps are left.
     pub fn after_calls(&self, rounds: &[CompletedCalls<'_>], may_call: bool) -> Interpretation {
         let last = rounds.last().and_then(|round| round.memory);
         let steps = last.map_or(&[][..], |memory| memory.then.as_slice());
@@ -125,30 +128,30 @@ impl SentenceInterpreter {
         }
     }
 
-    /// Asks the person to repeat, for a history that can't be continued.
-    pub fn say_again(&self) -> Interpretation {
+    /// Asks the person to repeat the sentence. For a history that can't be continued.
+    pub fn ask_to_repeat(&self) -> Interpretation {
         Interpretation::Failure(self.engine.text("again").to_owned())
     }
 
-    // Repeats `look` until all lists that matter are known. Lists of servers that are still
-    // starting are awaited only if `waits` is given; otherwise the result is `None`.
+    // Repeats `attempt` until all lists it needs are known. Waits for servers that are still
+    // starting only if `waits` is given; otherwise the result is `None`.
     async fn with_lists<T>(
         &self,
         context: &SentenceContext<'_>,
         mut waits: Option<ToolWaitListener<'_>>,
-        mut look: impl FnMut(&MatchContext<'_>) -> Result<T, BTreeSet<usize>>,
+        mut attempt: impl FnMut(&MatchContext<'_>) -> Result<T, MissingLists>,
     ) -> Option<T> {
         let last = context.last_slots();
         let mut list = self.toolbox.current();
-        // Each round learns at least one list, which bounds the loop. The extra round is for a list
-        // that expired in between.
+        // Each round reads at least one list, which bounds the loop. The extra round is for a list
+        // that expired in the meantime.
         for _ in 0..=self.engine.slots.len() {
-            let known = self.live.snapshot(&self.engine, &list);
-            let found = look(&MatchContext {
+            let known = self.live_lists.snapshot(&self.engine, &list);
+            let found = attempt(&MatchContext {
                 tools: &known.tools,
                 lists: &known.lists,
                 today: (self.today)(),
-                last: &last,
+                last_slots: &last,
                 lookups: &LookupCache::default(),
             });
             match found {
@@ -159,7 +162,7 @@ impl SentenceInterpreter {
                     }
                     list = self.toolbox.current();
                     let (engine, toolbox) = (&self.engine, &self.toolbox);
-                    self.live.read(engine, wanted, toolbox, &list).await;
+                    self.live_lists.read(engine, wanted, toolbox, &list).await;
                 }
             }
         }
@@ -216,7 +219,7 @@ impl SentenceInterpreter {
         let SentenceMeaning::Fail(_) = meaning else {
             return meaning;
         };
-        // Perhaps it failed only because its tool is not available yet.
+        // The sentence may have failed only because its tool is not available yet.
         let Some(tool) = self.awaited_tool(text, context) else {
             return meaning;
         };
@@ -241,13 +244,13 @@ impl SentenceInterpreter {
             let phrases = round.memory.map_or(&[][..], |memory| &memory.called);
             for (index, (text, is_error)) in round.results.iter().enumerate() {
                 let said = self.result_text(phrases.get(index), text, *is_error);
-                // Five lamps that say `Done.` say it once, and so do calls that fail for the same
-                // reason.
-                let is_told = match is_error {
+                // Five lamps in a row that answer `Done.` are reported once, and so is an error
+                // that occurs several times.
+                let is_repeated = match is_error {
                     true => words.contains(&said),
                     false => words.last() == Some(&said),
                 };
-                if !is_told {
+                if !is_repeated {
                     words.push(said);
                 }
                 has_failed |= is_error;
@@ -257,7 +260,7 @@ impl SentenceInterpreter {
     }
 
     fn result_text(&self, phrase: Option<&ResultPhrase>, text: &str, is_error: bool) -> String {
-        let joining = AnswerWording {
+        let wording = AnswerWording {
             and: self.engine.text("and"),
             rounded_prefix: self.engine.text("about"),
             done: self.engine.text("done"),
@@ -267,8 +270,8 @@ impl SentenceInterpreter {
         let (answer, slots) =
             phrase.map_or((&none, &no_slots), |phrase| (&phrase.answer, &phrase.slots));
         match is_error {
-            true => answer.render_error(text, slots, &joining),
-            false => answer.render_result(text, slots, &joining),
+            true => answer.render_error(text, slots, &wording),
+            false => answer.render_result(text, slots, &wording),
         }
     }
 }

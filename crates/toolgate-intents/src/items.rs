@@ -8,8 +8,8 @@ use super::words::plain_words;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListItem {
     pub(crate) name: String,
-    /// Its location, which tells things of the same name apart.
-    pub(crate) place: Option<String>,
+    /// Distinguishes things of the same name.
+    pub(crate) location: Option<String>,
     pub(crate) kinds: Vec<usize>,
     pub(crate) in_everything: bool,
 }
@@ -18,7 +18,7 @@ impl ListItem {
     pub(crate) fn from_name(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            place: None,
+            location: None,
             kinds: Vec::new(),
             in_everything: true,
         }
@@ -27,7 +27,7 @@ impl ListItem {
 
 #[derive(Default)]
 pub(crate) struct ItemRules<'a> {
-    pub(crate) all: &'a [ItemKind],
+    pub(crate) kinds: &'a [ItemKind],
     pub(crate) everything: Option<&'a EverythingRule>,
     pub(crate) plural: &'a [String],
 }
@@ -38,7 +38,7 @@ pub(crate) fn collect_items(
     result: &Value,
     pointer: &str,
     qualifier: Option<&str>,
-    kinds: &ItemRules<'_>,
+    rules: &ItemRules<'_>,
     is_wanted: impl Fn(&Value, &[String]) -> bool,
 ) -> Vec<ListItem> {
     let (before, after) = pointer.split_once("/*").unwrap_or((pointer, ""));
@@ -46,9 +46,9 @@ pub(crate) fn collect_items(
         Value::Array(list) => list.as_slice(),
         one => std::slice::from_ref(one),
     });
-    let of = |item: &Value| {
+    let read_item = |item: &Value| {
         let name = item.pointer(after).and_then(text)?;
-        let place = qualifier
+        let location = qualifier
             .and_then(|pointer| item.pointer(pointer))
             .and_then(text);
         let words = plain_words(&name);
@@ -57,23 +57,23 @@ pub(crate) fn collect_items(
         }
         let forms: Vec<String> = words
             .iter()
-            .flat_map(|word| singular_forms(word, kinds.plural))
+            .flat_map(|word| singular_forms(word, rules.plural))
             .collect();
         let is_one =
             |(index, kind): (usize, &ItemKind)| kind.matches(item, &forms).then_some(index);
-        let all = kinds.all.iter().enumerate();
-        let of: Vec<usize> = all.filter_map(is_one).collect();
-        let counts = kinds
+        let all = rules.kinds.iter().enumerate();
+        let kinds: Vec<usize> = all.filter_map(is_one).collect();
+        let in_everything = rules
             .everything
-            .is_none_or(|one| one.matches(item, &forms, kinds.all));
+            .is_none_or(|one| one.matches(item, &forms, rules.kinds));
         Some(ListItem {
             name,
-            place,
-            kinds: of,
-            in_everything: counts,
+            location,
+            kinds,
+            in_everything,
         })
     };
-    list.iter().filter_map(of).collect()
+    list.iter().filter_map(read_item).collect()
 }
 
 fn text(value: &Value) -> Option<String> {
@@ -85,7 +85,7 @@ fn text(value: &Value) -> Option<String> {
 }
 
 pub(crate) fn singular_forms(word: &str, plural: &[String]) -> Vec<String> {
-    // Shorter stems are not plurals: `is` is not several `i`.
+    // A word with a shorter stem is not a plural: `is` is not the plural of `i`.
     const MIN_STEM: usize = 3;
     let short = plural.iter().filter_map(|ending| word.strip_suffix(ending));
     let short = short.filter(|short| short.len() >= MIN_STEM);
@@ -95,7 +95,7 @@ pub(crate) fn singular_forms(word: &str, plural: &[String]) -> Vec<String> {
         .collect()
 }
 
-fn is_called(name: &[String], list: &[String]) -> bool {
+fn contains_any_of(name: &[String], list: &[String]) -> bool {
     list.iter().any(|word| name.contains(word))
 }
 
@@ -103,7 +103,7 @@ impl ItemKind {
     fn matches(&self, item: &Value, name: &[String]) -> bool {
         let found = item.pointer(&self.pointer).and_then(Value::as_str);
         let is_one = found.is_some_and(|found| self.is.iter().any(|kind| kind == found));
-        (is_one || is_called(name, &self.words)) && !is_called(name, &self.without)
+        (is_one || contains_any_of(name, &self.words)) && !contains_any_of(name, &self.without)
     }
 }
 
@@ -111,8 +111,9 @@ impl EverythingRule {
     fn matches(&self, item: &Value, name: &[String], kinds: &[ItemKind]) -> bool {
         let found = item.pointer(&self.pointer).and_then(Value::as_str);
         let may_be = found.is_none_or(|found| self.is.iter().any(|kind| kind == found));
-        let is_named =
-            |kind: &ItemKind| is_called(name, &kind.words) && !is_called(name, &kind.without);
-        may_be && (!is_called(name, &self.without) || kinds.iter().any(is_named))
+        let is_named = |kind: &ItemKind| {
+            contains_any_of(name, &kind.words) && !contains_any_of(name, &kind.without)
+        };
+        may_be && (!contains_any_of(name, &self.without) || kinds.iter().any(is_named))
     }
 }

@@ -1,20 +1,22 @@
 //! Turns plain sentences into tool calls, and results into spoken answers, without a model.
 //!
 //! ```text
-//!  a sentence + what was said before ──▶ SentenceInterpreter::interpret ──▶ Interpretation
-//!                                                  │    calls, a question, an answer, a failure
-//!  results of the calls ────────────▶ SentenceInterpreter::after_calls ──▶ the next calls, or words
+//!  a sentence and its context ──▶ SentenceInterpreter::interpret   ──▶ Interpretation:
+//!                                                                     calls, a question,
+//!  results of the calls       ──▶ SentenceInterpreter::after_calls ──▶ an answer or a failure
 //! ```
 //!
-//! This crate knows nothing of providers, wire formats or conversations. Whatever one answer must
-//! remember for the next is a [`SentenceMemory`], which the caller stores with the answer.
+//! A [`SentenceInterpreter`] matches sentences against the templates of a language [`Pack`];
+//! English is built in. This crate doesn't know about providers, wire formats or conversations.
+//! What an answer has to remember for the next one is in a [`SentenceMemory`], which the caller
+//! stores with the answer.
 //!
-//! Start reading in `interpreter`. `words` splits a sentence, `template` and `engine` turn a
-//! pack's sentences into `graph`s, `matcher` finds the ones that fit, `understanding`
-//! decides what they mean, `live_lists` knows the tools and the names of things, and
-//! `answer` puts results into words.
+//! To read the code, start in `interpreter`. `words` splits a sentence, `template` and `engine`
+//! turn a pack's sentences into `graph`s, `matcher` finds the ones that fit, `understanding`
+//! decides what they mean, `live_lists` knows the tools and the names of things, and `answer`
+//! puts results into words.
 
-/// Extends collections of one value by those of another.
+/// Extends the named collections of one struct with those of another.
 macro_rules! extend_all {
     ($to:ident, $from:ident: $($field:ident),+) => { $($to.$field.extend($from.$field);)+ };
 }

@@ -1,4 +1,4 @@
-//! Reads the names for slots from tools and caches them.
+//! Reads the names that can fill slots from tools, and caches them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use toolgate_core::{Tool, ToolCall, ToolList, Toolbox};
 use toolgate_home::HomeTool;
 
-use super::engine::{SentenceEngine, SlotFilling};
+use super::engine::{CompiledSlot, SentenceEngine};
 use super::items::{ItemRules, collect_items};
 use super::matcher::ListState;
 use super::meaning::ToolPresence;
@@ -27,7 +27,7 @@ pub(crate) const LIST_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Default)]
 pub(crate) struct LiveLists {
     cache: Mutex<Option<ListCache>>,
-    /// Held while reading, so that a second reader finds what the first has read.
+    /// Held while reading, so that a second reader finds the lists of the first in the cache.
     reading: tokio::sync::Mutex<()>,
 }
 
@@ -45,14 +45,14 @@ pub(crate) struct ListSnapshot {
 impl LiveLists {
     pub(crate) fn snapshot(&self, engine: &SentenceEngine, list: &Arc<ToolList>) -> ListSnapshot {
         let now = Instant::now();
-        let mut kept = self.cache.lock();
-        let is_same = kept
+        let mut cache = self.cache.lock();
+        let is_same = cache
             .as_ref()
-            .is_some_and(|kept| Arc::ptr_eq(&kept.source, list));
+            .is_some_and(|cache| Arc::ptr_eq(&cache.source, list));
         if !is_same {
-            *kept = None;
+            *cache = None;
         }
-        let kept = kept.get_or_insert_with(|| ListCache {
+        let cache = cache.get_or_insert_with(|| ListCache {
             source: Arc::clone(list),
             tools: engine
                 .pack
@@ -62,13 +62,13 @@ impl LiveLists {
                 .collect(),
             lists: HashMap::new(),
         });
-        kept.lists.retain(|_, (until, _)| *until > now);
-        let lists = kept
+        cache.lists.retain(|_, (until, _)| *until > now);
+        let lists = cache
             .lists
             .iter()
             .map(|(slot, (_, state))| (*slot, state.clone()));
         ListSnapshot {
-            tools: Arc::clone(&kept.tools),
+            tools: Arc::clone(&cache.tools),
             lists: HashMap::from_iter(lists),
         }
     }
@@ -82,27 +82,30 @@ impl LiveLists {
     ) {
         let (live, engine) = (Arc::clone(self), Arc::clone(engine));
         let (toolbox, list) = (toolbox.clone(), Arc::clone(list));
-        // Spawned, so that the read completes even if the caller gives up: the next sentence needs
+        // Spawned, so that reading completes even if the caller gives up: the next sentence needs
         // the lists too.
         let reading = tokio::spawn(async move {
             let _turn = live.reading.lock().await;
             let missing = live.missing(slots, &list);
             live.read_missing(&engine, &missing, &toolbox, &list).await;
         });
-        // A panic leaves the lists unknown, and the next look reports that.
+        // After a panic the lists stay unknown, and the caller's next attempt reports that.
         let _read = reading.await;
     }
 
-    // The lists that nobody has read meanwhile; none if the tools have changed, because that
-    // invalidates every list.
+    // The lists that no other reader has read in the meantime. Empty if the tools have changed,
+    // which invalidates all lists.
     fn missing(&self, mut slots: BTreeSet<usize>, list: &Arc<ToolList>) -> BTreeSet<usize> {
-        let kept = self.cache.lock();
-        let Some(kept) = kept.as_ref().filter(|kept| Arc::ptr_eq(&kept.source, list)) else {
+        let cache = self.cache.lock();
+        let Some(cache) = cache
+            .as_ref()
+            .filter(|cache| Arc::ptr_eq(&cache.source, list))
+        else {
             return BTreeSet::new();
         };
         let now = Instant::now();
         let is_known = |slot: &usize| {
-            let known = kept.lists.get(slot);
+            let known = cache.lists.get(slot);
             known.is_some_and(|(until, _)| *until > now)
         };
         slots.retain(|slot| !is_known(slot));
@@ -119,53 +122,56 @@ impl LiveLists {
     ) {
         let mut sources: Vec<(&str, &Map<String, Value>)> = Vec::new();
         for slot in slots {
-            if let SlotFilling::List(source) = &engine.slots[*slot] {
+            if let CompiledSlot::List(source) = &engine.slots[*slot] {
                 let source = (source.tool.as_str(), &source.arguments);
                 if !sources.contains(&source) {
                     sources.push(source);
                 }
             }
         }
-        let asked = sources
+        let calls = sources
             .iter()
             .map(|(tool, arguments)| call_list_tool(tool, arguments, toolbox, list));
-        let told = join_all(asked).await;
+        let results = join_all(calls).await;
         let now = Instant::now();
-        let mut kept = self.cache.lock();
-        let Some(kept) = kept.as_mut().filter(|kept| Arc::ptr_eq(&kept.source, list)) else {
+        let mut cache = self.cache.lock();
+        let Some(cache) = cache
+            .as_mut()
+            .filter(|cache| Arc::ptr_eq(&cache.source, list))
+        else {
             return;
         };
         for (slot, filling) in engine.slots.iter().enumerate() {
-            let SlotFilling::List(source) = filling else {
+            let CompiledSlot::List(source) = filling else {
                 continue;
             };
-            let is_its = |(tool, arguments): &(&str, &Map<String, Value>)| {
+            let is_source = |(tool, arguments): &(&str, &Map<String, Value>)| {
                 (*tool, *arguments) == (source.tool.as_str(), &source.arguments)
             };
-            let Some(index) = sources.iter().position(is_its) else {
+            let Some(index) = sources.iter().position(is_source) else {
                 continue;
             };
-            let (time, state) = match &told[index] {
+            let (time, state) = match &results[index] {
                 Ok(result) => {
-                    let names = Arc::new(names(engine, source, result));
+                    let names = Arc::new(index_names(engine, source, result));
                     (CACHE_TIME, ListState::Known(names))
                 }
                 Err(reason) => (FAILURE_CACHE_TIME, ListState::Unreadable(reason.clone())),
             };
-            kept.lists.insert(slot, (now + time, state));
+            cache.lists.insert(slot, (now + time, state));
         }
     }
 }
 
-fn names(engine: &SentenceEngine, source: &ListSource, result: &Value) -> NameIndex {
+fn index_names(engine: &SentenceEngine, source: &ListSource, result: &Value) -> NameIndex {
     let groups = &engine.pack.groups;
-    let kinds = ItemRules {
-        all: &groups.kinds,
+    let rules = ItemRules {
+        kinds: &groups.kinds,
         everything: source.everything.as_ref(),
         plural: &groups.plural,
     };
     let qualifier = source.qualifier.as_deref();
-    let items = collect_items(result, &source.pointer, qualifier, &kinds, |item, name| {
+    let items = collect_items(result, &source.pointer, qualifier, &rules, |item, name| {
         let has_one = |list: &[String]| list.iter().any(|word| name.contains(word));
         let has = |(pointer, wanted): (&String, &Value)| {
             let found = item.pointer(pointer);
@@ -179,7 +185,7 @@ fn names(engine: &SentenceEngine, source: &ListSource, result: &Value) -> NameIn
         }
         (source.only.is_empty() || has_one(&source.only)) && !has_one(&source.without)
     });
-    NameIndex::from_items(items, kinds.all, &engine.normalizer())
+    NameIndex::from_items(items, rules.kinds, &engine.normalizer())
 }
 
 async fn call_list_tool(
@@ -215,25 +221,25 @@ async fn call_list_tool(
 
 fn tool_presence(tool: Option<&str>, list: &ToolList) -> ToolPresence {
     let Some(tool) = tool else {
-        return ToolPresence::Words;
+        return ToolPresence::NotNeeded;
     };
     match tools_named(tool, list).as_slice() {
         [] => ToolPresence::Absent,
         [only] => ToolPresence::Ready {
             name: only.definition().name().to_owned(),
-            careful: is_careful(only.as_ref()),
+            careful: needs_care(only.as_ref()),
         },
         several => {
             let names = several
                 .iter()
                 .map(|tool| tool.definition().name().to_owned());
-            ToolPresence::Several(names.collect())
+            ToolPresence::Ambiguous(names.collect())
         }
     }
 }
 
-/// The tools with a listed name, or else with that original name. Each home protocol has its own
-/// name for the same tool.
+/// The tool that is listed under a name, or else all tools with that original name. Each home
+/// protocol has its own name for the same tool.
 pub(super) fn tools_named<'a>(name: &str, list: &'a ToolList) -> Vec<&'a Arc<dyn Tool>> {
     let mut tools = list.tools().iter();
     let listed = tools.find(|tool| tool.definition().name() == name);
@@ -247,8 +253,8 @@ pub(super) fn tools_named<'a>(name: &str, list: &'a ToolList) -> Vec<&'a Arc<dyn
 }
 
 // True if a tool must not be called by mistake. A tool without annotations may do anything, so it
-// counts.
-fn is_careful(tool: &dyn Tool) -> bool {
+// is included.
+fn needs_care(tool: &dyn Tool) -> bool {
     let annotations = tool.definition().annotations();
     let acts = annotations.read_only != Some(true);
     annotations.destructive.unwrap_or(acts)

@@ -1,4 +1,5 @@
-//! Caches lookups while one sentence is read, because its parts are read many times in many ways.
+//! Caches lookups while a sentence is interpreted, because its parts are tried many
+//! times in many ways.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -17,35 +18,37 @@ pub(crate) struct LookupCache {
 #[derive(Default)]
 struct NameLookupCache {
     near: NearWords,
-    /// By the words: the exact result, and the tolerant one once it is needed.
+    /// For each phrase, the exact result, and the tolerant one once it is needed.
     found: HashMap<String, (CachedMatch, OnceCell<CachedMatch>)>,
 }
 
 type CachedMatch = Option<(NameMatch, Vec<usize>)>;
 
 impl LookupCache {
-    /// The entries that some words mean among the names of a slot. With `tolerance`,
-    /// misspelt words count too.
+    /// The entries of a slot's names that the words mean. With `tolerance`,
+    /// also for misspelt words.
     pub(super) fn names<'n>(
         &self,
         slot: usize,
         names: &'n NameIndex,
         words: &[String],
-        spoken: &NameNormalizer<'_>,
+        normalizer: &NameNormalizer<'_>,
         tolerance: bool,
     ) -> Option<(NameMatch, Vec<&'n NameEntry>)> {
         let key = words.join(" ");
-        let mut kept = self.names.borrow_mut();
-        let NameLookupCache { near, found } = kept.entry(slot).or_default();
+        let mut cache = self.names.borrow_mut();
+        let NameLookupCache { near, found } = cache.entry(slot).or_default();
         let found = found.entry(key);
         let (spelt, misspelt) =
-            found.or_insert_with(|| (names.find_exact(words, spoken), OnceCell::new()));
+            found.or_insert_with(|| (names.find_exact(words, normalizer), OnceCell::new()));
         let found = match spelt {
-            None if tolerance => misspelt.get_or_init(|| names.find_misspelt(words, spoken, near)),
+            None if tolerance => {
+                misspelt.get_or_init(|| names.find_misspelt(words, normalizer, near))
+            }
             spelt => spelt,
         };
-        let (how, places) = found.as_ref()?;
-        Some((*how, names.entries_at(places)))
+        let (kind, indices) = found.as_ref()?;
+        Some((*kind, names.entries_at(indices)))
     }
 
     pub(super) fn calculation(
@@ -53,12 +56,12 @@ impl LookupCache {
         text: &str,
         read: impl FnOnce() -> Option<SpokenCalculation>,
     ) -> Option<SpokenCalculation> {
-        let mut kept = self.calculations.borrow_mut();
-        if let Some(known) = kept.get(text) {
+        let mut cache = self.calculations.borrow_mut();
+        if let Some(known) = cache.get(text) {
             return known.clone();
         }
         let found = read();
-        kept.insert(text.to_owned(), found.clone());
+        cache.insert(text.to_owned(), found.clone());
         found
     }
 }

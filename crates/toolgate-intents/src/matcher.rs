@@ -1,35 +1,35 @@
 //! Finds the templates that a sentence fits, and how well.
 //!
-//! One pass over words and states finds the cheapest path through each template,
-//! without backtracking, so time is bounded by their product. Fills for a slot are
-//! found once for all templates.
+//! One pass over words and states finds the cheapest path through each template, without
+//! backtracking, so time is bounded by their product. The values for a slot are found
+//! once for all templates.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use jiff::civil::Date;
 use serde_json::{Map, Value};
 
-use super::engine::{CompiledTemplate, SentenceEngine, SlotFilling};
+use super::engine::{CompiledSlot, CompiledTemplate, SentenceEngine};
 use super::graph::EdgeLabel;
 use super::lookups::LookupCache;
-use super::meaning::MatchContext;
+use super::meaning::{MatchContext, MissingLists};
 use super::name_index::NameIndex;
 use super::words::Sentence;
 
 /// The cost of each wrong letter.
-pub(super) const EDIT: u32 = 100;
-/// The cost of a name of which only some words were said.
-pub(super) const PART: u32 = 40;
-// Higher than any other cost, so that an unknown name never beats a known one.
-pub(super) const UNKNOWN: u32 = 1000;
+pub(super) const EDIT_COST: u32 = 100;
+/// The cost of a name that is said only in part.
+pub(super) const PARTIAL_NAME_COST: u32 = 40;
+// Higher than any other cost, so that a known name always beats an unknown one.
+pub(super) const UNKNOWN_NAME_COST: u32 = 1000;
 /// Costs per word. The more is known about a word, the cheaper it is.
-const SKIPPED: u32 = 1;
-pub(super) const NAME: u32 = 1;
-pub(super) const CALCULATION: u32 = 2;
-pub(super) const TEXT: u32 = 5;
+const SKIPPED_WORD_COST: u32 = 1;
+pub(super) const NAME_WORD_COST: u32 = 1;
+pub(super) const CALCULATION_WORD_COST: u32 = 2;
+pub(super) const TEXT_WORD_COST: u32 = 5;
 
 pub(super) const MAX_NAME_LEN: usize = 10;
 
@@ -44,6 +44,7 @@ pub(crate) enum MatchTolerance {
 #[derive(Clone)]
 pub(crate) enum ListState {
     Known(Arc<NameIndex>),
+    /// The list could not be read, for this reason.
     Unreadable(String),
 }
 
@@ -53,18 +54,17 @@ pub(crate) struct SentenceMatcher<'a> {
     pub(super) lists: &'a HashMap<usize, ListState>,
     pub(super) tolerance: MatchTolerance,
     pub(super) today: Date,
-    pub(super) last: &'a [Map<String, Value>],
+    pub(super) last_slots: &'a [Map<String, Value>],
     pub(super) texts: Vec<String>,
     /// For each word, the template words it may be and the number of wrong letters.
     words: Vec<Vec<(usize, usize)>>,
-    /// For each word, the fillers that start there: their length and whether
-    /// they are mere politeness.
+    /// For each word, the fillers that start there: their length, and whether they are only polite.
     skips: Vec<Vec<(usize, bool)>>,
     pub(super) fills: RefCell<FillCache>,
     cells: RefCell<Vec<PathCell>>,
     pub(super) lookups: &'a LookupCache,
-    /// Lists that are not known yet, and the least cost of a match that needs them.
-    pub(super) wanted: RefCell<HashMap<usize, u32>>,
+    /// Lists that are not known yet, and the lowest cost of a match that needs them.
+    pub(super) missing_lists: RefCell<HashMap<usize, u32>>,
 }
 
 type FillCache = HashMap<(usize, usize), Rc<[SlotFill]>>;
@@ -80,6 +80,7 @@ pub(crate) struct TemplateMatch {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SlotFill {
+    /// The index of the word after it.
     pub(super) end: usize,
     pub(super) cost: u32,
     pub(crate) kind: FillKind,
@@ -92,14 +93,16 @@ pub(crate) struct SlotFill {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FillKind {
     Certain,
-    /// Free text: certain, but it may be anything.
-    Free,
-    Part,
+    /// Anything fits, so a sentence with free text is not certain.
+    FreeText,
+    /// A name that is said only in part, a pronoun, or an omitted name.
+    PartialName,
     Misspelt,
+    /// All things with a plural noun, such as `the kitchen lights`.
     Plural,
     Everything,
-    Outside,
-    Unknown,
+    OutOfRange,
+    UnknownName,
 }
 
 impl<'a> SentenceMatcher<'a> {
@@ -116,7 +119,7 @@ impl<'a> SentenceMatcher<'a> {
             lists: context.lists,
             tolerance,
             today: context.today,
-            last: context.last,
+            last_slots: context.last_slots,
             texts: sentence.words(),
             words: (0..count)
                 .map(|at| words_at(engine, sentence, at, tolerance, context.lookups))
@@ -127,22 +130,22 @@ impl<'a> SentenceMatcher<'a> {
             fills: RefCell::default(),
             cells: RefCell::default(),
             lookups: context.lookups,
-            wanted: RefCell::default(),
+            missing_lists: RefCell::default(),
         }
     }
 
     pub(crate) fn best_matches(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<TemplateMatch> {
-        let firsts = self.first_words();
+        let firsts = self.possible_first_words();
         let may_fit = |template: &&CompiledTemplate| {
             template.graph.may_begin(&firsts) && is_wanted(template.intent)
         };
         let mut best: Vec<TemplateMatch> = Vec::new();
         for template in self.engine.templates.iter().filter(may_fit) {
-            let worst = best.first().map_or(u32::MAX, |best| best.cost);
-            let Some(found) = self.find_path(template, worst) else {
+            let max_cost = best.first().map_or(u32::MAX, |best| best.cost);
+            let Some(found) = self.find_path(template, max_cost) else {
                 continue;
             };
-            if found.cost < worst {
+            if found.cost < max_cost {
                 best.clear();
             }
             best.push(found);
@@ -150,7 +153,7 @@ impl<'a> SentenceMatcher<'a> {
         best
     }
 
-    fn first_words(&self) -> Vec<usize> {
+    fn possible_first_words(&self) -> Vec<usize> {
         let (mut firsts, mut reached) = (Vec::new(), vec![false; self.words.len() + 1]);
         reached[0] = true;
         for at in 0..self.words.len() {
@@ -165,23 +168,23 @@ impl<'a> SentenceMatcher<'a> {
     }
 
     /// The unknown lists that could lead to a match at least as good as `best_matches`.
-    pub(crate) fn missing_lists(&self, best: &[TemplateMatch]) -> BTreeSet<usize> {
+    pub(crate) fn missing_lists(&self, best: &[TemplateMatch]) -> MissingLists {
         let best = best.first().map_or(u32::MAX, |best| best.cost);
-        let wanted = self.wanted.borrow();
-        let matter = wanted.iter().filter(|(_, cost)| **cost <= best);
-        matter.map(|(slot, _)| *slot).collect()
+        let missing = self.missing_lists.borrow();
+        let relevant = missing.iter().filter(|(_, cost)| **cost <= best);
+        relevant.map(|(slot, _)| *slot).collect()
     }
 
     fn note_missing_list(&self, slot: usize, cost: u32) {
-        let is_list = matches!(self.engine.slots[slot], SlotFilling::List(_));
+        let is_list = matches!(self.engine.slots[slot], CompiledSlot::List(_));
         if is_list && !self.lists.contains_key(&slot) {
-            let mut wanted = self.wanted.borrow_mut();
-            let least = wanted.entry(slot).or_insert(u32::MAX);
-            *least = (*least).min(cost + NAME);
+            let mut missing = self.missing_lists.borrow_mut();
+            let least = missing.entry(slot).or_insert(u32::MAX);
+            *least = (*least).min(cost + NAME_WORD_COST);
         }
     }
 
-    fn find_path(&self, template: &CompiledTemplate, worst: u32) -> Option<TemplateMatch> {
+    fn find_path(&self, template: &CompiledTemplate, max_cost: u32) -> Option<TemplateMatch> {
         let (count, states) = (self.sentence.tokens.len(), template.graph.states.len());
         let mut cells = self.cells.borrow_mut();
         cells.clear();
@@ -194,13 +197,13 @@ impl<'a> SentenceMatcher<'a> {
             }
             for state in 0..states {
                 let cost = cells[at * states + state].cost;
-                if cost <= worst && cost < u32::MAX {
+                if cost <= max_cost && cost < u32::MAX {
                     self.extend_paths(template, &mut cells, (at, state));
                 }
             }
         }
         let end = cells.last().map_or(u32::MAX, |end| end.cost);
-        (end <= worst && end < u32::MAX).then(|| self.trace_back(template, &cells, end))
+        (end <= max_cost && end < u32::MAX).then(|| self.trace_back(template, &cells, end))
     }
 
     fn extend_paths(
@@ -211,7 +214,7 @@ impl<'a> SentenceMatcher<'a> {
     ) {
         let ((at, state), states) = (from, template.graph.states.len());
         let cost = cells[at * states + state].cost;
-        let mut go = |to_at: usize, to_state: usize, more: u32, via: PathStep| {
+        let mut reach = |to_at: usize, to_state: usize, more: u32, via: PathStep| {
             let rows = cells.len().max((to_at + 1) * states);
             cells.resize(rows, PathCell::UNREACHED);
             let cell = &mut cells[to_at * states + to_state];
@@ -226,25 +229,30 @@ impl<'a> SentenceMatcher<'a> {
         };
         for (skip, polite) in self.skips.get(at).into_iter().flatten() {
             if template.graph.may_skip(state, *polite) {
-                go(at + skip, state, SKIPPED * *skip as u32, PathStep::Nothing);
+                reach(
+                    at + skip,
+                    state,
+                    SKIPPED_WORD_COST * *skip as u32,
+                    PathStep::Nothing,
+                );
             }
         }
         for (index, edge) in template.graph.states[state].iter().enumerate() {
-            match &edge.on {
-                EdgeLabel::Empty => go(at, edge.to, 0, PathStep::Nothing),
+            match &edge.label {
+                EdgeLabel::Empty => reach(at, edge.to, 0, PathStep::Nothing),
                 EdgeLabel::Word(word) => {
                     let mut here = self.words.get(at).into_iter().flatten();
                     if let Some((_, edits)) = here.find(|(id, _)| id == word) {
-                        let more = *edits as u32 * EDIT;
-                        go(at + 1, edge.to, more, PathStep::Word { edits: *edits });
+                        let more = *edits as u32 * EDIT_COST;
+                        reach(at + 1, edge.to, more, PathStep::Word { edits: *edits });
                     }
                 }
                 EdgeLabel::Slot { .. } if at == self.sentence.tokens.len() => {}
                 EdgeLabel::Slot { slot, .. } => {
                     self.note_missing_list(*slot, cost);
-                    for (fill, found) in self.fills(*slot, at).iter().enumerate() {
+                    for (fill, found) in self.fills_at(*slot, at).iter().enumerate() {
                         let via = PathStep::Slot { edge: index, fill };
-                        go(found.end, edge.to, found.cost, via);
+                        reach(found.end, edge.to, found.cost, via);
                     }
                 }
             }
@@ -274,9 +282,10 @@ impl<'a> SentenceMatcher<'a> {
                 PathStep::Nothing => {}
                 PathStep::Word { edits } => found.misspelt |= edits > 0,
                 PathStep::Slot { edge, fill } => {
-                    if let EdgeLabel::Slot { name, slot } = &template.graph.states[from.1][edge].on
+                    if let EdgeLabel::Slot { name, slot } =
+                        &template.graph.states[from.1][edge].label
                     {
-                        let fill = self.fills(*slot, from.0)[fill].clone();
+                        let fill = self.fills_at(*slot, from.0)[fill].clone();
                         found.slots.push((Arc::clone(name), *slot, fill));
                     }
                 }
@@ -305,8 +314,8 @@ impl TemplateMatch {
         values
     }
 
-    pub(crate) fn has_fill(&self, how: FillKind) -> bool {
-        self.slots.iter().any(|(_, _, fill)| fill.kind == how)
+    pub(crate) fn has_fill(&self, kind: FillKind) -> bool {
+        self.slots.iter().any(|(_, _, fill)| fill.kind == kind)
     }
 }
 
@@ -349,7 +358,7 @@ fn words_at(
         return Vec::new();
     }
     let mut near = lookups.templates.borrow_mut();
-    near.look_up(text, &engine.spelt);
+    near.look_up(text, &engine.words_by_id);
     near.get(text).to_vec()
 }
 

@@ -8,32 +8,33 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use self::parser::{CalculationParser, split};
+use self::parser::{CalculationParser, split_signs};
 use super::numbers::NumberWords;
 
-/// A language's phrases for calculating, each with the text that replaces it.
+/// A language's phrases for calculations, each with the text that replaces it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct MathWords {
     /// Between two numbers: `plus`.
     pub(crate) operators: HashMap<String, String>,
-    /// Before a number; a text that ends in `(` is a function: `square root of`.
+    /// Before a number: `square root of`. A replacement that ends in `(` is a function.
     pub(crate) prefixes: HashMap<String, String>,
     /// After a number: `squared`.
     pub(crate) suffixes: HashMap<String, String>,
-    // Instead of a number: `pi`.
+    /// Instead of a number: `pi`.
     pub(crate) constants: HashMap<String, String>,
     pub(crate) units: HashMap<String, String>,
     /// Before the target unit: `in`.
     pub(crate) conversions: Vec<String>,
     pub(crate) pairs: HashMap<String, PairOperation>,
-    /// Before a target unit that comes first: `how many`.
+    /// Before a target unit at the start of a sentence: `how many`.
     pub(crate) how_many: Vec<String>,
     /// Between a leading target unit and the quantity: `are in`.
     pub(crate) contained: Vec<String>,
     pub(crate) one: Vec<String>,
-    /// Trigonometric functions, with the unit to say after a number that has none.
+    /// Trigonometric functions, with the unit to say after a number without one.
     pub(crate) angles: HashMap<String, String>,
+    /// The spoken names of units.
     pub(crate) shown: HashMap<String, String>,
 }
 
@@ -43,6 +44,7 @@ pub(crate) struct MathWords {
 pub(crate) struct PairOperation {
     pub(crate) between: Vec<String>,
     pub(crate) operator: String,
+    /// True if the operands change places: `subtract 5 from 7` is `7 - 5`.
     pub(crate) turned: bool,
 }
 
@@ -50,13 +52,16 @@ pub(crate) struct PairOperation {
 pub(crate) struct SpokenCalculation {
     /// In the syntax of `math_eval`.
     pub(crate) written: String,
+    /// How to say it, if that differs from `written`.
     pub(crate) said: Option<String>,
+    /// True if people disagree about the meaning.
     pub(crate) unsure: bool,
 }
 
 impl MathWords {
     pub(crate) fn merge(&mut self, more: Self) {
-        extend_all!(self, more: operators, prefixes, suffixes, constants, units, conversions, pairs, how_many, contained, one, angles, shown);
+        extend_all!(self, more: operators, prefixes, suffixes, constants, units, conversions);
+        extend_all!(self, more: pairs, how_many, contained, one, angles, shown);
     }
 
     /// Parses a calculation. `None` if the text is anything else, or only a number.
@@ -67,24 +72,24 @@ impl MathWords {
         let is_factorial = bare.ends_with(|last: char| last.is_ascii_digit() || last == ')')
             && text[bare.len()..].starts_with('!');
         let factorial = usize::from(is_factorial);
-        let words = split(&text[..bare.len() + factorial])?;
-        let mut reader = CalculationParser {
+        let words = split_signs(&text[..bare.len() + factorial])?;
+        let mut parser = CalculationParser {
             maths: self,
             numbers,
             words: &words,
             at: 0,
-            out: String::new(),
-            works: false,
+            written: String::new(),
+            is_calculation: false,
             unsure: false,
         };
-        if !reader.how_many() && !reader.pair() {
-            reader.expression(0)?;
-            if reader.conversion() {
-                reader.works = true;
+        if !parser.parse_how_many() && !parser.parse_pair() {
+            parser.parse_expression(0)?;
+            if parser.parse_conversion() {
+                parser.is_calculation = true;
             }
         }
-        let is_all = reader.at == words.len() && reader.works;
-        let (written, unsure) = (reader.out, reader.unsure);
+        let is_all = parser.at == words.len() && parser.is_calculation;
+        let (written, unsure) = (parser.written, parser.unsure);
         is_all.then(|| SpokenCalculation {
             said: self.spoken_form(&written),
             written,

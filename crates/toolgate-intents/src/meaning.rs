@@ -1,6 +1,6 @@
 //! What a sentence can mean, and the context it is matched in.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use super::lookups::LookupCache;
 use super::matcher::ListState;
 use super::memory::SentenceMemory;
 
+/// The result of interpreting a sentence.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Interpretation {
     /// Tools to call, all at once.
@@ -19,19 +20,22 @@ pub enum Interpretation {
         /// How to report the results, and which calls come after them.
         memory: SentenceMemory,
     },
-    /// The person must choose what is meant, or add what is missing.
+    /// A question to the person: which of several things they mean, or what is missing.
     Question {
         text: String,
         memory: SentenceMemory,
     },
+    /// An answer that needs no call, or that reports results.
     Answer(String),
-    /// Not understood, impossible, or failed; the text says why.
+    /// The sentence was not understood, can't be carried out, or its calls failed.
+    /// The text says why.
     Failure(String),
 }
 
+/// A tool call that a sentence means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SentenceCall {
-    /// The listed name of the tool.
+    /// The name under which the tool is listed.
     pub tool: String,
     /// Not validated yet: the executor does that.
     pub arguments: Map<String, Value>,
@@ -46,11 +50,12 @@ pub(crate) enum SentenceMeaning {
         then: Vec<CallChoice>,
         certain: bool,
     },
-    /// Asks which choice is meant, or to confirm the only one.
+    /// Asks which choice is meant, or asks to confirm the only one.
     Ask {
         question: String,
         choices: Vec<CallChoice>,
     },
+    /// Asks for a missing part. `words` is the sentence so far, to which the reply is joined.
     AskMissing {
         question: String,
         words: String,
@@ -63,7 +68,7 @@ pub(crate) enum SentenceMeaning {
 pub(crate) struct CallChoice {
     pub(crate) label: String,
     pub(crate) calls: Vec<PlannedCall>,
-    // True if it must not happen by mistake.
+    // True if the calls must not happen by mistake.
     pub(crate) careful: bool,
 }
 
@@ -75,13 +80,22 @@ pub(crate) struct PlannedCall {
     pub(crate) slots: Map<String, Value>,
 }
 
+/// The slots whose lists must be read before a sentence can be understood. Returned as an error:
+/// the caller reads the lists and tries again.
+pub(crate) type MissingLists = BTreeSet<usize>;
+
 /// Whether the tool of an intent is available.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ToolPresence {
-    Words,
-    Ready { name: String, careful: bool },
+    /// The intent answers without a call.
+    NotNeeded,
+    Ready {
+        name: String,
+        careful: bool,
+    },
     Absent,
-    Several(Vec<String>),
+    /// Several tools have this name. These are their listed names.
+    Ambiguous(Vec<String>),
 }
 
 pub(crate) struct MatchContext<'a> {
@@ -89,7 +103,8 @@ pub(crate) struct MatchContext<'a> {
     pub(crate) tools: &'a [ToolPresence],
     pub(crate) lists: &'a HashMap<usize, ListState>,
     pub(crate) today: Date,
-    pub(crate) last: &'a [Map<String, Value>],
+    /// The slots of the last calls, to which `it` refers.
+    pub(crate) last_slots: &'a [Map<String, Value>],
     pub(crate) lookups: &'a LookupCache,
 }
 
@@ -97,7 +112,7 @@ impl MatchContext<'_> {
     pub(super) fn is_ready(&self, intent: usize) -> bool {
         matches!(
             self.tools.get(intent),
-            Some(ToolPresence::Ready { .. } | ToolPresence::Words)
+            Some(ToolPresence::Ready { .. } | ToolPresence::NotNeeded)
         )
     }
 }

@@ -1,4 +1,4 @@
-//! What a conversation remembers: a question that was asked, the calls that were made, and the
+//! The memory of a conversation: the open question, the calls that were made, and the
 //! steps that are left.
 
 use serde::{Deserialize, Serialize};
@@ -8,17 +8,20 @@ use super::answer::AnswerTemplate;
 use super::meaning::{CallChoice, Interpretation, PlannedCall, SentenceCall};
 use super::replies;
 
-/// What one answer remembers for the next. The caller stores it with the answer,
+/// The state that an answer passes on to the next one. The caller stores it with the answer,
 /// possibly in a file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SentenceMemory {
+    /// The choices of an open question.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) asked: Vec<CallChoice>,
+    /// An incomplete sentence, to which the reply is joined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) begun: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) called: Vec<ResultPhrase>,
+    /// The steps that follow these calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) then: Vec<CallChoice>,
 }
@@ -29,26 +32,28 @@ pub(crate) struct ResultPhrase {
     pub(crate) slots: Map<String, Value>,
 }
 
+/// What was said and done before a sentence.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SentenceContext<'a> {
-    /// The previous answer, if sentences gave it: its memory, and its text as far as
+    /// The previous answer, if the interpreter gave it: its memory, and its text as far as
     /// the person heard it.
     pub answer: Option<(&'a SentenceMemory, &'a str)>,
-    /// The memory of the last calls, if a sentence made them: `it` may refer to their subject.
+    /// The memory of the last calls, if a sentence made them. `it` may refer to their subject.
     pub calls: Option<&'a SentenceMemory>,
 }
 
+/// The calls of one round, with their results.
 #[derive(Debug, Clone)]
 pub struct CompletedCalls<'a> {
     /// `None` if a model made the calls.
     pub memory: Option<&'a SentenceMemory>,
-    /// Each result as text or JSON, and whether it failed.
+    /// For each call, in order, its result as text or JSON, and whether it failed.
     pub results: Vec<(&'a str, bool)>,
 }
 
 impl SentenceMemory {
-    /// Forgets a question that the person does not want to answer, so that a later
-    /// `yes` means something else.
+    /// Forgets the open question if the person doesn't want to answer it, so that a later
+    /// `yes` doesn't confirm it.
     pub fn drop_question(&mut self) {
         self.asked.clear();
         self.begun = None;
@@ -58,8 +63,8 @@ impl SentenceMemory {
 impl<'a> SentenceContext<'a> {
     /// The open question, if the person heard it.
     pub(crate) fn question(&self) -> Option<&'a [CallChoice]> {
-        // If the spoken answer was cut off, nobody knows what the person heard. Their reply must
-        // not move anything by mistake.
+        // If the spoken question was cut off, the person may not have heard all of it. Their reply
+        // must not do anything by mistake.
         let (memory, text) = self.answer?;
         let choices = memory.asked.as_slice();
         let is_heard = || {

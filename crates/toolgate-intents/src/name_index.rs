@@ -9,8 +9,8 @@ use super::pack::ItemKind;
 use super::spelling::{NearWords, edit_of_joined};
 use super::words::plain_words;
 
-// Lists come from tools and are untrusted: bounds on their length, on the choices kept, and on the
-// bytes of a name.
+// Lists come from tools and are untrusted. These limits bound their length, the matches kept for a
+// phrase, and the bytes of a name.
 const MAX_NAMES: usize = 5000;
 const MAX_MATCHES: usize = 50;
 const MAX_NAME_BYTES: usize = 120;
@@ -19,26 +19,26 @@ const MAX_NAME_BYTES: usize = 120;
 pub(crate) struct NameIndex {
     entries: Vec<NameEntry>,
     /// By the letters without spaces: `bed room` finds `bedroom`.
-    exact: HashMap<String, Vec<usize>>,
+    by_letters: HashMap<String, Vec<usize>>,
     /// By the sorted words: `light in the kitchen` finds `kitchen light`.
-    sets: HashMap<String, Vec<usize>>,
-    words: HashMap<String, Vec<usize>>,
-    /// By words for a kind, whatever the names are: `lights`.
-    kinds: HashMap<String, Vec<usize>>,
+    by_word_set: HashMap<String, Vec<usize>>,
+    by_word: HashMap<String, Vec<usize>>,
+    /// By the words for a kind, such as `light`, whatever the names are.
+    by_kind: HashMap<String, Vec<usize>>,
     everything: Vec<usize>,
-    /// The words of all forms, as indices into `spelt`, for comparison with misspelt words.
+    /// The words of all forms, as indices into `words_by_id`, for comparison with misspelt words.
     forms: Vec<(Vec<usize>, usize)>,
-    spelt: Vec<String>,
-    places: HashMap<String, usize>,
-    /// All forms without spaces, grouped by their digits, which must match exactly.
-    joined: HashMap<String, Vec<(String, usize)>>,
+    words_by_id: Vec<String>,
+    word_ids: HashMap<String, usize>,
+    /// All forms without spaces, by their digits, which must match exactly.
+    by_digits: HashMap<String, Vec<(String, usize)>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NameEntry {
     pub(crate) value: String,
     pub(crate) label: String,
-    pub(crate) place: Option<String>,
+    pub(crate) location: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,19 +69,19 @@ impl NameNormalizer<'_> {
 impl NameIndex {
     pub(crate) fn from_values<'a>(
         values: impl IntoIterator<Item = (&'a str, &'a [String])>,
-        spoken: &NameNormalizer<'_>,
+        normalizer: &NameNormalizer<'_>,
     ) -> Self {
         let mut names = Self::default();
         for (value, forms) in values {
-            let (label, place) = (value.to_owned(), None);
+            let (label, location) = (value.to_owned(), None);
             let index = names.push(NameEntry {
                 value: label.clone(),
                 label,
-                place,
+                location,
             });
             let own = forms.is_empty().then_some(value);
             for form in forms.iter().map(String::as_str).chain(own) {
-                names.add_form(index, &spoken.normalize(form));
+                names.add_form(index, &normalizer.normalize(form));
             }
         }
         names
@@ -90,19 +90,19 @@ impl NameIndex {
     pub(crate) fn from_items(
         items: Vec<ListItem>,
         kinds: &[ItemKind],
-        spoken: &NameNormalizer<'_>,
+        normalizer: &NameNormalizer<'_>,
     ) -> Self {
         let mut names = Self::default();
-        // Every kind gets an entry even if nothing is of it, so that `lights` never falls back to
-        // names: a light sensor is not switched with the lights.
+        // Every kind gets an entry even if no item is of that kind, so that `lights` never falls
+        // back to names: a light sensor is not switched with the lights.
         let called = kinds.iter().flat_map(|kind| &kind.words);
-        names.kinds = called.map(|word| (word.clone(), Vec::new())).collect();
+        names.by_kind = called.map(|word| (word.clone(), Vec::new())).collect();
         let usable = items
             .into_iter()
             .filter(|item| item.name.len() <= MAX_NAME_BYTES);
         let usable = usable.take(MAX_NAMES);
         let items: Vec<_> = usable
-            .map(|item| (spoken.normalize(&item.name), item))
+            .map(|item| (normalizer.normalize(&item.name), item))
             .collect();
         let mut count = HashMap::<&[String], usize>::new();
         for (words, _) in &items {
@@ -110,37 +110,37 @@ impl NameIndex {
         }
         let mut known = HashMap::new();
         for (words, item) in items.iter().filter(|(words, _)| !words.is_empty()) {
-            let (name, place) = (&item.name, item.place.as_deref());
-            let place = place.filter(|place| !place.trim().is_empty());
+            let (name, location) = (&item.name, item.location.as_deref());
+            let location = location.filter(|location| !location.trim().is_empty());
             let is_shared = count.get(words.as_slice()).is_some_and(|count| *count > 1);
-            let label = match place {
-                Some(place) if is_shared => format!("{place} {name}"),
+            let label = match location {
+                Some(location) if is_shared => format!("{location} {name}"),
                 _ => name.clone(),
             };
-            // A second thing with the same label could never be chosen, so it is dropped.
-            if known.insert(spoken.normalize(&label), ()).is_some() {
+            // A second item with the same label could never be chosen, so it is dropped.
+            if known.insert(normalizer.normalize(&label), ()).is_some() {
                 continue;
             }
             let index = names.push(NameEntry {
                 value: label.clone(),
                 label,
-                place: place.map(str::to_owned),
+                location: location.map(str::to_owned),
             });
             names.everything.extend(item.in_everything.then_some(index));
             names.add_form(index, words);
-            let places = place.map_or_else(Vec::new, |place| spoken.normalize(place));
-            if !places.is_empty() {
-                names.add_form(index, &[places.as_slice(), words].concat());
+            let location_words = location.map_or_else(Vec::new, |text| normalizer.normalize(text));
+            if !location_words.is_empty() {
+                names.add_form(index, &[location_words.as_slice(), words].concat());
             }
-            let all = [words.as_slice(), &places].concat();
-            for set in [spoken.word_set(words), spoken.word_set(&all)] {
-                add(&mut names.sets, set.join(" "), index);
+            let all = [words.as_slice(), &location_words].concat();
+            for set in [normalizer.word_set(words), normalizer.word_set(&all)] {
+                add_to_list(&mut names.by_word_set, set.join(" "), index);
             }
-            for word in spoken.word_set(&all) {
-                add(&mut names.words, word, index);
+            for word in normalizer.word_set(&all) {
+                add_to_list(&mut names.by_word, word, index);
             }
             for word in item.kinds.iter().flat_map(|kind| &kinds[*kind].words) {
-                add(&mut names.kinds, word.clone(), index);
+                add_to_list(&mut names.by_kind, word.clone(), index);
             }
         }
         names
@@ -153,49 +153,55 @@ impl NameIndex {
 
     fn add_form(&mut self, index: usize, words: &[String]) {
         let letters = words.concat();
-        add(&mut self.exact, letters.clone(), index);
-        let joined = self.joined.entry(digits(&letters)).or_default();
+        add_to_list(&mut self.by_letters, letters.clone(), index);
+        let joined = self.by_digits.entry(digits(&letters)).or_default();
         joined.push((letters, index));
-        let places = words.iter().map(|word| {
-            let next = self.spelt.len();
-            *self.places.entry(word.clone()).or_insert_with(|| {
-                self.spelt.push(word.clone());
+        let ids = words.iter().map(|word| {
+            let next = self.words_by_id.len();
+            *self.word_ids.entry(word.clone()).or_insert_with(|| {
+                self.words_by_id.push(word.clone());
                 next
             })
         });
-        let places = places.collect();
-        self.forms.push((places, index));
+        let ids = ids.collect();
+        self.forms.push((ids, index));
     }
 
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The entries that some words mean, by the most exact method that finds any.
+    /// The entries that the words mean, found by the most exact method that finds any.
     pub(crate) fn find(
         &self,
         words: &[String],
-        spoken: &NameNormalizer<'_>,
+        normalizer: &NameNormalizer<'_>,
         tolerance: bool,
     ) -> Option<(NameMatch, Vec<&NameEntry>)> {
-        let (how, places) = match self.find_exact(words, spoken) {
-            None if tolerance => self.find_misspelt(words, spoken, &mut NearWords::default())?,
+        let (how, indices) = match self.find_exact(words, normalizer) {
+            None if tolerance => {
+                self.find_misspelt(words, normalizer, &mut NearWords::default())?
+            }
             found => found?,
         };
-        Some((how, self.entries_at(&places)))
+        Some((how, self.entries_at(&indices)))
     }
 
     pub(super) fn find_exact(
         &self,
         words: &[String],
-        spoken: &NameNormalizer<'_>,
+        normalizer: &NameNormalizer<'_>,
     ) -> Option<(NameMatch, Vec<usize>)> {
-        let words = spoken.numbers.with_digits(words);
-        if let Some(found) = self.exact.get(&words.concat()) {
+        let words = normalizer.numbers.with_digits(words);
+        if let Some(found) = self.by_letters.get(&words.concat()) {
             return Some((NameMatch::Whole, first_matches(found)));
         }
-        let set = spoken.word_set(&words);
-        if let Some(found) = self.sets.get(&set.join(" ")).filter(|_| !set.is_empty()) {
+        let set = normalizer.word_set(&words);
+        if let Some(found) = self
+            .by_word_set
+            .get(&set.join(" "))
+            .filter(|_| !set.is_empty())
+        {
             return Some((NameMatch::Whole, first_matches(found)));
         }
         Some((NameMatch::Part, first_matches(&self.containing_all(&set)?)))
@@ -205,25 +211,25 @@ impl NameIndex {
     pub(super) fn find_misspelt(
         &self,
         words: &[String],
-        spoken: &NameNormalizer<'_>,
+        normalizer: &NameNormalizer<'_>,
         near: &mut NearWords,
     ) -> Option<(NameMatch, Vec<usize>)> {
-        let words = spoken.numbers.with_digits(words);
+        let words = normalizer.numbers.with_digits(words);
         for word in &words {
-            near.look_up(word, &self.spelt);
+            near.look_up(word, &self.words_by_id);
         }
-        let set = spoken.word_set(&words);
+        let set = normalizer.word_set(&words);
         let found = self.nearest_forms(&words, near);
         let (edits, found) = found.or_else(|| self.containing_similar(&set, near))?;
         Some((NameMatch::Near(edits), first_matches(&found)))
     }
 
-    pub(super) fn entries_at(&self, places: &[usize]) -> Vec<&NameEntry> {
-        places.iter().map(|place| &self.entries[*place]).collect()
+    pub(super) fn entries_at(&self, indices: &[usize]) -> Vec<&NameEntry> {
+        indices.iter().map(|index| &self.entries[*index]).collect()
     }
 
     fn containing_all(&self, set: &[String]) -> Option<Vec<usize>> {
-        intersect(set, |word| self.words.get(word))
+        intersect(set, |word| self.by_word.get(word))
     }
 
     // The names with the fewest wrong letters. Words are compared one by one, because `bathroom
@@ -237,12 +243,12 @@ impl NameIndex {
             .filter(|(form, _)| form.len() == words.len())
             .filter_map(|(form, index)| {
                 let words = form.iter().zip(&tables);
-                let wrong = words.map(|(place, table)| edits_for(table, *place));
+                let wrong = words.map(|(id, table)| edits_for(table, *id));
                 let edits = wrong.sum::<Option<usize>>()?;
                 (edits <= MAX_EDITS).then_some((edits, *index))
             });
         let letters = words.concat();
-        let joined = self.joined.get(&digits(&letters));
+        let joined = self.by_digits.get(&digits(&letters));
         let together = joined
             .into_iter()
             .flatten()
@@ -268,9 +274,9 @@ impl NameIndex {
             let known = near
                 .get(word)
                 .iter()
-                .map(|(place, edits)| (*edits, &self.spelt[*place]));
+                .map(|(id, edits)| (*edits, &self.words_by_id[*id]));
             let (wrong, known) = known
-                .filter(|(_, known)| self.words.contains_key(*known))
+                .filter(|(_, known)| self.by_word.contains_key(*known))
                 .min()?;
             total += wrong;
             right.push(known.clone());
@@ -288,15 +294,15 @@ impl NameIndex {
         &self,
         words: &[String],
         plural: &[String],
-        spoken: &NameNormalizer<'_>,
+        normalizer: &NameNormalizer<'_>,
     ) -> Vec<&NameEntry> {
-        let set = spoken.word_set(&spoken.numbers.with_digits(words));
+        let set = normalizer.word_set(&normalizer.numbers.with_digits(words));
         let found = intersect(&set, |word| {
             let forms = singular_forms(word, plural);
-            if let Some(kind) = forms.iter().find_map(|form| self.kinds.get(form)) {
+            if let Some(kind) = forms.iter().find_map(|form| self.by_kind.get(form)) {
                 return Some(kind.clone());
             }
-            let named = forms.iter().filter_map(|form| self.words.get(form));
+            let named = forms.iter().filter_map(|form| self.by_word.get(form));
             let named: BTreeSet<usize> = named.flatten().copied().collect();
             (!named.is_empty()).then(|| named.into_iter().collect())
         });
@@ -306,13 +312,13 @@ impl NameIndex {
     /// True if a word is the plural of a known word or kind: `lights`, where one is called `light`.
     pub(crate) fn is_plural(&self, word: &str, plural: &[String]) -> bool {
         let is_known =
-            |form: &String| self.kinds.contains_key(form) || self.words.contains_key(form);
+            |form: &String| self.by_kind.contains_key(form) || self.by_word.contains_key(form);
         singular_forms(word, plural).iter().skip(1).any(is_known)
     }
 
-    pub(crate) fn place_of(&self, value: &str) -> Option<&str> {
+    pub(crate) fn location_of(&self, value: &str) -> Option<&str> {
         let entry = self.entries.iter().find(|entry| entry.value == value)?;
-        entry.place.as_deref()
+        entry.location.as_deref()
     }
 
     /// Labels similar to a text. A text with more words than a label is not a misspelling of it:
@@ -321,13 +327,13 @@ impl NameIndex {
         &self,
         text: &str,
         most: usize,
-        spoken: &NameNormalizer<'_>,
+        normalizer: &NameNormalizer<'_>,
     ) -> Vec<String> {
-        let count = |text: &str| spoken.word_set(&spoken.normalize(text)).len();
+        let count = |text: &str| normalizer.word_set(&normalizer.normalize(text)).len();
         let said = count(text);
         let labels = self.entries.iter().map(|entry| entry.label.as_str());
         let mut near = toolgate_core::nearest_names(text, labels, most);
-        near.retain(|label| said <= count(label) + self.place_of(label).map_or(0, count));
+        near.retain(|label| said <= count(label) + self.location_of(label).map_or(0, count));
         near
     }
 }
@@ -345,12 +351,12 @@ fn intersect<L: Borrow<Vec<usize>>>(
     (!found.is_empty()).then_some(found)
 }
 
-fn first_matches(places: &[usize]) -> Vec<usize> {
-    places[..places.len().min(MAX_MATCHES)].to_vec()
+fn first_matches(indices: &[usize]) -> Vec<usize> {
+    indices[..indices.len().min(MAX_MATCHES)].to_vec()
 }
 
-fn edits_for(near: &[(usize, usize)], place: usize) -> Option<usize> {
-    let at = near.binary_search_by_key(&place, |(place, _)| *place);
+fn edits_for(near: &[(usize, usize)], id: usize) -> Option<usize> {
+    let at = near.binary_search_by_key(&id, |(id, _)| *id);
     at.ok().map(|at| near[at].1)
 }
 
@@ -358,7 +364,7 @@ fn digits(letters: &str) -> String {
     letters.chars().filter(char::is_ascii_digit).collect()
 }
 
-fn add(to: &mut HashMap<String, Vec<usize>>, key: String, index: usize) {
+fn add_to_list(to: &mut HashMap<String, Vec<usize>>, key: String, index: usize) {
     let list = to.entry(key).or_default();
     if list.last() != Some(&index) && !list.contains(&index) {
         list.push(index);

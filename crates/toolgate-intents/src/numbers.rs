@@ -26,7 +26,8 @@ impl NumberWords {
         extend_all!(self, more: words, multipliers, and, point, minus, fractions);
     }
 
-    /// The longest number at the start of `words` and the number of words it takes.
+    /// Parses the longest number at the start of `words`. Also returns the number
+    /// of words it takes.
     pub(crate) fn parse(&self, words: &[&str]) -> Option<(f64, usize)> {
         let is_one_of = |list: &[String], at: usize| {
             let word = words.get(at);
@@ -64,10 +65,10 @@ impl NumberWords {
     // Replaces number words by digits, so that `Switch One` equals `switch 1`.
     pub(crate) fn with_digits(&self, words: &[String]) -> Vec<String> {
         let value = |word: &String| self.words.get(word).copied();
-        let mut told = Vec::with_capacity(words.len());
+        let mut result = Vec::with_capacity(words.len());
         let mut words = words.iter().peekable();
         while let Some(word) = words.next() {
-            told.push(match value(word) {
+            result.push(match value(word) {
                 Some(tens) if (20..100).contains(&tens) && tens.is_multiple_of(10) => {
                     let is_unit =
                         |next: &&String| value(next).is_some_and(|one| (1..10).contains(&one));
@@ -78,7 +79,7 @@ impl NumberWords {
                 None => word.clone(),
             });
         }
-        told
+        result
     }
 
     fn digit(&self, word: &str) -> Option<u64> {
@@ -124,6 +125,7 @@ impl NumberWords {
             } else if self.is_joining_and(word, group, total)
                 && self.continues_number(words.get(at + 1))
             {
+                // The `and` of `two hundred and five` has no value.
             } else {
                 break;
             }
@@ -168,7 +170,7 @@ mod tests {
     use super::super::Pack;
 
     #[test]
-    fn numbers_are_read_as_they_are_said() {
+    fn spoken_numbers_are_parsed() {
         let numbers = Pack::english().numbers;
         for (text, value, taken) in [
             ("21", 21.0, 1),

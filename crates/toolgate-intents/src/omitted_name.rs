@@ -1,13 +1,11 @@
-//! Sentences without a name: `what is the temperature` may mean any thermometer, and the
-//! only one is used.
-
-use std::collections::BTreeSet;
+//! Sentences without a name: `what is the temperature` means the only thermometer, or the person
+//! is asked which one.
 
 use serde_json::Value;
 
-use super::engine::{SentenceEngine, SlotFilling};
+use super::engine::{CompiledSlot, SentenceEngine};
 use super::matcher::{FillKind, ListState, SlotFill, TemplateMatch};
-use super::meaning::{MatchContext, SentenceMeaning};
+use super::meaning::{MatchContext, MissingLists, SentenceMeaning};
 use super::name_index::NameEntry;
 
 impl SentenceEngine {
@@ -17,7 +15,7 @@ impl SentenceEngine {
         &self,
         found: &mut TemplateMatch,
         context: &MatchContext<'_>,
-    ) -> BTreeSet<usize> {
+    ) -> MissingLists {
         let intent = &self.pack.intents[found.intent];
         if intent.help {
             return self.unread_example_lists(context);
@@ -25,27 +23,27 @@ impl SentenceEngine {
         let any = intent.any.as_deref();
         let any = any.filter(|_| context.is_ready(found.intent));
         let Some((name, slot)) = any.and_then(|name| Some((name, self.list_slot(name)?))) else {
-            return BTreeSet::new();
+            return MissingLists::new();
         };
         match context.lists.get(&slot) {
             Some(ListState::Known(names)) => {
                 let fill = candidates_fill(&names.everything());
                 found.slots.push((name.into(), slot, fill));
-                BTreeSet::new()
+                MissingLists::new()
             }
-            Some(ListState::Unreadable(_)) => BTreeSet::new(),
-            None => BTreeSet::from([slot]),
+            Some(ListState::Unreadable(_)) => MissingLists::new(),
+            None => MissingLists::from([slot]),
         }
     }
 
-    pub(super) fn missing_name(
+    pub(super) fn explain_missing_name(
         &self,
         found: &TemplateMatch,
         context: &MatchContext<'_>,
     ) -> Option<SentenceMeaning> {
         let name = self.pack.intents[found.intent].any.as_deref()?;
         let slot = self.list_slot(name)?;
-        let SlotFilling::List(source) = &self.slots[slot] else {
+        let CompiledSlot::List(source) = &self.slots[slot] else {
             return None;
         };
         let mut about = vec![("noun", source.noun.as_str()), ("nouns", &source.nouns)];
@@ -61,13 +59,13 @@ impl SentenceEngine {
     }
 }
 
-// It takes no words and is never certain, because the person named nothing.
+// Takes no words, and is never certain, because the person didn't name anything.
 fn candidates_fill(entries: &[&NameEntry]) -> SlotFill {
     let value = |entry: &&NameEntry| (Value::from(entry.value.clone()), entry.label.clone());
     SlotFill {
         end: 0,
         cost: 0,
-        kind: FillKind::Part,
+        kind: FillKind::PartialName,
         together: false,
         values: entries.iter().map(value).collect(),
     }

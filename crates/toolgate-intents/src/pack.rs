@@ -1,4 +1,4 @@
-//! Language packs: sentences, their meanings, and the words to answer with, as data.
+//! Language packs: sentences, their meanings and the texts of answers, as data.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,10 +13,12 @@ use super::maths::MathWords;
 use super::numbers::NumberWords;
 use super::template::SentenceTemplate;
 
-// In bytes. The shipped pack has 65 KB; anything this large is not a pack.
+// In bytes. The built-in pack has 65 KB; a file larger than this is not a pack.
 const MAX_PACK_BYTES: usize = 1024 * 1024;
 
-/// Read from JSON; `docs/intents.md` describes the format.
+/// A language pack: sentences, their meanings, and the texts of answers.
+///
+/// It is parsed from JSON in the format that `docs/intents.md` describes.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pack {
@@ -44,14 +46,14 @@ pub struct Pack {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct GroupWords {
-    /// Before the words that all names share: `all the`.
+    /// Said before words that several names share: `all the`.
     pub(crate) all: Vec<String>,
     pub(crate) everything: Vec<String>,
     /// Between two names and between two requests.
     pub(crate) and: Vec<String>,
     pub(crate) then: Vec<String>,
     pub(crate) plural: Vec<String>,
-    /// Kinds of things, whose names need not contain the word: `lights`.
+    /// Kinds of things, such as `light`. Their names need not contain the word.
     pub(crate) kinds: Vec<ItemKind>,
 }
 
@@ -64,7 +66,7 @@ impl GroupWords {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ItemKind {
-    /// Words for the kind. A name that contains one belongs to it.
+    /// Words for the kind. An item whose name contains one is of this kind.
     pub(crate) words: Vec<String>,
     pub(crate) pointer: String,
     pub(crate) is: Vec<String>,
@@ -113,7 +115,7 @@ pub(crate) struct NumberRange {
 #[serde(untagged)]
 pub(crate) enum SlotValues {
     Plain(Vec<String>),
-    /// Without spoken forms, the value itself is one.
+    /// A value without spoken forms is spoken as it is.
     Spoken(BTreeMap<String, Vec<String>>),
 }
 
@@ -143,7 +145,7 @@ pub(crate) struct ListSource {
     pub(crate) nouns: String,
 }
 
-// Limits what `everything` includes: a lock is a device, but nobody means to turn it off.
+// Limits what `everything` includes: a lock is a device, but `turn everything off` doesn't mean it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EverythingRule {
@@ -167,8 +169,8 @@ pub(crate) struct Intent {
     pub(crate) exact: bool,
     pub(crate) answer: AnswerTemplate,
     pub(crate) does: Option<String>,
-    /// A slot that no sentence contains. Any entry of its list may be meant; if there are several,
-    /// the person is asked.
+    /// A list slot that no sentence contains. Any entry of its list may be meant. If there are
+    /// several, the person is asked which one.
     pub(crate) any: Option<String>,
     /// True if only existing names fit; with any other name the sentence means something else.
     pub(crate) known: bool,
@@ -177,11 +179,12 @@ pub(crate) struct Intent {
     /// if that tool is available.
     pub(crate) ask: Option<String>,
     pub(crate) help: bool,
-    /// How many packs it was added on top of; later packs win.
+    /// The number of packs below the intent's own pack. Higher layers win.
     #[serde(skip)]
     pub(crate) layer: usize,
 }
 
+/// The error for a pack that can't be parsed or is inconsistent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", if *line == 0 { String::new() } else { format!("line {line}, column {column}: ") })]
 #[non_exhaustive]
@@ -203,12 +206,13 @@ impl PackError {
 }
 
 impl Pack {
+    /// The built-in English pack.
     pub fn english() -> Self {
-        // A test reads the shipped pack, so this can't fail in a released build.
+        // A test parses the built-in pack, so this can't fail in a released build.
         Self::read(include_str!("en.json")).unwrap_or_default()
     }
 
-    /// Parses a pack. Syntax errors carry their line and column.
+    /// Parses a pack of at most 1 MiB. Syntax errors carry their line and column.
     pub fn read(json: &str) -> Result<Self, PackError> {
         if json.len() > MAX_PACK_BYTES {
             let reason = format!(
@@ -231,8 +235,8 @@ impl Pack {
         })
     }
 
-    /// Replaces role names such as `home.control_device` by tool names of the first protocol, to
-    /// which the tools of all protocols answer.
+    /// Replaces role names such as `home.control_device` with tool names of the first protocol, by
+    /// which the tools of all protocols are found.
     fn with_home_tools(mut self) -> Self {
         let intents = self.intents.iter_mut();
         let intents = intents.filter_map(|intent| intent.tool.as_mut());
@@ -248,7 +252,7 @@ impl Pack {
         self
     }
 
-    /// Adds another pack. Where both understand a sentence equally well, the added one wins; its
+    /// Adds another pack on top. If both match a sentence equally well, the added one wins. Its
     /// texts and slots replace those of the same name.
     #[must_use]
     pub fn with(mut self, more: Self) -> Self {
@@ -271,6 +275,9 @@ impl Pack {
         self
     }
 
+    /// Checks that the parts of the pack fit together, as [`SentenceInterpreter::new`] does.
+    ///
+    /// [`SentenceInterpreter::new`]: crate::SentenceInterpreter::new
     pub fn check(&self) -> Result<(), PackError> {
         SentenceEngine::new(self.clone()).map(drop)
     }

@@ -1,9 +1,9 @@
-//! Answers for sentences that were not understood, can't be carried out, or leave something open.
+//! Answers to sentences that were not understood, can't be carried out, or are ambiguous.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::answer::join_items;
-use super::engine::{SentenceEngine, SlotFilling};
+use super::engine::{CompiledSlot, SentenceEngine};
 use super::matcher::{FillKind, ListState, SlotFill, TemplateMatch};
 use super::meaning::{MatchContext, SentenceMeaning, ToolPresence};
 use super::words::{Sentence, plain_words};
@@ -12,7 +12,7 @@ const MAX_EXAMPLES: usize = 3;
 const MAX_NAMES: usize = 5;
 
 impl SentenceEngine {
-    // Why a matched sentence can't be carried out, or a question about what was meant instead.
+    // Explains why a matched sentence can't be carried out, or asks which similar name is meant.
     pub(super) fn explain_problem(
         &self,
         found: &TemplateMatch,
@@ -26,15 +26,15 @@ impl SentenceEngine {
             ToolPresence::Absent => {
                 return Some(SentenceMeaning::Fail(self.fill_text("absent", &about)));
             }
-            ToolPresence::Several(names) => {
+            ToolPresence::Ambiguous(names) => {
                 let names = join_items(names, self.text("and"));
                 let about = [about[0], about[1], ("names", &names)];
                 return Some(SentenceMeaning::Fail(self.fill_text("several", &about)));
             }
             ToolPresence::Ready { name, careful } => (name, *careful),
-            ToolPresence::Words => return None,
+            ToolPresence::NotNeeded => return None,
         };
-        match self.out_of_range(found) {
+        match self.explain_out_of_range(found) {
             Some(words) => Some(SentenceMeaning::Fail(words)),
             None => self.explain_unknown_name(found, name, careful, context),
         }
@@ -47,7 +47,7 @@ impl SentenceEngine {
         careful: bool,
         context: &MatchContext<'_>,
     ) -> Option<SentenceMeaning> {
-        let is_unknown = |(_, _, fill): &&(_, usize, SlotFill)| fill.kind == FillKind::Unknown;
+        let is_unknown = |(_, _, fill): &&(_, usize, SlotFill)| fill.kind == FillKind::UnknownName;
         let place = found.slots.iter().position(|slot| is_unknown(&slot))?;
         let (_, slot, fill) = &found.slots[place];
         let (_, said) = fill.values.first()?;
@@ -58,8 +58,8 @@ impl SentenceEngine {
         }
         let unknown = |noun: &str| self.fill_text("unknown", &[("noun", noun), ("name", said)]);
         let source = match &self.slots[*slot] {
-            SlotFilling::List(source) => source,
-            SlotFilling::Values(_, noun) => {
+            CompiledSlot::List(source) => source,
+            CompiledSlot::Values(_, noun) => {
                 return Some(SentenceMeaning::Fail(unknown(noun.as_deref()?)));
             }
             _ => return None,
@@ -104,12 +104,15 @@ impl SentenceEngine {
             .map(|token| token.text.as_str())
             .collect();
         let mut shared: HashMap<usize, usize> = HashMap::new();
-        for intents in said.iter().filter_map(|word| self.hints.get(*word)) {
+        for intents in said
+            .iter()
+            .filter_map(|word| self.intents_by_word.get(*word))
+        {
             for intent in intents {
                 *shared.entry(*intent).or_default() += WEIGHT / intents.len();
             }
         }
-        let in_example = |word: &String| match self.hints.get(word) {
+        let in_example = |word: &String| match self.intents_by_word.get(word) {
             Some(intents) if said.contains(word.as_str()) => IN_EXAMPLE * WEIGHT / intents.len(),
             _ => 0,
         };

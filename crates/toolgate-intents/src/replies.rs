@@ -1,15 +1,13 @@
 //! Interprets a sentence as the reply to a question.
 //!
-//! Consent is never guessed: anything but a yes counts as no, and a sentence of its own is
-//! not a reply. Some words of a choice are enough to select it among others, but never to
-//! confirm the only one.
+//! Consent is never guessed: only a yes or the full name confirms a single choice. A complete
+//! sentence is understood as a new request. Some words of a choice are enough to select it among
+//! others, but never to confirm the only one.
 
-use std::collections::BTreeSet;
-
-use super::engine::{SentenceEngine, phrases};
+use super::engine::{SentenceEngine, split_phrases};
 use super::items::ListItem;
 use super::matcher::{ListState, MatchTolerance};
-use super::meaning::{CallChoice, MatchContext, SentenceMeaning};
+use super::meaning::{CallChoice, MatchContext, MissingLists, SentenceMeaning};
 use super::name_index::{NameIndex, NameMatch};
 use super::understanding::MAX_CALLS;
 use super::words::{Sentence, plain_words};
@@ -20,7 +18,7 @@ impl SentenceEngine {
         text: &str,
         choices: &[CallChoice],
         context: &MatchContext<'_>,
-    ) -> Result<Option<SentenceMeaning>, BTreeSet<usize>> {
+    ) -> Result<Option<SentenceMeaning>, MissingLists> {
         let Some(sentence) = Sentence::parse(text, &self.replace) else {
             return Ok(None);
         };
@@ -28,7 +26,7 @@ impl SentenceEngine {
         if is_one_of(&self.pack.replies.no, &words) {
             return Ok(Some(self.cancelled()));
         }
-        // A question in return is not a yes.
+        // A reply that is a question, such as `the front door?`, is not a yes.
         let agrees = is_harmless(choices) || !text.trim_end().ends_with('?');
         let plain = || self.exact_reply(&words, choices);
         if let Some(meaning) = agrees.then(plain).flatten() {
@@ -47,7 +45,7 @@ impl SentenceEngine {
     /// True if a text begins with a word for no, after fillers.
     pub(crate) fn is_no(&self, text: &str) -> bool {
         let words = plain_words(text);
-        let no = phrases(&self.pack.replies.no);
+        let no = split_phrases(&self.pack.replies.no);
         longest_prefix(&no, self.without_fillers(&words)).is_some()
     }
 
@@ -67,8 +65,8 @@ impl SentenceEngine {
         SentenceMeaning::Say(self.text("cancelled").to_owned())
     }
 
-    /// Yes, all, or one of the choices word for word. For a single choice its subject is enough:
-    /// `front door` for `unlock Front Door`.
+    /// Accepts yes, all, or one of the choices word for word. For a single choice its subject is
+    /// enough: `front door` for `unlock Front Door`.
     fn exact_reply(&self, words: &[String], choices: &[CallChoice]) -> Option<SentenceMeaning> {
         let replies = &self.pack.replies;
         if choices.len() > 1 && is_one_of(&replies.all, words) {
@@ -92,8 +90,8 @@ impl SentenceEngine {
         ];
         let is_said = |name: &str| said.contains(&self.normalizer().normalize(name));
         let is_match = |choice: &&CallChoice| {
-            let thing = self.single_subject(choice).filter(|_| choices.len() == 1);
-            is_said(&choice.label) || thing.is_some_and(|(_, name)| is_said(name))
+            let subject = self.single_subject(choice).filter(|_| choices.len() == 1);
+            is_said(&choice.label) || subject.is_some_and(|(_, name)| is_said(name))
         };
         choices.iter().find(is_match).cloned().map(act_on)
     }
@@ -104,15 +102,16 @@ impl SentenceEngine {
         choices: &[CallChoice],
         context: &MatchContext<'_>,
     ) -> Option<SentenceMeaning> {
-        let telling = self.distinguishing_words(words);
+        let distinguishing = self.distinguishing_words(words);
         let items = choices.iter().map(|choice| ListItem {
-            place: self.place_of(choice, context),
+            location: self.location_of(choice, context),
             ..ListItem::from_name(&choice.label)
         });
         let names = NameIndex::from_items(items.collect(), &[], &self.normalizer());
         let tolerance = is_harmless(choices);
-        let Some((found, entries)) = names.find(&telling, &self.normalizer(), tolerance) else {
-            let ordinal = *self.pack.replies.ordinals.get(&telling.join(" "))?;
+        let Some((found, entries)) = names.find(&distinguishing, &self.normalizer(), tolerance)
+        else {
+            let ordinal = *self.pack.replies.ordinals.get(&distinguishing.join(" "))?;
             let index = if ordinal == 0 { choices.len() } else { ordinal }.checked_sub(1)?;
             let choice = choices.get(index).filter(|_| choices.len() > 1)?;
             return Some(act_on(choice.clone()));
@@ -134,36 +133,36 @@ impl SentenceEngine {
             return None;
         };
         let slots = call.slots.iter();
-        let mut things =
+        let mut subjects =
             slots.filter_map(|(name, value)| Some((self.list_slot(name)?, value.as_str()?)));
-        let first = things.next()?;
-        things.next().is_none().then_some(first)
+        let first = subjects.next()?;
+        subjects.next().is_none().then_some(first)
     }
 
-    fn place_of(&self, choice: &CallChoice, context: &MatchContext<'_>) -> Option<String> {
+    fn location_of(&self, choice: &CallChoice, context: &MatchContext<'_>) -> Option<String> {
         let subject = self.single_subject(choice);
         let (slot, _) = subject.filter(|(_, name)| *name == choice.label)?;
         match context.lists.get(&slot)? {
-            ListState::Known(names) => names.place_of(&choice.label).map(str::to_owned),
+            ListState::Known(names) => names.location_of(&choice.label).map(str::to_owned),
             ListState::Unreadable(_) => None,
         }
     }
 
     fn distinguishing_words(&self, words: &[String]) -> Vec<String> {
-        let small = phrases(&self.pack.replies.small);
-        let (mut telling, mut rest) = (Vec::new(), words);
+        let small = split_phrases(&self.pack.replies.small);
+        let (mut distinguishing, mut rest) = (Vec::new(), words);
         while let [first, others @ ..] = rest {
             rest = match longest_prefix(&small, rest) {
                 Some(length) => &rest[length..],
                 None => {
-                    telling.push(first.clone());
+                    distinguishing.push(first.clone());
                     others
                 }
             };
         }
-        match telling.is_empty() {
+        match distinguishing.is_empty() {
             true => words.to_vec(),
-            false => telling,
+            false => distinguishing,
         }
     }
 }
@@ -181,7 +180,7 @@ pub(super) fn is_harmless(choices: &[CallChoice]) -> bool {
 }
 
 fn is_one_of(texts: &[String], words: &[String]) -> bool {
-    phrases(texts).iter().any(|phrase| phrase == words)
+    split_phrases(texts).iter().any(|phrase| phrase == words)
 }
 
 fn longest_prefix<'a>(

@@ -1,8 +1,9 @@
-//! Tolerant comparison of words.
+//! Compares words with tolerance for wrong letters.
 
 use std::collections::HashMap;
 
-// A short word that differs by one letter is usually another word: `fan` is not `van`.
+// The most wrong letters in a word. A short word that differs by one letter is usually another
+// word: `fan` is not `van`.
 fn tolerance(length: usize) -> usize {
     match length {
         0..=3 => 0,
@@ -11,14 +12,14 @@ fn tolerance(length: usize) -> usize {
     }
 }
 
-/// The number of wrong letters, if one word may be the other misspelt.
+/// The number of wrong letters, if one word may be a misspelling of the other.
 pub(crate) fn count_edits(one: &str, other: &str) -> Option<usize> {
     if one == other {
         return Some(0);
     }
     let (length, others) = (one.chars().count(), other.chars().count());
     let most = tolerance(length.min(others));
-    // Numbers must match exactly: `lamp 2` is not `lamp 3` misspelt.
+    // Numbers must match exactly: `lamp 2` is not a misspelling of `lamp 3`.
     let is_number = |word: &str| word.bytes().any(|byte| byte.is_ascii_digit());
     if length.abs_diff(others) > most || most == 0 || is_number(one) || is_number(other) {
         return None;
@@ -32,8 +33,8 @@ pub(crate) fn count_edits(one: &str, other: &str) -> Option<usize> {
     (edits <= most).then_some(edits)
 }
 
-// The letters that are in only one of the words: at most twice the edit distance, and much faster
-// to compute.
+// The number of letters that are in only one of the words. It is at most twice the edit distance,
+// and much faster to compute.
 fn differences(one: &str, other: &str) -> usize {
     let mut counts = [0_i16; 32];
     for byte in one.bytes() {
@@ -69,7 +70,7 @@ impl NearWords {
             return;
         }
         let near = spelt.iter().enumerate();
-        let near = near.filter_map(|(place, known)| Some((place, count_edits(known, word)?)));
+        let near = near.filter_map(|(id, known)| Some((id, count_edits(known, word)?)));
         self.0.insert(word.to_owned(), near.collect());
     }
 

@@ -1,15 +1,15 @@
-//! Several requests in one sentence: `turn on the lamp and what time is it`. Either every part is
-//! understood or nothing is done, because half of a request is not what the person wants.
+//! Splits a sentence into several requests: `turn on the lamp and what time is it`. Nothing is done
+//! unless every part is understood, because the person didn't ask for half of it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use super::engine::SentenceEngine;
 use super::matcher::MatchTolerance;
-use super::meaning::{CallChoice, MatchContext, SentenceMeaning};
+use super::meaning::{CallChoice, MatchContext, MissingLists, SentenceMeaning};
 use super::words::{Sentence, plain_words};
 
-// More possible breaks mean a story rather than a command. It also bounds the ways to split, which
-// double with each.
+// A sentence with more breaks is a story rather than a command. The limit also bounds the ways to
+// split, which double with each break.
 const MAX_BREAKS: usize = 4;
 
 type TokenSpan = (usize, usize);
@@ -22,18 +22,18 @@ struct SentenceBreak {
 
 #[derive(Debug, Clone)]
 enum PartMeaning {
-    Nothing,
+    FillersOnly,
     Act { choice: CallChoice, certain: bool },
 }
 
-/// Splits a sentence. Each part is matched once, however many ways to split there are.
+/// Splits one sentence. Each part is matched once, however many ways to split there are.
 pub(super) struct PartSplitter<'a> {
     engine: &'a SentenceEngine,
     sentence: &'a Sentence<'a>,
     context: &'a MatchContext<'a>,
     breaks: Vec<SentenceBreak>,
-    /// By span, the span before if the part contains `it`, and the tolerance.
-    known: HashMap<(TokenSpan, TokenSpan, MatchTolerance), PartOutcome>,
+    /// By the span, the previous span if the part contains `it`, and the tolerance.
+    outcomes: HashMap<(TokenSpan, TokenSpan, MatchTolerance), PartOutcome>,
 }
 
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ enum PartOutcome {
     Understood(PartMeaning),
     /// A question or a plain answer, which can't be combined with other requests.
     Other,
-    Nothing,
+    NotUnderstood,
 }
 
 impl SentenceEngine {
@@ -49,8 +49,8 @@ impl SentenceEngine {
         SentenceMeaning::Fail(self.text("unsure").to_owned())
     }
 
-    /// Empty if there are too many.
-    fn breaks(&self, sentence: &Sentence<'_>) -> Vec<SentenceBreak> {
+    /// The places where one request may end and the next begin. Empty if there are too many.
+    fn find_breaks(&self, sentence: &Sentence<'_>) -> Vec<SentenceBreak> {
         let groups = &self.pack.groups;
         let joins = |at: usize| {
             let word = &sentence.tokens[at].text;
@@ -82,28 +82,28 @@ impl<'a> PartSplitter<'a> {
             engine,
             sentence,
             context,
-            breaks: engine.breaks(sentence),
-            known: HashMap::new(),
+            breaks: engine.find_breaks(sentence),
+            outcomes: HashMap::new(),
         }
     }
 
     pub(super) fn interpret_parts(
         &mut self,
         tolerance: MatchTolerance,
-    ) -> Result<Option<SentenceMeaning>, BTreeSet<usize>> {
+    ) -> Result<Option<SentenceMeaning>, MissingLists> {
         let mut ways: Vec<u32> = (1..1 << self.breaks.len()).collect();
         ways.sort_by_key(|way| way.count_ones());
         for ways in ways.chunk_by(|one, other| one.count_ones() == other.count_ones()) {
             let mut found: Option<Vec<PartMeaning>> = None;
             for way in ways {
-                let Some(wishes) = self.interpret_split(*way, tolerance)? else {
+                let Some(requests) = self.interpret_split(*way, tolerance)? else {
                     continue;
                 };
                 match &found {
-                    Some(other) if !has_same_calls(other, &wishes) => {
+                    Some(other) if !has_same_calls(other, &requests) => {
                         return Ok(Some(self.engine.unsure_failure()));
                     }
-                    _ => found = Some(wishes),
+                    _ => found = Some(requests),
                 }
             }
             if let Some(meaning) = found.and_then(combine_parts) {
@@ -115,7 +115,7 @@ impl<'a> PartSplitter<'a> {
 
     /// True if the end of an uncertain sentence is a certain request by itself: `search for cats
     /// and turn on the lamp`.
-    pub(super) fn ends_with_request(&mut self) -> Result<bool, BTreeSet<usize>> {
+    pub(super) fn ends_with_request(&mut self) -> Result<bool, MissingLists> {
         let count = self.sentence.tokens.len();
         for at in self.breaks.clone() {
             let end = self.interpret_alone((at.next, count), MatchTolerance::None)?;
@@ -126,7 +126,9 @@ impl<'a> PartSplitter<'a> {
         Ok(false)
     }
 
-    pub(super) fn explain_half(&mut self) -> Result<Option<SentenceMeaning>, BTreeSet<usize>> {
+    pub(super) fn explain_partly_understood(
+        &mut self,
+    ) -> Result<Option<SentenceMeaning>, MissingLists> {
         let count = self.sentence.tokens.len();
         let breaks = self.breaks.clone();
         let ends = breaks
@@ -147,35 +149,36 @@ impl<'a> PartSplitter<'a> {
         Ok(None)
     }
 
-    /// The requests between the breaks whose bits are set in `way`, if all are understood.
+    /// The requests between the breaks that are set in the bit mask `way`, if all are understood.
     fn interpret_split(
         &mut self,
         way: u32,
         tolerance: MatchTolerance,
-    ) -> Result<Option<Vec<PartMeaning>>, BTreeSet<usize>> {
+    ) -> Result<Option<Vec<PartMeaning>>, MissingLists> {
         let count = self.sentence.tokens.len();
         let (end, next) = (count, count);
         let last = SentenceBreak { end, next };
         let taken = (0..self.breaks.len()).filter(|place| way >> place & 1 == 1);
         let taken: Vec<SentenceBreak> = taken.map(|place| self.breaks[place]).collect();
-        let mut wishes: Vec<PartMeaning> = Vec::new();
+        let mut requests: Vec<PartMeaning> = Vec::new();
         let (mut from, mut before) = (0, TokenSpan::default());
         for at in taken.into_iter().chain([last]) {
             let here = (from, at.end);
-            let Some(wish) = self.interpret_part(here, before, wishes.last(), tolerance)? else {
+            let Some(request) = self.interpret_part(here, before, requests.last(), tolerance)?
+            else {
                 return Ok(None);
             };
-            wishes.push(wish);
+            requests.push(request);
             (before, from) = (here, at.next);
         }
-        Ok(Some(wishes))
+        Ok(Some(requests))
     }
 
     fn interpret_alone(
         &mut self,
         span: TokenSpan,
         tolerance: MatchTolerance,
-    ) -> Result<Option<PartMeaning>, BTreeSet<usize>> {
+    ) -> Result<Option<PartMeaning>, MissingLists> {
         self.interpret_part(span, TokenSpan::default(), None, tolerance)
     }
 
@@ -183,9 +186,9 @@ impl<'a> PartSplitter<'a> {
         &mut self,
         span: TokenSpan,
         before: TokenSpan,
-        meant: Option<&PartMeaning>,
+        previous: Option<&PartMeaning>,
         most: MatchTolerance,
-    ) -> Result<Option<PartMeaning>, BTreeSet<usize>> {
+    ) -> Result<Option<PartMeaning>, MissingLists> {
         let words = &self.sentence.tokens[span.0..span.1];
         let pronouns = &self.engine.pack.pronouns;
         let before = match words.iter().any(|word| pronouns.contains(&word.text)) {
@@ -198,14 +201,14 @@ impl<'a> PartSplitter<'a> {
             .take_while(|one| *one <= most)
         {
             let key = (span, before, tolerance);
-            if !self.known.contains_key(&key) {
-                let heard = self.match_part(span, meant, tolerance)?;
-                self.known.insert(key, heard);
+            if !self.outcomes.contains_key(&key) {
+                let outcome = self.match_part(span, previous, tolerance)?;
+                self.outcomes.insert(key, outcome);
             }
-            match &self.known[&key] {
-                PartOutcome::Understood(wish) => return Ok(Some(wish.clone())),
+            match &self.outcomes[&key] {
+                PartOutcome::Understood(request) => return Ok(Some(request.clone())),
                 PartOutcome::Other => return Ok(None),
-                PartOutcome::Nothing => {}
+                PartOutcome::NotUnderstood => {}
             }
         }
         Ok(None)
@@ -214,24 +217,24 @@ impl<'a> PartSplitter<'a> {
     fn match_part(
         &self,
         span: TokenSpan,
-        meant: Option<&PartMeaning>,
+        previous: Option<&PartMeaning>,
         tolerance: MatchTolerance,
-    ) -> Result<PartOutcome, BTreeSet<usize>> {
+    ) -> Result<PartOutcome, MissingLists> {
         let text = self.sentence.text_around(span.0, span.1);
         if self.engine.without_fillers(&plain_words(text)).is_empty() {
-            return Ok(PartOutcome::Understood(PartMeaning::Nothing));
+            return Ok(PartOutcome::Understood(PartMeaning::FillersOnly));
         }
         let Some(part) = Sentence::parse(text, &self.engine.replace) else {
-            return Ok(PartOutcome::Nothing);
+            return Ok(PartOutcome::NotUnderstood);
         };
-        let last: Vec<_> = match meant {
+        let last: Vec<_> = match previous {
             Some(PartMeaning::Act { choice, .. }) => {
                 choice.calls.iter().map(|call| call.slots.clone()).collect()
             }
-            _ => self.context.last.to_vec(),
+            _ => self.context.last_slots.to_vec(),
         };
         let context = MatchContext {
-            last: &last,
+            last_slots: &last,
             ..*self.context
         };
         Ok(
@@ -240,16 +243,16 @@ impl<'a> PartSplitter<'a> {
                     choice, certain, ..
                 }) => PartOutcome::Understood(PartMeaning::Act { choice, certain }),
                 Some(_) => PartOutcome::Other,
-                None => PartOutcome::Nothing,
+                None => PartOutcome::NotUnderstood,
             },
         )
     }
 }
 
-fn combine_parts(wishes: Vec<PartMeaning>) -> Option<SentenceMeaning> {
+fn combine_parts(requests: Vec<PartMeaning>) -> Option<SentenceMeaning> {
     let mut all_certain = true;
-    let steps = wishes.into_iter().filter_map(|wish| match wish {
-        PartMeaning::Nothing => None,
+    let steps = requests.into_iter().filter_map(|request| match request {
+        PartMeaning::FillersOnly => None,
         PartMeaning::Act { choice, certain } => {
             all_certain &= certain;
             Some(choice)
@@ -268,9 +271,9 @@ fn combine_parts(wishes: Vec<PartMeaning>) -> Option<SentenceMeaning> {
 }
 
 fn has_same_calls(one: &[PartMeaning], other: &[PartMeaning]) -> bool {
-    let calls = |wishes: &[PartMeaning]| -> Vec<_> {
-        let acts = wishes.iter().filter_map(|wish| match wish {
-            PartMeaning::Nothing => None,
+    let calls = |requests: &[PartMeaning]| -> Vec<_> {
+        let acts = requests.iter().filter_map(|request| match request {
+            PartMeaning::FillersOnly => None,
             PartMeaning::Act { choice, .. } => Some(&choice.calls),
         });
         acts.flatten()

@@ -24,7 +24,7 @@ pub(crate) struct SentenceTemplate {
 pub(crate) enum TemplatePart {
     Word(String),
     Slot(TemplateSlot),
-    /// One of these; an empty alternative makes the part optional.
+    /// Any one of these. An empty alternative makes the part optional.
     OneOf(Vec<Vec<TemplatePart>>),
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct TemplateSlot {
 }
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("the sentence '{template}' is wrong at character {at}: {reason}")]
+#[error("the sentence '{template}' has an error at character {at}: {reason}")]
 pub(crate) struct TemplateError {
     template: String,
     /// In characters, counted from 1.
@@ -55,13 +55,13 @@ impl TryFrom<String> for SentenceTemplate {
 impl SentenceTemplate {
     pub(crate) fn parse(text: &str) -> Result<Self, TemplateError> {
         let letters: Vec<char> = text.chars().take(MAX_CHARS + 1).collect();
-        let mut reader = TemplateParser {
+        let mut parser = TemplateParser {
             letters: &letters,
             at: 0,
             depth: 0,
         };
         let parts = match letters.len() {
-            0..=MAX_CHARS => reader.parse_all(),
+            0..=MAX_CHARS => parser.parse_all(),
             _ => Err(format!("it is longer than {MAX_CHARS} characters")),
         };
         let problem = |at: usize, reason| TemplateError {
@@ -69,9 +69,9 @@ impl SentenceTemplate {
             at: at + 1,
             reason,
         };
-        let parts = parts.map_err(|reason| problem(reader.at, reason))?;
+        let parts = parts.map_err(|reason| problem(parser.at, reason))?;
         if may_be_empty(&parts) {
-            return Err(problem(0, "it may be empty".to_owned()));
+            return Err(problem(0, "it also matches an empty sentence".to_owned()));
         }
         Ok(Self {
             text: text.to_owned(),
@@ -117,7 +117,7 @@ impl TemplateParser<'_> {
         match self.peek() {
             None => Ok(parts),
             Some('|') => Err("a | must be inside ( ) or [ ]".to_owned()),
-            Some(other) => Err(format!("this {other} closes nothing")),
+            Some(other) => Err(format!("this {other} has no opening bracket")),
         }
     }
 
@@ -158,10 +158,10 @@ impl TemplateParser<'_> {
             match self.peek() {
                 Some('|') => {}
                 Some(found) if found == end => break,
-                Some(found) => return Err(format!("expected {end} and found {found}")),
+                Some(found) => return Err(format!("expected {end} but found {found}")),
                 None => {
                     self.at = open;
-                    return Err(format!("the {end} that closes this is missing"));
+                    return Err(format!("the closing {end} is missing"));
                 }
             }
         }
@@ -191,10 +191,10 @@ impl TemplateParser<'_> {
         }
         match self.peek() {
             Some('}') => self.at += 1,
-            Some(found) => return Err(format!("expected }} and found {found}")),
+            Some(found) => return Err(format!("expected }} but found {found}")),
             None => {
                 self.at = open;
-                return Err("the } that closes this is missing".to_owned());
+                return Err("the closing } is missing".to_owned());
             }
         }
         Ok(TemplateSlot { name, choices })
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn words_alternatives_options_and_slots_are_read() {
+    fn words_alternatives_options_and_slots_are_parsed() {
         for (text, expected) in [
             (
                 "turn (on|off) [the] {device}",
@@ -257,21 +257,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn errors_have_a_position_and_a_reason() {
         let deep = format!("a {}", "(".repeat(40));
         for (text, at, reason) in [
-            ("turn (on|off", 6, "the ) that closes this is missing"),
-            ("a [b", 3, "the ] that closes this is missing"),
-            ("a {b", 3, "the } that closes this is missing"),
-            ("a (b]", 5, "expected ) and found ]"),
-            ("a ) b", 3, "this ) closes nothing"),
-            ("a } b", 3, "this } closes nothing"),
+            ("turn (on|off", 6, "the closing ) is missing"),
+            ("a [b", 3, "the closing ] is missing"),
+            ("a {b", 3, "the closing } is missing"),
+            ("a (b]", 5, "expected ) but found ]"),
+            ("a ) b", 3, "this ) has no opening bracket"),
+            ("a } b", 3, "this } has no opening bracket"),
             ("a|b", 2, "a | must be inside ( ) or [ ]"),
             ("{}", 2, "a slot needs a name of letters, digits and _"),
-            ("{a b}", 3, "expected } and found  "),
+            ("{a b}", 3, "expected } but found  "),
             ("{a:}", 4, "each of a slot's choices needs a word"),
-            ("", 1, "it may be empty"),
-            ("[a] [b]", 1, "it may be empty"),
+            ("", 1, "it also matches an empty sentence"),
+            ("[a] [b]", 1, "it also matches an empty sentence"),
             (&deep, 19, "it is nested deeper than 16"),
             (&"a".repeat(1001), 1, "it is longer than 1000 characters"),
         ] {
@@ -282,9 +282,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_reader_panic(text in "[a-z(){}\\[\\]|: é]{0,60}") {
+        fn no_text_makes_the_parser_panic(text in "[a-z(){}\\[\\]|: é]{0,60}") {
             let read = SentenceTemplate::parse(&text);
-            prop_assert!(read.is_ok() || read.unwrap_err().to_string().contains("is wrong at"));
+            prop_assert!(read.is_ok() || read.unwrap_err().to_string().contains("has an error at"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! English, sentence by sentence.
+//! Tests of the interpreter with the English pack.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use super::lookups::LookupCache;
 use super::meaning::MatchContext;
 use super::*;
 
-mod asking_back;
 mod consent;
 mod device_sentences;
 mod dialogue;
 mod english;
 mod groups;
-mod live_names;
-mod parts;
+mod live_lists;
+mod questions;
+mod result_reports;
 mod sentences;
-mod starting;
-mod talking;
+mod several_requests;
+mod starting_servers;
 
 fn tool(
     name: &str,
@@ -145,26 +145,26 @@ fn house_tools(
     ]
 }
 
-fn manager_of(tools: Vec<Arc<dyn Tool>>) -> Arc<ToolManager> {
+fn manager_with(tools: Vec<Arc<dyn Tool>>) -> Arc<ToolManager> {
     let manager = Arc::new(ToolManager::new());
     manager.add_all(tools);
     manager
 }
 
-fn client_of(manager: &Arc<ToolManager>) -> SentenceInterpreter {
+fn english_interpreter(manager: &Arc<ToolManager>) -> SentenceInterpreter {
     let toolbox = Toolbox::new(ToolExecutor::new(Arc::clone(manager)));
-    let mut client = SentenceInterpreter::new(toolbox, Pack::english()).unwrap();
-    client.today = || jiff::civil::Date::constant(2026, 11, 16);
-    client
+    let mut interpreter = SentenceInterpreter::new(toolbox, Pack::english()).unwrap();
+    interpreter.today = || jiff::civil::Date::constant(2026, 11, 16);
+    interpreter
 }
 
-fn everything() -> SentenceInterpreter {
+fn interpreter_with_all_tools() -> SentenceInterpreter {
     let mut tools = HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools();
     tools.extend(house_tools(|| Ok(devices())));
-    client_of(&manager_of(tools))
+    english_interpreter(&manager_with(tools))
 }
 
-fn slow_house(after: Duration) -> (SentenceInterpreter, Arc<AtomicUsize>) {
+fn interpreter_with_slow_list(after: Duration) -> (SentenceInterpreter, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&asked);
     let definition = ToolDefinition::builder("list_zwave_devices", "…", object(json!({}), &[]))
@@ -178,5 +178,5 @@ fn slow_house(after: Duration) -> (SentenceInterpreter, Arc<AtomicUsize>) {
     });
     let mut tools = house_tools(|| Ok(devices()));
     tools[0] = Arc::new(slow.unwrap());
-    (client_of(&manager_of(tools)), asked)
+    (english_interpreter(&manager_with(tools)), asked)
 }

@@ -1,45 +1,45 @@
 //! Decides what a sentence means: calls, a question, or an answer.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value};
 
 use super::answer::{fill_arguments, fill_placeholders, join_items, value_text};
-use super::engine::{SentenceEngine, SlotFilling};
+use super::engine::{CompiledSlot, SentenceEngine};
 use super::matcher::{FillKind, MatchTolerance, SentenceMatcher, SlotFill, TemplateMatch};
-use super::meaning::{CallChoice, MatchContext, PlannedCall, SentenceMeaning, ToolPresence};
+use super::meaning::{
+    CallChoice, MatchContext, MissingLists, PlannedCall, SentenceMeaning, ToolPresence,
+};
 use super::splitter::PartSplitter;
 use super::template::TemplatePart;
 use super::words::Sentence;
 
-/// More choices than a person can keep in mind when they are read aloud.
+/// A person can't keep more choices in mind when they are read aloud.
 const MAX_CHOICES: usize = 8;
 pub(crate) const MAX_CALLS: usize = 32;
 
 impl SentenceEngine {
-    // The meaning of a sentence, or the lists that must be read first.
+    // Returns the meaning of a sentence, or as an error the lists that must be read first.
     pub(crate) fn understand(
         &self,
         text: &str,
         context: &MatchContext<'_>,
-    ) -> Result<SentenceMeaning, BTreeSet<usize>> {
+    ) -> Result<SentenceMeaning, MissingLists> {
         let Some(sentence) = Sentence::parse(text, &self.replace) else {
             return Ok(SentenceMeaning::Fail(self.text("too_long").to_owned()));
         };
-        let mut parting = PartSplitter::new(self, &sentence, context);
+        let mut splitter = PartSplitter::new(self, &sentence, context);
         for tolerance in [MatchTolerance::None, MatchTolerance::Spelling] {
             if let Some(meaning) = self.find_meaning(&sentence, context, tolerance)? {
                 let is_free = matches!(meaning, SentenceMeaning::Act { certain: false, .. });
-                return Ok(match is_free && parting.ends_with_request()? {
+                return Ok(match is_free && splitter.ends_with_request()? {
                     true => self.unsure_failure(),
                     false => meaning,
                 });
             }
-            if let Some(meaning) = parting.interpret_parts(tolerance)? {
+            if let Some(meaning) = splitter.interpret_parts(tolerance)? {
                 return Ok(meaning);
             }
         }
-        if let Some(meaning) = parting.explain_half()? {
+        if let Some(meaning) = splitter.explain_partly_understood()? {
             return Ok(meaning);
         }
         let matches = self.find_matches(&sentence, context, MatchTolerance::Unknown, |intent| {
@@ -56,7 +56,7 @@ impl SentenceEngine {
         &self,
         text: &str,
         context: &MatchContext<'_>,
-    ) -> Result<Option<Vec<CallChoice>>, BTreeSet<usize>> {
+    ) -> Result<Option<Vec<CallChoice>>, MissingLists> {
         let Some(sentence) = Sentence::parse(text, &self.replace) else {
             return Ok(None);
         };
@@ -81,11 +81,11 @@ impl SentenceEngine {
         sentence: &Sentence<'_>,
         context: &MatchContext<'_>,
         tolerance: MatchTolerance,
-    ) -> Result<Option<SentenceMeaning>, BTreeSet<usize>> {
+    ) -> Result<Option<SentenceMeaning>, MissingLists> {
         let is_ready = |intent: usize| context.is_ready(intent);
         let matches = self.find_matches(sentence, context, tolerance, is_ready)?;
         let first = matches.first();
-        Ok(first.map(|first| self.meaning(sentence, first, &matches, context)))
+        Ok(first.map(|first| self.choose_meaning(sentence, first, &matches, context)))
     }
 
     pub(super) fn find_matches(
@@ -94,17 +94,17 @@ impl SentenceEngine {
         context: &MatchContext<'_>,
         tolerance: MatchTolerance,
         is_wanted: impl Fn(usize) -> bool,
-    ) -> Result<Vec<TemplateMatch>, BTreeSet<usize>> {
-        let reading = SentenceMatcher::new(self, sentence, context, tolerance);
-        let mut matches = reading.best_matches(is_wanted);
-        let wanted = reading.missing_lists(&matches);
+    ) -> Result<Vec<TemplateMatch>, MissingLists> {
+        let matcher = SentenceMatcher::new(self, sentence, context, tolerance);
+        let mut matches = matcher.best_matches(is_wanted);
+        let wanted = matcher.missing_lists(&matches);
         if !wanted.is_empty() {
             return Err(wanted);
         }
         let layer = |found: &TemplateMatch| self.pack.intents[found.intent].layer;
         let top = matches.iter().map(layer).max();
         matches.retain(|found| Some(layer(found)) == top);
-        let mut unread = BTreeSet::new();
+        let mut unread = MissingLists::new();
         for found in &mut matches {
             unread.extend(self.add_candidates(found, context));
         }
@@ -114,21 +114,21 @@ impl SentenceEngine {
         }
     }
 
-    fn meaning(
+    fn choose_meaning(
         &self,
         sentence: &Sentence<'_>,
         first: &TemplateMatch,
         matches: &[TemplateMatch],
         context: &MatchContext<'_>,
     ) -> SentenceMeaning {
-        if let Some(words) = self.out_of_range(first) {
+        if let Some(words) = self.explain_out_of_range(first) {
             return SentenceMeaning::Fail(words);
         }
         if self.pack.intents[first.intent].ask.is_some() {
             return self.answer_without_call(sentence, first, context);
         }
         let mut all = matches.iter();
-        if let Some(meaning) = all.find_map(|found| self.missing_name(found, context)) {
+        if let Some(meaning) = all.find_map(|found| self.explain_missing_name(found, context)) {
             return meaning;
         }
         let mut choices: Vec<CallChoice> = Vec::new();
@@ -144,21 +144,24 @@ impl SentenceEngine {
                 }
             }
         }
-        let forgiven = matches.iter().any(|found| {
-            found.misspelt || found.has_fill(FillKind::Part) || found.has_fill(FillKind::Misspelt)
+        let is_inexact = matches.iter().any(|found| {
+            found.misspelt
+                || found.has_fill(FillKind::PartialName)
+                || found.has_fill(FillKind::Misspelt)
         });
         match <[CallChoice; 1]>::try_from(choices) {
             Ok([choice]) => {
-                let is_much = choice.calls.len() > 1;
+                let has_many_calls = choice.calls.len() > 1;
                 let is_everything = first.has_fill(FillKind::Everything);
-                let is_several = is_much || is_everything || first.has_fill(FillKind::Plural);
-                let is_daring = choice.careful && (forgiven || is_several);
-                if is_daring || is_much && is_everything {
+                let is_several =
+                    has_many_calls || is_everything || first.has_fill(FillKind::Plural);
+                let needs_consent = choice.careful && (is_inexact || is_several);
+                if needs_consent || has_many_calls && is_everything {
                     let slots: Vec<_> = choice.calls.iter().map(|call| &call.slots).collect();
                     let label = self.render_sentence(first, &slots);
                     return self.ask_choice(vec![CallChoice { label, ..choice }]);
                 }
-                let certain = !forgiven && !first.has_fill(FillKind::Free);
+                let certain = !is_inexact && !first.has_fill(FillKind::FreeText);
                 SentenceMeaning::Act {
                     choice,
                     then: Vec::new(),
@@ -184,19 +187,19 @@ impl SentenceEngine {
             answer: intent.answer.clone(),
             slots,
         };
-        let readings = self.slot_combinations(found, as_sentences).into_iter();
+        let combinations = self.slot_combinations(found, as_sentences).into_iter();
         let choice = |(label, slots): (String, Vec<Map<String, Value>>)| CallChoice {
             label,
             calls: slots.into_iter().map(planned).collect(),
             careful: careful || intent.exact,
         };
-        readings.map(choice).collect()
+        combinations.map(choice).collect()
     }
 
-    pub(super) fn out_of_range(&self, found: &TemplateMatch) -> Option<String> {
-        let is_outside = |(_, _, fill): &&(_, usize, SlotFill)| fill.kind == FillKind::Outside;
+    pub(super) fn explain_out_of_range(&self, found: &TemplateMatch) -> Option<String> {
+        let is_outside = |(_, _, fill): &&(_, usize, SlotFill)| fill.kind == FillKind::OutOfRange;
         let (_, slot, _) = found.slots.iter().find(is_outside)?;
-        let SlotFilling::Range(range) = &self.slots[*slot] else {
+        let CompiledSlot::Range(range) = &self.slots[*slot] else {
             return None;
         };
         let (from, to) = (range.from.to_string(), range.to.to_string());
@@ -223,8 +226,8 @@ impl SentenceEngine {
         self.fill_text(key, &[("choices", &names)])
     }
 
-    /// All ways to fill the slots of a match, each with its label. Where several things are meant
-    /// together, one way fills them several times.
+    /// All ways to fill the slots of a match, each with its label. If several values are meant
+    /// together, one way fills the slots several times.
     fn slot_combinations(
         &self,
         found: &TemplateMatch,

@@ -1,22 +1,22 @@
-//! Sentences that need tools whose servers are still starting.
+//! Waits for tools that a sentence needs and whose servers are still starting.
 
 use std::collections::BTreeSet;
 
 use toolgate_core::ToolWaitListener;
 
-use super::engine::{SentenceEngine, SlotFilling};
+use super::engine::{CompiledSlot, SentenceEngine};
 use super::interpreter::SentenceInterpreter;
 use super::live_lists::tools_named;
 use super::lookups::LookupCache;
 use super::matcher::{ListState, MatchTolerance};
-use super::meaning::{CallChoice, MatchContext, SentenceMeaning, ToolPresence};
+use super::meaning::{CallChoice, MatchContext, MissingLists, SentenceMeaning, ToolPresence};
 use super::memory::SentenceContext;
 use super::splitter::PartSplitter;
 use super::words::Sentence;
 
 impl SentenceInterpreter {
-    /// True once the tools behind these lists can be called. Waits for servers that are still
-    /// starting if `waits` is given.
+    /// Waits until the tools behind these lists can be called, and returns true. Without `waits`,
+    /// returns false at once if a server is still starting.
     pub(super) async fn wait_for_lists(
         &self,
         slots: &BTreeSet<usize>,
@@ -24,8 +24,8 @@ impl SentenceInterpreter {
     ) -> bool {
         let list = self.toolbox.current();
         let lists = slots.iter().filter_map(|slot| self.engine.list_tool(*slot));
-        let there = lists.filter(|tool| !tools_named(tool, &list).is_empty());
-        for tool in there.collect::<BTreeSet<_>>() {
+        let available = lists.filter(|tool| !tools_named(tool, &list).is_empty());
+        for tool in available.collect::<BTreeSet<_>>() {
             match waits {
                 Some(waits) => self.toolbox.wait_for_tool(tool, waits).await,
                 None if !self.toolbox.is_availability_known(tool) => return false,
@@ -35,24 +35,24 @@ impl SentenceInterpreter {
         true
     }
 
-    /// The missing tool that this sentence needs; `None` if it needs none, or if no more
-    /// tools are to come.
+    /// The missing tool that this sentence needs. `None` if it needs none, or if
+    /// all servers have started.
     pub(super) fn awaited_tool(&self, text: &str, context: &SentenceContext<'_>) -> Option<String> {
         if self.toolbox.is_complete() {
             return None;
         }
         let list = self.toolbox.current();
         let is_absent = |tool: &str| tools_named(tool, &list).is_empty();
-        let known = self.live.snapshot(&self.engine, &list);
+        let known = self.live_lists.snapshot(&self.engine, &list);
         let mut lists = known.lists;
         for slot in 0..self.engine.slots.len() {
             if self.engine.list_tool(slot).is_some_and(is_absent) {
-                // Any words may be a name of a list that can't be read yet.
+                // The list can't be read yet, so any words may be one of its names.
                 lists.insert(slot, ListState::Unreadable(String::new()));
             }
         }
         let intents = self.engine.pack.intents.iter();
-        let as_if_there = intents
+        let assumed_presence = intents
             .zip(known.tools.iter())
             .map(|(intent, presence)| match (&intent.tool, presence) {
                 (Some(tool), ToolPresence::Absent) => ToolPresence::Ready {
@@ -63,10 +63,10 @@ impl SentenceInterpreter {
             })
             .collect::<Vec<_>>();
         let context = MatchContext {
-            tools: &as_if_there,
+            tools: &assumed_presence,
             lists: &lists,
             today: (self.today)(),
-            last: &context.last_slots(),
+            last_slots: &context.last_slots(),
             lookups: &LookupCache::default(),
         };
         let needed = self.engine.tools_for(text, &context).unwrap_or_default();
@@ -77,30 +77,31 @@ impl SentenceInterpreter {
 impl SentenceEngine {
     fn list_tool(&self, slot: usize) -> Option<&str> {
         match &self.slots[slot] {
-            SlotFilling::List(source) => Some(&source.tool),
+            CompiledSlot::List(source) => Some(&source.tool),
             _ => None,
         }
     }
 
-    // The tools of every possible meaning, or the lists that must be read first.
+    // Returns the tools of every possible meaning, or as an error the lists that must be read
+    // first.
     fn tools_for(
         &self,
         text: &str,
         context: &MatchContext<'_>,
-    ) -> Result<Vec<String>, BTreeSet<usize>> {
+    ) -> Result<Vec<String>, MissingLists> {
         let Some(sentence) = Sentence::parse(text, &self.replace) else {
             return Ok(Vec::new());
         };
-        let mut parting = PartSplitter::new(self, &sentence, context);
+        let mut splitter = PartSplitter::new(self, &sentence, context);
         for tolerance in [MatchTolerance::None, MatchTolerance::Spelling] {
             let whole = self.tools_of_whole(&sentence, context, tolerance)?;
-            if let Some(tools) = whole.or(tools_of_parts(&mut parting, tolerance)?) {
+            if let Some(tools) = whole.or(tools_of_parts(&mut splitter, tolerance)?) {
                 return Ok(tools);
             }
         }
-        // If any words may be a name, matching the whole sentence first would swallow the next
-        // request.
-        let tools = match tools_of_parts(&mut parting, MatchTolerance::Unknown)? {
+        // Parts first: if any words may be a name, a name in the whole sentence could swallow the
+        // next request.
+        let tools = match tools_of_parts(&mut splitter, MatchTolerance::Unknown)? {
             None => self.tools_of_whole(&sentence, context, MatchTolerance::Unknown)?,
             tools => tools,
         };
@@ -112,7 +113,7 @@ impl SentenceEngine {
         sentence: &Sentence<'_>,
         context: &MatchContext<'_>,
         tolerance: MatchTolerance,
-    ) -> Result<Option<Vec<String>>, BTreeSet<usize>> {
+    ) -> Result<Option<Vec<String>>, MissingLists> {
         let intents = &self.pack.intents;
         let may_be = |intent: usize| {
             let needs_name = intents[intent].known && tolerance == MatchTolerance::Unknown;
@@ -128,10 +129,10 @@ impl SentenceEngine {
 }
 
 fn tools_of_parts(
-    parting: &mut PartSplitter<'_>,
+    splitter: &mut PartSplitter<'_>,
     tolerance: MatchTolerance,
-) -> Result<Option<Vec<String>>, BTreeSet<usize>> {
-    Ok(match parting.interpret_parts(tolerance)? {
+) -> Result<Option<Vec<String>>, MissingLists> {
+    Ok(match splitter.interpret_parts(tolerance)? {
         Some(SentenceMeaning::Act { choice, then, .. }) => {
             Some(tools_in(&[vec![choice], then].concat()))
         }

@@ -1,11 +1,10 @@
-//! Splits a sentence into words without case, accents and punctuation,
-//! and remembers their positions.
+//! Splits a sentence into words without case, accents and punctuation, and keeps their positions.
 
 use std::collections::HashMap;
 
 use toolgate_core::fold_letter;
 
-// Bounds in bytes and words. Matching time grows with both, and a longer text is not a command.
+// Matching time grows with both, and a longer text is not a command.
 pub(crate) const MAX_SENTENCE_BYTES: usize = 600;
 
 pub(crate) const MAX_WORDS: usize = 64;
@@ -24,7 +23,7 @@ pub(crate) struct Sentence<'a> {
 }
 
 impl<'a> Sentence<'a> {
-    /// `None` if it is too long to be a command. Words in `replace` are expanded:
+    /// `None` if it is too long to be a command. Expands the words in `replace`, such as
     /// `what's` to `what is`.
     pub(crate) fn parse(raw: &'a str, replace: &HashMap<String, Vec<String>>) -> Option<Self> {
         if raw.len() > MAX_SENTENCE_BYTES {
@@ -47,7 +46,7 @@ impl<'a> Sentence<'a> {
         self.tokens.iter().map(|token| token.text.clone()).collect()
     }
 
-    /// The original text of some words, including the punctuation around them.
+    /// The original text of the words `from..to`, including the punctuation around them.
     pub(crate) fn text_around(&self, from: usize, to: usize) -> &'a str {
         let start = match from {
             0 => 0,
@@ -61,15 +60,15 @@ impl<'a> Sentence<'a> {
     }
 
     pub(crate) fn has_comma(&self, at: usize) -> bool {
-        self.has_before(at, &[','])
+        self.has_mark_before(at, &[','])
     }
 
-    /// True if punctuation separates a word from the one before.
+    /// True if punctuation separates a word from the one before it.
     pub(crate) fn is_separated(&self, at: usize) -> bool {
-        self.has_before(at, &[',', ';', '.', '?', '!'])
+        self.has_mark_before(at, &[',', ';', '.', '?', '!'])
     }
 
-    fn has_before(&self, at: usize, marks: &[char]) -> bool {
+    fn has_mark_before(&self, at: usize, marks: &[char]) -> bool {
         let before = at.checked_sub(1).map(|before| &self.tokens[before]);
         match (before, self.tokens.get(at)) {
             (Some(before), Some(word)) => {
@@ -80,7 +79,7 @@ impl<'a> Sentence<'a> {
         }
     }
 
-    /// The original text from the first to the last of some words.
+    /// The original text of the words `from..to`, without the punctuation around them.
     pub(crate) fn text_between(&self, from: usize, to: usize) -> &'a str {
         match (
             self.tokens.get(from),
@@ -105,7 +104,7 @@ fn split(raw: &str) -> Vec<WordToken> {
         let end = at + letter.len_utf8();
         let next = rest.peek().map_or(' ', |(_, next)| *next);
         let inside = match letter {
-            _ if is_mark(letter) => word.is_some(),
+            _ if is_combining_mark(letter) => word.is_some(),
             '\'' | '\u{2019}' | '\u{2bc}' => word.is_some() && next.is_alphabetic(),
             '.' => before.is_ascii_digit() && next.is_ascii_digit(),
             ',' => before.is_ascii_digit() && has_thousands(&raw[end..]),
@@ -146,13 +145,13 @@ fn split(raw: &str) -> Vec<WordToken> {
     tokens
 }
 
-/// True for the rest of `1,000`, false for that of `1,2`.
+/// Whether exactly three digits follow: true after the comma of `1,000`, false after that of `1,2`.
 fn has_thousands(rest: &str) -> bool {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     digits == 3
 }
 
-fn is_mark(letter: char) -> bool {
+fn is_combining_mark(letter: char) -> bool {
     matches!(letter, '\u{300}'..='\u{36f}')
 }
 
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn words_know_where_they_stood() {
+    fn words_keep_their_positions() {
         let replace = HashMap::from([("what's".to_owned(), vec!["what".into(), "is".into()])]);
         let sentence = Sentence::parse("What's (2+3) * 4?", &replace).unwrap();
         assert_eq!(sentence.tokens.len(), 5);
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_not_read() {
+    fn a_text_that_is_too_long_is_not_parsed() {
         let none = HashMap::new();
         assert!(Sentence::parse(&"a".repeat(MAX_SENTENCE_BYTES + 1), &none).is_none());
         assert!(Sentence::parse(&"a ".repeat(MAX_WORDS + 1), &none).is_none());

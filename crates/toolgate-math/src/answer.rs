@@ -1,3 +1,5 @@
+//! The answer to an expression, as text and as JSON.
+
 use std::fmt;
 
 use serde_json::{Map, Number, Value as Json};
@@ -8,10 +10,10 @@ use crate::format::{self, FormatStyle};
 use crate::unit::UnitSystem;
 use crate::value::Value;
 
-/// The value of an expression: of its last statement, or of all statements that are shown.
+/// The value of an expression, or the values of all its statements that are shown.
 ///
-/// Its text ([`fmt::Display`]) is what mathjs' `format` gives. Several statements become a list of
-/// those that don't end with `;`.
+/// Its text ([`fmt::Display`]) is what mathjs' `format` returns. An answer to several statements is
+/// a list of the values of those that don't end with `;`.
 #[derive(Clone, Debug)]
 pub struct MathAnswer {
     value: Value,
@@ -29,8 +31,8 @@ impl MathAnswer {
     }
 
     /// The answer as JSON: whole numbers as integers, matrices as nested arrays, objects as
-    /// objects, and complex numbers, quantities, fractions and big numbers as their text. Several
-    /// statements give the only value shown, or a list of all that are.
+    /// objects, and complex numbers, quantities, fractions and big numbers as their text. If only
+    /// one of several statements shows its value, the result is that value, otherwise a list.
     ///
     /// # Errors
     /// Fails if the answer is or contains something that JSON can't represent (infinity, NaN, a
@@ -42,56 +44,57 @@ impl MathAnswer {
                 [] => {
                     fail("The expression shows no result; remove the ; behind the last statement")
                 }
-                [only] => self.json(&mut meter, only),
-                several => self.cells(&mut meter, &[several.len()], several),
+                [only] => self.value_to_json(&mut meter, only),
+                several => self.cells_to_json(&mut meter, &[several.len()], several),
             },
             Value::Undefined => fail("The expression has no value"),
-            value => self.json(&mut meter, value),
+            value => self.value_to_json(&mut meter, value),
         }
     }
 
-    fn json(&self, meter: &mut Meter, value: &Value) -> Result<Json> {
-        meter.step(1)?;
+    fn value_to_json(&self, meter: &mut Meter, value: &Value) -> Result<Json> {
+        meter.charge_steps(1)?;
         match value {
             Value::Null | Value::Undefined => Ok(Json::Null),
             Value::Bool(value) => Ok(Json::Bool(*value)),
-            Value::Number(value) => number(*value),
+            Value::Number(value) => number_to_json(*value),
             Value::Text(text) => {
-                meter.text(text.len())?;
+                meter.charge_text(text.len())?;
                 Ok(Json::String(text.as_ref().into()))
             }
-            Value::Matrix(matrix) => self.cells(meter, &matrix.size, &matrix.data),
+            Value::Matrix(matrix) => self.cells_to_json(meter, &matrix.size, &matrix.data),
             Value::Object(object) => {
                 let mut map = Map::new();
-                meter.cells(CELLS_PER_JSON_OBJECT)?;
+                meter.charge_cells(CELLS_PER_JSON_OBJECT)?;
                 for (key, value) in &object.entries {
-                    meter.cells(2 * CELLS_PER_JSON_VALUE + key.len() / 32)?;
-                    map.insert(key.as_ref().into(), self.json(meter, value)?);
+                    meter.charge_cells(2 * CELLS_PER_JSON_VALUE + key.len() / 32)?;
+                    map.insert(key.as_ref().into(), self.value_to_json(meter, value)?);
                 }
                 Ok(Json::Object(map))
             }
-            Value::Results(values) => self.cells(meter, &[values.len()], values),
+            Value::Results(values) => self.cells_to_json(meter, &[values.len()], values),
             Value::Builtin(_) | Value::Closure(_) => {
                 fail("The result is a function, which JSON can't represent; call it with arguments")
             }
             Value::Complex(_) | Value::Big(_) | Value::Fraction(_) | Value::Unit(_) => {
-                format::value(meter, &self.system, value, &FormatStyle::default()).map(Json::String)
+                format::format_value(meter, &self.system, value, &FormatStyle::default())
+                    .map(Json::String)
             }
         }
     }
 
-    fn cells(&self, meter: &mut Meter, size: &[usize], data: &[Value]) -> Result<Json> {
+    fn cells_to_json(&self, meter: &mut Meter, size: &[usize], data: &[Value]) -> Result<Json> {
         let [length, inner @ ..] = size else {
             return Ok(Json::Array(Vec::new()));
         };
-        meter.cells(length * CELLS_PER_JSON_VALUE)?;
+        meter.charge_cells(length * CELLS_PER_JSON_VALUE)?;
         let step = data.len().checked_div(*length).unwrap_or(0);
         let mut list = Vec::with_capacity(*length);
         for i in 0..*length {
             list.push(if inner.is_empty() {
-                self.json(meter, &data[i])?
+                self.value_to_json(meter, &data[i])?
             } else {
-                self.cells(meter, inner, &data[i * step..(i + 1) * step])?
+                self.cells_to_json(meter, inner, &data[i * step..(i + 1) * step])?
             });
         }
         Ok(Json::Array(list))
@@ -104,7 +107,7 @@ const CELLS_PER_JSON_VALUE: usize = 3;
 const CELLS_PER_JSON_OBJECT: usize = 8;
 
 // Whole numbers that a double holds exactly become integers, so that clients don't read `2.0`.
-fn number(value: f64) -> Result<Json> {
+fn number_to_json(value: f64) -> Result<Json> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() <= EXACT {
         return Ok(Json::from(value as i64));
@@ -120,7 +123,7 @@ fn number(value: f64) -> Result<Json> {
 impl fmt::Display for MathAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut meter = Meter::for_output(&self.budget);
-        match format::value(
+        match format::format_value(
             &mut meter,
             &self.system,
             &self.value,

@@ -10,19 +10,19 @@ use crate::value::Value;
 pub struct Budget {
     /// The length of the expression in bytes.
     pub length: usize,
-    /// Nesting of brackets, operators, calls, and values in values. Every level costs stack; the
-    /// default fits a thread with 256 KiB.
+    /// The nesting of brackets, operators, calls, and values in values. Every level costs stack;
+    /// the default fits a thread with 256 KiB.
     pub depth: usize,
     /// The number of nodes of the parsed expression.
     pub nodes: usize,
-    /// Operations, counted in every loop.
+    /// The number of operations, counted in every loop.
     pub steps: u64,
-    /// Matrix cells, object entries and pieces of text made in the whole evaluation. Each
-    /// takes about 32 bytes.
+    /// The number of matrix cells, object entries and 32-byte pieces of text that the whole
+    /// evaluation makes. Each takes about 32 bytes.
     pub cells: usize,
-    /// Decimal digits of one big number or fraction.
+    /// The number of decimal digits of one big number or fraction.
     pub digits: usize,
-    /// The length in bytes of one text that the expression makes.
+    /// The length in bytes of any text that the expression makes.
     pub text: usize,
     /// Wall-clock time, checked every few hundred steps.
     pub time: Duration,
@@ -47,10 +47,10 @@ impl Default for Budget {
 #[derive(Debug)]
 pub(crate) struct Meter {
     steps: u64,
-    next_look: u64,
+    next_check: u64,
     cells: usize,
     depth: usize,
-    deadline: Option<MeterClock>,
+    clock: Option<MeterClock>,
     budget: Budget,
 }
 
@@ -61,10 +61,10 @@ impl Meter {
     pub(crate) fn new(budget: &Budget) -> Self {
         Self {
             steps: 0,
-            next_look: STEPS_PER_CLOCK_CHECK,
+            next_check: STEPS_PER_CLOCK_CHECK,
             cells: 0,
             depth: 0,
-            deadline: None,
+            clock: None,
             budget: *budget,
         }
     }
@@ -73,95 +73,95 @@ impl Meter {
     pub(crate) fn for_output(budget: &Budget) -> Self {
         let mut meter = Self::new(budget);
         meter.budget.time /= 2;
-        // The number of cells bounds the whole answer, and no expression works on
-        // its text any more.
+        // The number of cells bounds the whole answer, and no expression uses its text any more.
         meter.budget.text = usize::MAX;
         meter
     }
 
     #[inline]
-    pub(crate) fn step(&mut self, n: usize) -> Result<()> {
+    pub(crate) fn charge_steps(&mut self, n: usize) -> Result<()> {
         self.steps += n as u64;
-        if self.steps < self.next_look {
+        if self.steps < self.next_check {
             return Ok(());
         }
-        self.look()
+        self.check_limits()
     }
 
     #[cold]
-    fn look(&mut self) -> Result<()> {
-        self.next_look = self.steps + STEPS_PER_CLOCK_CHECK;
+    fn check_limits(&mut self) -> Result<()> {
+        self.next_check = self.steps + STEPS_PER_CLOCK_CHECK;
         if self.steps > self.budget.steps {
             return Err(exceeded("steps", self.budget.steps));
         }
         // Started at the first check, so short expressions never read the clock at all.
-        let clock = self.deadline.get_or_insert_with(MeterClock::start);
-        if clock.passed(self.budget.time) {
+        let clock = self.clock.get_or_insert_with(MeterClock::start);
+        if clock.has_passed(self.budget.time) {
             return Err(exceeded("time", self.budget.time.as_millis()));
         }
         Ok(())
     }
 
-    // Only plain numbers are cheap: anything else costs more than the step that making it costs.
+    // The step counted for a cell pays for a plain number. Any other value costs more to process.
     #[inline]
-    pub(crate) fn work(&mut self, cell: &Value) -> Result<()> {
+    pub(crate) fn charge_cell_work(&mut self, cell: &Value) -> Result<()> {
         match cell {
             Value::Number(_) | Value::Bool(_) | Value::Null => Ok(()),
-            _ => self.step(8),
+            _ => self.charge_steps(8),
         }
     }
 
     /// Counts `n` new cells of about 32 bytes, before they are made.
-    pub(crate) fn cells(&mut self, n: usize) -> Result<()> {
+    pub(crate) fn charge_cells(&mut self, n: usize) -> Result<()> {
         self.cells = self.cells.saturating_add(n);
         if self.cells > self.budget.cells {
             return Err(exceeded("cells", self.budget.cells));
         }
-        self.step(n)
+        self.charge_steps(n)
     }
 
     /// Counts a new text of `bytes` bytes, before it is made.
-    pub(crate) fn text(&mut self, bytes: usize) -> Result<()> {
+    pub(crate) fn charge_text(&mut self, bytes: usize) -> Result<()> {
         if bytes > self.budget.text {
             return Err(exceeded("text", self.budget.text));
         }
-        self.cells(bytes / 32 + 1)
+        self.charge_cells(bytes / 32 + 1)
     }
 
     /// Counts a new big number or fraction of `bits` bits.
-    pub(crate) fn big(&mut self, bits: u64) -> Result<()> {
+    pub(crate) fn charge_big(&mut self, bits: u64) -> Result<()> {
         // 10 bits carry three decimal digits.
         if bits / 10 * 3 > self.budget.digits as u64 {
             return Err(self.too_many_digits());
         }
-        self.cells(3 + usize::try_from(bits / 256).unwrap_or(usize::MAX))
+        self.charge_cells(3 + usize::try_from(bits / 256).unwrap_or(usize::MAX))
     }
 
     pub(crate) fn too_many_digits(&self) -> MathError {
         exceeded("digits", self.budget.digits)
     }
 
-    pub(crate) fn digits(&self) -> usize {
+    pub(crate) fn max_digits(&self) -> usize {
         self.budget.digits
     }
 
-    /// Enters one level of nesting; [`Meter::leave`] leaves it.
+    /// Enters one level of nesting. The caller must leave it with [`Meter::leave_level`], but not
+    /// after an error, which ends the evaluation.
     #[inline]
-    pub(crate) fn enter(&mut self) -> Result<()> {
+    pub(crate) fn enter_level(&mut self) -> Result<()> {
         self.depth += 1;
         if self.depth > self.budget.depth {
             return Err(exceeded("depth", self.budget.depth));
         }
-        self.step(1)
+        self.charge_steps(1)
     }
 
     #[inline]
-    pub(crate) fn leave(&mut self) {
+    pub(crate) fn leave_level(&mut self) {
         self.depth -= 1;
     }
 
     /// Fails if a value nests deeper than the budget allows; dropping it would recurse as deep.
-    pub(crate) fn nested(&self, depth: usize) -> Result<()> {
+    pub(crate) fn check_depth(&self, depth: usize) -> Result<()> {
         if depth > self.budget.depth {
             return Err(exceeded("depth", self.budget.depth));
         }
@@ -169,7 +169,7 @@ impl Meter {
     }
 }
 
-/// The error for a limit that is used up.
+/// The error for an exceeded limit: the name of a [`Budget`] field and its value.
 #[cold]
 pub(crate) fn exceeded(limit: &'static str, max: impl std::fmt::Display) -> MathError {
     let message = match limit {
@@ -202,7 +202,7 @@ impl MeterClock {
         Self(std::time::Instant::now())
     }
 
-    fn passed(&self, limit: Duration) -> bool {
+    fn has_passed(&self, limit: Duration) -> bool {
         self.0.elapsed() > limit
     }
 }

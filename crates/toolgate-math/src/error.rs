@@ -1,10 +1,13 @@
+//! The error type of the crate.
+
 use std::fmt;
 
 pub(crate) type Result<T> = std::result::Result<T, MathError>;
 
-/// Why an expression has no answer, as a sentence for people.
+/// The error for an expression that can't be parsed or evaluated. Its text is
+/// a sentence for people.
 ///
-/// One pointer wide, so that successful results don't pay for it.
+/// It is one pointer wide, so that successful results don't pay for it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MathError(Box<MathErrorInner>);
 
@@ -16,7 +19,7 @@ struct MathErrorInner {
 }
 
 impl MathError {
-    // Errors of evaluation have no position.
+    // Errors during evaluation have no position.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self(Box::new(MathErrorInner {
             message: message.into(),
@@ -25,7 +28,7 @@ impl MathError {
         }))
     }
 
-    /// A syntax error at the `position`-th character, counted from 1.
+    /// A syntax error. `position` is in UTF-16 code units, counted from 1.
     pub(crate) fn at(message: impl Into<String>, position: usize) -> Self {
         let mut error = Self::new(message);
         error.0.position = Some(position);
@@ -38,8 +41,8 @@ impl MathError {
         error
     }
 
-    /// The position of a syntax error: the number of the character, counted from 1. `None`
-    /// for errors of evaluation.
+    /// The position of a syntax error in UTF-16 code units, counted from 1. `None`
+    /// for errors during evaluation.
     #[must_use]
     pub fn position(&self) -> Option<usize> {
         self.0.position

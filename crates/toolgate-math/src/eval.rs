@@ -10,7 +10,7 @@ mod indexing;
 mod node_stack;
 mod operators;
 
-pub(crate) use indexing::{pick, read_pick, replace};
+pub(crate) use indexing::{pick, read_picks, replace};
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::tree::{BinaryOperator, Name, NodeId, NodeList, SyntaxNode, SyntaxTree
 use crate::unit::{Unit, UnitSystem};
 use crate::{functions, unit};
 use node_stack::NodeStack;
-use operators::binary;
+use operators::apply_binary;
 
 pub(crate) struct Evaluator<'a> {
     tree: &'a SyntaxTree<'a>,
@@ -29,16 +29,17 @@ pub(crate) struct Evaluator<'a> {
     /// Parameters of the running calls. Those of the innermost call start at `frame`.
     locals: Vec<(Name, Value)>,
     frame: usize,
-    pending: Vec<Value>,
-    spine: NodeStack,
-    /// What is being indexed, and in which dimension. Gives `end` its meaning.
-    ends: Vec<(Value, usize)>,
+    pending_arguments: Vec<Value>,
+    node_stack: NodeStack,
+    /// The values being indexed, innermost last, and the dimension of each. `end` is the
+    /// size of that dimension.
+    indexed: Vec<(Value, usize)>,
 }
 
 #[derive(Clone, Default)]
 struct NameSlot {
     variable: Option<Value>,
-    // Cached, because a loop may look up the same name many times.
+    // A function, constant or unit. Cached, because a loop may look up the same name many times.
     global: Option<Value>,
 }
 
@@ -51,20 +52,20 @@ impl<'a> Evaluator<'a> {
             names: vec![NameSlot::default(); tree.names.len()],
             locals: Vec::new(),
             frame: 0,
-            pending: Vec::new(),
-            spine: NodeStack::default(),
-            ends: Vec::new(),
+            pending_arguments: Vec::new(),
+            node_stack: NodeStack::default(),
+            indexed: Vec::new(),
         }
     }
 
     pub(crate) fn run(&mut self) -> Result<Value> {
         match self.tree.node(self.tree.root) {
-            SyntaxNode::Block(list) => self.block(list),
+            SyntaxNode::Block(list) => self.eval_block(list),
             _ => self.eval(self.tree.root),
         }
     }
 
-    fn block(&mut self, list: NodeList) -> Result<Value> {
+    fn eval_block(&mut self, list: NodeList) -> Result<Value> {
         let tree = self.tree;
         let mut shown = Vec::new();
         for &statement in tree.list(list) {
@@ -79,8 +80,8 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(crate) fn eval(&mut self, node: NodeId) -> Result<Value> {
-        self.meter.enter()?;
-        let mark = self.spine.len();
+        self.meter.enter_level()?;
+        let mark = self.node_stack.len();
         let mut at = node;
         loop {
             match self.tree.node(at) {
@@ -89,65 +90,65 @@ impl<'a> Evaluator<'a> {
                 | SyntaxNode::Binary(_, left, _)
                 | SyntaxNode::Index { object: left, .. }
                 | SyntaxNode::Property { object: left, .. } => {
-                    self.spine.push(at);
+                    self.node_stack.push(at);
                     at = left;
                 }
                 SyntaxNode::Call(function, _)
                     if !matches!(self.tree.node(function), SyntaxNode::Symbol(_)) =>
                 {
-                    self.spine.push(at);
+                    self.node_stack.push(at);
                     at = function;
                 }
                 // The chosen branch replaces the condition and costs no level of nesting.
                 SyntaxNode::Conditional(test, yes, no) => {
-                    at = if self.test(test)? { yes } else { no }
+                    at = if self.eval_condition(test)? { yes } else { no }
                 }
                 _ => break,
             }
         }
-        let mut value = self.leaf(at)?;
-        while self.spine.len() > mark
-            && let Some(above) = self.spine.pop()
+        let mut value = self.eval_leaf(at)?;
+        while self.node_stack.len() > mark
+            && let Some(above) = self.node_stack.pop()
         {
-            self.meter.step(1)?;
-            value = self.apply(above, value)?;
+            self.meter.charge_steps(1)?;
+            value = self.apply_node(above, value)?;
         }
-        // Every value passes here, so none can nest deeper than can be written and dropped.
-        self.meter.nested(value.depth())?;
-        self.meter.leave();
+        // Every value passes here, so none nests too deep to be formatted and dropped recursively.
+        self.meter.check_depth(value.depth())?;
+        self.meter.leave_level();
         Ok(value)
     }
 
-    fn leaf(&mut self, node: NodeId) -> Result<Value> {
+    fn eval_leaf(&mut self, node: NodeId) -> Result<Value> {
         match self.tree.node(node) {
             SyntaxNode::Number(value) => Ok(Value::Number(value)),
             SyntaxNode::Text(text) => Ok(Value::Text(self.tree.texts[text as usize].clone())),
             SyntaxNode::True => Ok(Value::Bool(true)),
             SyntaxNode::False => Ok(Value::Bool(false)),
             SyntaxNode::Null => Ok(Value::Null),
-            SyntaxNode::Symbol(name) => self.symbol(name),
+            SyntaxNode::Symbol(name) => self.eval_symbol(name),
             SyntaxNode::Call(function, arguments) => self.call_by_name(function, arguments),
-            SyntaxNode::Chain { list, operators } => self.chain(list, operators),
-            SyntaxNode::Range { start, step, end } => self.range(start, step, end),
-            SyntaxNode::Array(list) => self.array(list),
-            SyntaxNode::Object { keys, list } => self.object(keys, list),
+            SyntaxNode::Chain { list, operators } => self.eval_chain(list, operators),
+            SyntaxNode::Range { start, step, end } => self.eval_range(start, step, end),
+            SyntaxNode::Array(list) => self.eval_array(list),
+            SyntaxNode::Object { keys, list } => self.eval_object(keys, list),
             SyntaxNode::Assign(name, value) => {
                 let value = self.eval(value)?;
                 self.names[name as usize].variable = Some(value.clone());
                 Ok(value)
             }
             SyntaxNode::AssignAt(place, value) => self.assign_at(place, value),
-            SyntaxNode::Function(definition) => self.define(definition),
-            SyntaxNode::Block(list) => self.block(list),
+            SyntaxNode::Function(definition) => self.define_function(definition),
+            SyntaxNode::Block(list) => self.eval_block(list),
             _ => Ok(Value::Undefined),
         }
     }
 
-    fn apply(&mut self, node: NodeId, left: Value) -> Result<Value> {
+    fn apply_node(&mut self, node: NodeId, left: Value) -> Result<Value> {
         match self.tree.node(node) {
-            SyntaxNode::Unary(operator, _) => self.unary(operator, &left),
-            SyntaxNode::Binary(BinaryOperator::And, _, right) => self.and(&left, right),
-            SyntaxNode::Binary(BinaryOperator::Or, _, right) => self.or(&left, right),
+            SyntaxNode::Unary(operator, _) => self.apply_unary(operator, &left),
+            SyntaxNode::Binary(BinaryOperator::And, _, right) => self.eval_and(&left, right),
+            SyntaxNode::Binary(BinaryOperator::Or, _, right) => self.eval_or(&left, right),
             SyntaxNode::Binary(BinaryOperator::Nullish, _, right) => match left {
                 Value::Null | Value::Undefined => self.eval(right),
                 left => Ok(left),
@@ -158,38 +159,38 @@ impl<'a> Evaluator<'a> {
                 }
                 let right = match self.tree.node(right) {
                     SyntaxNode::Number(value) => Value::Number(value),
-                    SyntaxNode::Symbol(name) => self.symbol(name)?,
+                    SyntaxNode::Symbol(name) => self.eval_symbol(name)?,
                     _ => self.eval(right)?,
                 };
-                binary(&mut self.meter, operator, &left, &right)
+                apply_binary(&mut self.meter, operator, &left, &right)
             }
             SyntaxNode::Index { list, optional, .. } => match left {
                 Value::Null | Value::Undefined if optional => Ok(Value::Undefined),
-                left => self.index(left, list),
+                left => self.eval_index(left, list),
             },
             SyntaxNode::Property { key, optional, .. } => match left {
                 Value::Null | Value::Undefined if optional => Ok(Value::Undefined),
-                left => self.property(&left, key),
+                left => self.eval_property(&left, key),
             },
             SyntaxNode::Call(_, arguments) => {
-                let arguments = self.arguments(arguments)?;
+                let arguments = self.eval_arguments(arguments)?;
                 self.call(&left, &arguments)
             }
             _ => Ok(left),
         }
     }
 
-    fn symbol(&mut self, name: Name) -> Result<Value> {
-        if let Some(value) = self.lookup(name)? {
+    fn eval_symbol(&mut self, name: Name) -> Result<Value> {
+        if let Some(value) = self.look_up(name)? {
             return Ok(value);
         }
-        Err(self.unknown("symbol", name))
+        Err(self.unknown_name_error("symbol", name))
     }
 
-    // In this order, so that an expression can shadow functions, and functions hide units.
-    fn lookup(&mut self, name: Name) -> Result<Option<Value>> {
-        if !self.ends.is_empty() && self.tree.names.text(name) == "end" {
-            return self.end().map(Some);
+    // The order lets an expression shadow functions, and functions hide units.
+    fn look_up(&mut self, name: Name) -> Result<Option<Value>> {
+        if !self.indexed.is_empty() && self.tree.names.text(name) == "end" {
+            return self.index_end().map(Some);
         }
         if let Some((_, value)) = self.locals[self.frame..]
             .iter()
@@ -209,7 +210,7 @@ impl<'a> Evaluator<'a> {
             return Ok(Some(value.clone()));
         }
         let text = self.tree.names.text(name);
-        let global = match functions::global(text) {
+        let global = match functions::find_global(text) {
             Some(value) => value,
             None => match unit::table::find(text) {
                 Some((unit, prefix)) => {
@@ -223,7 +224,7 @@ impl<'a> Evaluator<'a> {
         Ok(Some(global))
     }
 
-    fn arguments(&mut self, list: NodeList) -> Result<Vec<Value>> {
+    fn eval_arguments(&mut self, list: NodeList) -> Result<Vec<Value>> {
         let tree = self.tree;
         tree.list(list)
             .iter()

@@ -2,14 +2,16 @@
 
 mod numbers;
 
-pub(crate) use numbers::{exponential, fixed, number, plain_complex, plain_decimal};
+pub(crate) use numbers::{
+    format_exponential, format_fixed, format_number, format_plain_complex, format_plain_decimal,
+};
 
 use crate::number::real::to_text;
 use crate::prelude::*;
 use crate::unit;
 use crate::unit::UnitSystem;
 use crate::value::MathObject;
-use numbers::{complex, decimal};
+use numbers::{format_complex, format_decimal};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum NumberNotation {
@@ -46,7 +48,7 @@ impl Default for FormatStyle {
     }
 }
 
-pub(crate) fn value(
+pub(crate) fn format_value(
     meter: &mut Meter,
     system: &UnitSystem,
     value: &Value,
@@ -78,12 +80,12 @@ fn write_value(out: &mut FormatWriter<'_>, value: &Value) -> Result<()> {
         Value::Undefined => out.text.push_str("undefined"),
         Value::Null => out.text.push_str("null"),
         Value::Bool(value) => out.text.push_str(if *value { "true" } else { "false" }),
-        Value::Number(value) => out.text.push_str(&number(*value, out.style)?),
-        Value::Complex(value) => out.text.push_str(&complex(*value, out.style)?),
-        Value::Big(value) => out.text.push_str(&decimal(value, out.style)?),
+        Value::Number(value) => out.text.push_str(&format_number(*value, out.style)?),
+        Value::Complex(value) => out.text.push_str(&format_complex(*value, out.style)?),
+        Value::Big(value) => out.text.push_str(&format_decimal(value, out.style)?),
         Value::Fraction(value) if out.style.decimal_fractions => {
             // Finding the repeating digits takes a division for each.
-            out.meter.step(2000)?;
+            out.meter.charge_steps(2000)?;
             out.text.push_str(&value.to_decimal_text());
         }
         Value::Fraction(value) => {
@@ -97,13 +99,13 @@ fn write_value(out: &mut FormatWriter<'_>, value: &Value) -> Result<()> {
         Value::Closure(closure) => out.text.push_str(&closure.label),
         Value::Results(values) => write_results(out, values)?,
     }
-    out.meter.text(out.text.len() - before)
+    out.meter.charge_text(out.text.len() - before)
 }
 
 fn write_unit(out: &mut FormatWriter<'_>, unit: &unit::Unit) -> Result<()> {
     let shown = unit::format(out.meter, unit, out.system)?;
     if let Some(value) = &shown.value {
-        let inner = self::value(out.meter, out.system, value, out.style)?;
+        let inner = format_value(out.meter, out.system, value, out.style)?;
         match value {
             Value::Complex(_) => {
                 out.text.push_str(&format!("({inner})"));
@@ -162,10 +164,10 @@ fn write_results(out: &mut FormatWriter<'_>, values: &[Value]) -> Result<()> {
         match value {
             Value::Number(value) => out.text.push_str(&to_text(*value)),
             Value::Text(text) => out.text.push_str(text),
-            Value::Complex(value) => out.text.push_str(&plain_complex(*value)),
-            Value::Big(value) => out.text.push_str(&plain_decimal(value)?),
+            Value::Complex(value) => out.text.push_str(&format_plain_complex(*value)),
+            Value::Big(value) => out.text.push_str(&format_plain_decimal(value)?),
             Value::Fraction(value) => {
-                out.meter.step(2000)?;
+                out.meter.charge_steps(2000)?;
                 out.text.push_str(&value.to_decimal_text());
             }
             value => write_value(out, value)?,

@@ -36,6 +36,7 @@ pub(crate) struct Function {
     pub(crate) name: &'static str,
     pub(crate) signature: &'static str,
     pub(crate) help: &'static str,
+    /// The smallest and the largest number of arguments.
     pub(crate) arity: (usize, usize),
     pub(crate) body: FunctionBody,
 }
@@ -45,11 +46,14 @@ type ListFunction = fn(&mut Evaluator<'_>, &[Value]) -> Result<Value>;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FunctionBody {
+    /// Takes one argument that is not a matrix.
     One(ValueFunction),
+    /// Takes one argument. A matrix is processed cell by cell.
     Each(ValueFunction),
     Two(ops::ScalarFunction),
-    /// Like `Two`, but the second argument is only evaluated if needed.
+    /// Like `Two`, but evaluates the second argument only if needed.
     Lazy(ops::ScalarFunction),
+    /// Takes any number of arguments, and may call functions that are passed to it.
     Many(ListFunction),
     /// Like `Many`, but the last argument may be an expression with a free variable,
     /// as in `map(list, x^2)`.
@@ -82,7 +86,9 @@ const fn with_expression(name: &'static str, f: ListFunction) -> FunctionRow {
     (name, FunctionBody::WithExpression(f))
 }
 
-fn table(text: &'static str) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+fn parse_table(
+    text: &'static str,
+) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     text.lines().filter_map(|line| {
         let (name, rest) = line.split_once('\t')?;
         let (middle, help) = rest.split_once('\t')?;
@@ -91,7 +97,7 @@ fn table(text: &'static str) -> impl Iterator<Item = (&'static str, &'static str
 }
 
 // Reads the arity from a signature: `digits?` is optional, `...` repeats.
-fn arity(signature: &str) -> (usize, usize) {
+fn parse_arity(signature: &str) -> (usize, usize) {
     let parameters = signature.split(", ").filter(|name| !name.is_empty());
     let (optional, needed): (Vec<&str>, Vec<&str>) =
         parameters.partition(|name| name.ends_with('?') || *name == "...");
@@ -145,7 +151,7 @@ const FAMILIES: &[&[FunctionRow]] = &[
 ];
 
 static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
-    let texts: NameMap<_> = table(include_str!("functions/functions.tsv"))
+    let texts: NameMap<_> = parse_table(include_str!("functions/functions.tsv"))
         .map(|(name, signature, help)| (name, (signature, help)))
         .collect();
     let rows = FAMILIES.iter().copied().flatten();
@@ -155,7 +161,7 @@ static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
             name,
             signature,
             help,
-            arity: arity(signature),
+            arity: parse_arity(signature),
             body,
         })
     })
@@ -171,7 +177,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
     FUNCTIONS.iter()
 }
 
-pub(crate) fn global(name: &str) -> Option<Value> {
+pub(crate) fn find_global(name: &str) -> Option<Value> {
     GLOBALS.get(name).cloned()
 }
 
@@ -179,7 +185,7 @@ pub(crate) fn constants() -> impl Iterator<Item = (&'static str, &'static str, &
     constants::all()
 }
 
-/// The names that are suggested for a mistyped one.
+/// The names to suggest for a mistyped one.
 pub(crate) fn known_names() -> impl Iterator<Item = &'static str> {
     all()
         .map(|function| function.name)

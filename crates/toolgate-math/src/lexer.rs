@@ -1,10 +1,10 @@
-//! The lexer. Produces one token at a time, because only the parser knows whether a quote starts
-//! a text or transposes.
+//! The lexer. It produces one token at a time, because only the parser knows whether a quote starts
+//! a text or transposes a matrix.
 
 use crate::error::{MathError, Result};
-use crate::parser::literal::radix;
+use crate::parser::literal::parse_radix;
 
-// Operators carry no payload, because the parser asks for them by name.
+// Tokens carry no text: the parser reads it with `Lexer::lexeme`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(crate) enum Token {
     End,
@@ -102,7 +102,7 @@ impl<'a> Lexer<'a> {
     }
 
     // Zero at the end, which no token contains.
-    fn byte(&self, ahead: usize) -> u8 {
+    fn peek_byte(&self, ahead: usize) -> u8 {
         self.text
             .as_bytes()
             .get(self.index + ahead)
@@ -123,16 +123,16 @@ impl<'a> Lexer<'a> {
     pub(crate) fn advance(&mut self) -> Result<()> {
         self.skip_blanks();
         self.start = self.index;
-        match self.byte(0) {
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' => self.symbol(),
-            b'0'..=b'9' => self.number(),
-            b'.' if self.byte(1).is_ascii_digit() => self.number(),
+        match self.peek_byte(0) {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' => self.lex_symbol(),
+            b'0'..=b'9' => self.lex_number(),
+            b'.' if self.peek_byte(1).is_ascii_digit() => self.lex_number(),
             b'\n' => {
                 self.index += 1;
                 self.token = Token::Newline;
                 Ok(())
             }
-            byte => match operator(byte, self.byte(1), self.byte(2)) {
+            byte => match match_operator(byte, self.peek_byte(1), self.peek_byte(2)) {
                 Some((token, length)) => {
                     self.index += length;
                     self.token = token;
@@ -142,17 +142,17 @@ impl<'a> Lexer<'a> {
                     self.token = Token::End;
                     Ok(())
                 }
-                None => self.symbol(),
+                None => self.lex_symbol(),
             },
         }
     }
 
     fn skip_blanks(&mut self) {
         loop {
-            match self.byte(0) {
+            match self.peek_byte(0) {
                 b' ' | b'\t' => self.index += 1,
                 b'\n' if self.nesting > 0 => self.index += 1,
-                b'\r' if self.byte(1) == b'\n' => self.index += 1,
+                b'\r' if self.peek_byte(1) == b'\n' => self.index += 1,
                 b'#' => {
                     let rest = &self.text[self.index..];
                     self.index += rest.find('\n').unwrap_or(rest.len());
@@ -162,54 +162,54 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn number(&mut self) -> Result<()> {
+    fn lex_number(&mut self) -> Result<()> {
         self.token = Token::Number;
-        let Some(base) = radix(&self.text[self.index..]) else {
-            return self.decimal();
+        let Some(base) = parse_radix(&self.text[self.index..]) else {
+            return self.lex_decimal();
         };
         self.index += 2;
-        self.digits(base);
-        if self.byte(0) == b'.' {
+        self.skip_digits(base);
+        if self.peek_byte(0) == b'.' {
             self.index += 1;
-            self.digits(base);
-        } else if self.byte(0) == b'i' && self.byte(1).is_ascii_digit() {
+            self.skip_digits(base);
+        } else if self.peek_byte(0) == b'i' && self.peek_byte(1).is_ascii_digit() {
             self.index += 1;
-            self.digits(10);
+            self.skip_digits(10);
         }
         Ok(())
     }
 
-    fn digits(&mut self, base: u32) {
-        while char::from(self.byte(0)).is_digit(base) {
+    fn skip_digits(&mut self, base: u32) {
+        while char::from(self.peek_byte(0)).is_digit(base) {
             self.index += 1;
         }
     }
 
-    fn decimal(&mut self) -> Result<()> {
-        self.digits(10);
+    fn lex_decimal(&mut self) -> Result<()> {
+        self.skip_digits(10);
         // In `2./3` the dot belongs to the operator.
-        if self.byte(0) == b'.' && !matches!(self.byte(1), b'*' | b'/' | b'^') {
+        if self.peek_byte(0) == b'.' && !matches!(self.peek_byte(1), b'*' | b'/' | b'^') {
             self.index += 1;
-            self.digits(10);
+            self.skip_digits(10);
         }
-        if matches!(self.byte(0), b'e' | b'E') {
-            let signed = matches!(self.byte(1), b'+' | b'-');
+        if matches!(self.peek_byte(0), b'e' | b'E') {
+            let signed = matches!(self.peek_byte(1), b'+' | b'-');
             // `2e` is twice the constant e, but `2e+` is an unfinished number.
-            if signed && !self.byte(2).is_ascii_digit() {
-                return Err(self.digit_expected(2));
+            if signed && !self.peek_byte(2).is_ascii_digit() {
+                return Err(self.digit_expected_error(2));
             }
-            if signed || self.byte(1).is_ascii_digit() {
+            if signed || self.peek_byte(1).is_ascii_digit() {
                 self.index += 2;
-                self.digits(10);
-                if self.byte(0) == b'.' {
-                    return Err(self.digit_expected(0));
+                self.skip_digits(10);
+                if self.peek_byte(0) == b'.' {
+                    return Err(self.digit_expected_error(0));
                 }
             }
         }
         Ok(())
     }
 
-    fn digit_expected(&self, ahead: usize) -> MathError {
+    fn digit_expected_error(&self, ahead: usize) -> MathError {
         let got = self.text[self.index..].chars().nth(ahead).map(String::from);
         self.error(format!(
             "Digit expected, got \"{}\"",
@@ -217,7 +217,7 @@ impl<'a> Lexer<'a> {
         ))
     }
 
-    fn symbol(&mut self) -> Result<()> {
+    fn lex_symbol(&mut self) -> Result<()> {
         let rest = &self.text[self.index..];
         let ascii = rest
             .bytes()
@@ -254,7 +254,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Reads a text up to the closing `quote`. The opening one is the current token.
-    pub(crate) fn string(&mut self, quote: char) -> Result<String> {
+    pub(crate) fn lex_string(&mut self, quote: char) -> Result<String> {
         let mut text = String::new();
         let mut chars = self.text[self.index..].char_indices();
         while let Some((at, c)) = chars.next() {
@@ -313,7 +313,7 @@ fn is_letter(c: char) -> bool {
 }
 
 // The operator at the start of three bytes, and its length.
-fn operator(a: u8, b: u8, c: u8) -> Option<(Token, usize)> {
+fn match_operator(a: u8, b: u8, c: u8) -> Option<(Token, usize)> {
     use Token as T;
     let one = match a {
         b',' => T::Comma,

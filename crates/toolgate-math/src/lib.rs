@@ -1,10 +1,16 @@
-//! The expression language behind `math_eval`: mathjs' syntax and answers, but impossible
-//! to hang or crash.
+//! Evaluates expressions with the syntax and answers of mathjs, for the tool `math_eval`. No
+//! expression can make it hang or crash.
 //!
-//! text → `lexer` → `parser` → `tree` → `eval` → `value` → [`MathAnswer`]. Start reading in
-//! `parser.rs`. `ops` holds the operators, `functions` one table per family, `number` and
-//! `unit` the kinds of value, `format` their text. A [`Budget`] counts everything an
-//! expression could use up.
+//! ```text
+//! expression ──▶ lexer ──▶ parser ──▶ tree ──▶ eval ──▶ value ──▶ MathAnswer
+//! ```
+//!
+//! [`evaluate`] is the way in. A [`Budget`] limits the time, memory and stack that an expression
+//! may use; a [`MathAnswer`] becomes text or JSON. [`functions()`], [`constants()`] and [`units()`]
+//! list everything that an expression can name.
+//!
+//! To read the code, start in `parser.rs`. `ops` holds the operators, `functions` has one table per
+//! family, `number` and `unit` define kinds of values, and `format` writes them as text.
 
 mod answer;
 mod budget;
@@ -30,12 +36,12 @@ pub use error::MathError;
 use budget::Meter;
 use eval::Evaluator;
 
-/// Parses and evaluates an expression.
+/// Parses and evaluates an expression, in about the budget's time at most.
 ///
 /// Never panics, never hangs, and runs on a thread with 256 KiB of stack.
 ///
 /// # Errors
-/// Says what is wrong with the expression, or which limit of the budget it exceeds.
+/// Fails if the expression has a syntax error, can't be computed, or exceeds a limit of the budget.
 ///
 /// ```
 /// let answer = toolgate_math::evaluate("2 inch to cm", &toolgate_math::Budget::default())?;
@@ -44,24 +50,24 @@ use eval::Evaluator;
 /// ```
 pub fn evaluate(expression: &str, budget: &Budget) -> Result<MathAnswer, MathError> {
     let tree = parser::parse(expression, budget)?;
-    let mut run = Evaluator::new(&tree, Meter::new(budget));
-    let value = run.run()?;
-    Ok(MathAnswer::new(value, run.system, *budget))
+    let mut evaluator = Evaluator::new(&tree, Meter::new(budget));
+    let value = evaluator.run()?;
+    Ok(MathAnswer::new(value, evaluator.system, *budget))
 }
 
-/// Yields every function: its name, its signature (`digits?` is optional, `...` repeats) and
+/// Lists every function: its name, its parameters (`digits?` is optional, `...` repeats) and
 /// one line of help.
 pub fn functions() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     functions::all().map(|function| (function.name, function.signature, function.help))
 }
 
-/// Yields every constant: its name, its kind or value, and one line of help.
+/// Lists every constant: its name, its kind or value, and one line of help.
 pub fn constants() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     functions::constants()
 }
 
-/// Yields every unit under each of its names: the name, the quantity, and `"prefixes"` or `""` for
-/// whether prefixes such as `k` or `kilo` can precede it.
+/// Lists every unit under each of its names: the name, the quantity it measures, and `"prefixes"`
+/// if a prefix such as `k` or `kilo` can precede it, else `""`.
 pub fn units() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     unit::table::all().map(|unit| {
         (

@@ -6,7 +6,7 @@ use crate::budget::Meter;
 use crate::error::{Result, fail};
 use crate::value::Value;
 
-/// Values in row-major order. A vector has one dimension. The empty one has size `[0]`.
+/// Values in row-major order. A vector has one dimension. The empty matrix has size `[0]`.
 #[derive(Clone, Debug)]
 pub(crate) struct Matrix {
     pub(crate) size: Vec<usize>,
@@ -43,7 +43,7 @@ impl Matrix {
 
     /// Makes a matrix from the items of `[…]`. Items that are matrices of one size become its rows.
     pub(crate) fn from_items(meter: &mut Meter, items: Vec<Value>) -> Result<Self> {
-        meter.cells(items.len())?;
+        meter.charge_cells(items.len())?;
         let Some(Value::Matrix(first)) = items.first() else {
             if let Some(Value::Matrix(row)) =
                 items.iter().find(|item| matches!(item, Value::Matrix(_)))
@@ -54,14 +54,14 @@ impl Matrix {
         };
         let mut size = vec![items.len()];
         size.extend(&first.size);
-        meter.nested(size.len())?;
-        meter.cells(first.data.len() * items.len())?;
+        meter.check_depth(size.len())?;
+        meter.charge_cells(first.data.len() * items.len())?;
         let mut data = Vec::with_capacity(first.data.len() * items.len());
         for item in &items {
             match item {
                 Value::Matrix(row) if row.size == first.size => data.extend_from_slice(&row.data),
                 Value::Matrix(row) => {
-                    return mismatch(list(&row.size), list(&first.size));
+                    return size_mismatch(size_text(&row.size), size_text(&first.size));
                 }
                 _ => {
                     return fail(format!("Dimension mismatch (1 < {})", size.len()));
@@ -76,18 +76,18 @@ impl Matrix {
             &[rows, columns] => Ok((rows, columns)),
             _ => fail(format!(
                 "Matrix with two dimensions expected in function {function} (size: [{}])",
-                list(&self.size)
+                size_text(&self.size)
             )),
         }
     }
 
-    pub(crate) fn square(&self) -> Result<usize> {
+    pub(crate) fn square_size(&self) -> Result<usize> {
         match self.size.as_slice() {
             [1] => Ok(1),
             &[rows, columns] if rows == columns => Ok(rows),
             _ => fail(format!(
                 "Matrix must be square (size: [{}])",
-                list(&self.size)
+                size_text(&self.size)
             )),
         }
     }
@@ -97,9 +97,9 @@ impl Matrix {
         meter: &mut Meter,
         mut f: impl FnMut(&mut Meter, &Value) -> Result<Value>,
     ) -> Result<Value> {
-        meter.cells(self.data.len())?;
+        meter.charge_cells(self.data.len())?;
         let mut work = |value| {
-            meter.work(value)?;
+            meter.charge_cell_work(value)?;
             f(meter, value)
         };
         let data = self.data.iter().map(&mut work).collect::<Result<_>>()?;
@@ -107,7 +107,7 @@ impl Matrix {
     }
 
     pub(crate) fn transpose(&self, meter: &mut Meter) -> Result<Self> {
-        meter.cells(self.data.len())?;
+        meter.charge_cells(self.data.len())?;
         match self.size.as_slice() {
             [_] => Ok(self.clone()),
             &[rows, columns] => {
@@ -119,7 +119,7 @@ impl Matrix {
             }
             _ => fail(format!(
                 "Matrix must be a vector or two dimensional (size: [{}])",
-                list(&self.size)
+                size_text(&self.size)
             )),
         }
     }
@@ -128,7 +128,7 @@ impl Matrix {
         if size.iter().try_fold(1usize, |all, n| all.checked_mul(*n)) != Some(self.data.len()) {
             return fail(format!(
                 "Reshaping sizes should be compatible with the number of values ({} != {})",
-                list(&size),
+                size_text(&size),
                 self.data.len()
             ));
         }
@@ -138,7 +138,7 @@ impl Matrix {
     /// Cuts the matrix or fills it up to `size`.
     pub(crate) fn resized(&self, meter: &mut Meter, size: &[usize], fill: &Value) -> Result<Self> {
         let mut from = self.size.clone();
-        // Of surplus dimensions the first cell is kept. Missing ones count as one.
+        // Surplus dimensions keep their first cell. Missing dimensions get size one.
         while from.len() > size.len() {
             if from.remove(0) == 0 {
                 from = vec![0; size.len()];
@@ -162,7 +162,7 @@ impl Matrix {
         Ok(Self::new(size.to_vec(), data))
     }
 
-    /// Folds the cells along one dimension (counted from 0) with `f` over the values of each line.
+    /// Replaces each line along one dimension (counted from 0) by the result of `f`.
     pub(crate) fn reduce(
         &self,
         meter: &mut Meter,
@@ -177,7 +177,7 @@ impl Matrix {
         }
         let inner: usize = self.size[dimension + 1..].iter().product();
         let outer: usize = self.size[..dimension].iter().product();
-        meter.cells(self.data.len())?;
+        meter.charge_cells(self.data.len())?;
         let mut data = Vec::with_capacity(outer * inner);
         let mut line = Vec::with_capacity(length);
         for o in 0..outer {
@@ -204,12 +204,12 @@ impl Matrix {
 /// The number of cells of a size, charged to the budget before they exist.
 pub(crate) fn cell_count(meter: &mut Meter, size: &[usize]) -> Result<usize> {
     // Formatting recurses once per dimension.
-    meter.nested(size.len())?;
+    meter.check_depth(size.len())?;
     let cells = size
         .iter()
         .try_fold(1usize, |all, n| all.checked_mul(*n))
         .unwrap_or(usize::MAX);
-    meter.cells(cells)?;
+    meter.charge_cells(cells)?;
     Ok(cells)
 }
 
@@ -224,7 +224,7 @@ pub(crate) fn collapse(size: Vec<usize>, mut data: Vec<Value>) -> Value {
     }
 }
 
-pub(crate) fn mismatch<T>(a: impl Display, b: impl Display) -> Result<T> {
+pub(crate) fn size_mismatch<T>(a: impl Display, b: impl Display) -> Result<T> {
     fail(format!("Dimension mismatch ({a} != {b})"))
 }
 
@@ -233,7 +233,7 @@ pub(crate) fn out_of_range<T>(at: usize, length: usize) -> Result<T> {
     fail(format!("Index out of range ({} > {length})", at + 1))
 }
 
-/// Converts a cell's number to its indexes.
+/// Converts an index into `data` to one index per dimension.
 pub(crate) fn unravel(mut at: usize, size: &[usize]) -> Vec<usize> {
     let mut place = vec![0; size.len()];
     for (slot, n) in place.iter_mut().zip(size).rev() {
@@ -243,7 +243,7 @@ pub(crate) fn unravel(mut at: usize, size: &[usize]) -> Vec<usize> {
     place
 }
 
-/// Converts a cell's indexes to its number.
+/// Converts one index per dimension to an index into `data`.
 pub(crate) fn ravel(place: &[usize], size: &[usize]) -> usize {
     place.iter().zip(size).fold(0, |at, (i, n)| at * n + i)
 }
@@ -262,15 +262,15 @@ pub(crate) fn common_size(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
             (1, n) | (n, 1) => Ok(n),
             _ => fail(format!(
                 "shape mismatch: cannot fit size [{}] to [{}]",
-                list(a),
-                list(b)
+                size_text(a),
+                size_text(b)
             )),
         })
         .collect()
 }
 
-/// The number of the cell that broadcasting puts at `place`.
-pub(crate) fn stretched_index(place: &[usize], size: &[usize]) -> usize {
+/// The index of the cell that broadcasting puts at `place`.
+pub(crate) fn broadcast_index(place: &[usize], size: &[usize]) -> usize {
     let inner = &place[place.len() - size.len()..];
     inner
         .iter()
@@ -278,7 +278,7 @@ pub(crate) fn stretched_index(place: &[usize], size: &[usize]) -> usize {
         .fold(0, |at, (&i, &n)| at * n + if n == 1 { 0 } else { i })
 }
 
-pub(crate) fn list(size: &[usize]) -> String {
+pub(crate) fn size_text(size: &[usize]) -> String {
     let sizes: Vec<String> = size.iter().map(ToString::to_string).collect();
     sizes.join(", ")
 }

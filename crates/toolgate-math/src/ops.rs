@@ -18,8 +18,8 @@ pub(crate) use bits::{
     bit_and, bit_not, bit_or, bit_xor, shift_left, shift_right, shift_right_logical, short_circuit,
 };
 pub(crate) use compare::{
-    compare, equal, floor_big, greater, greater_equal, less, less_equal, natural_order, ordering,
-    round_big, same, unequal,
+    compare, deep_equal, equal, floor_big, greater, greater_equal, less, less_equal, natural_order,
+    ordering, round_big, unequal,
 };
 pub(crate) use linear::{determinant, identity, inverse, is_zero, matrix_product, transpose};
 pub(crate) use logic::{and, not, or, truth, truths, xor};
@@ -38,7 +38,7 @@ enum SingleNumber {
     Fraction(Fraction),
 }
 
-fn single(function: &str, value: &Value) -> Result<SingleNumber> {
+fn to_single_number(function: &str, value: &Value) -> Result<SingleNumber> {
     Ok(match value {
         Value::Number(value) => SingleNumber::Number(*value),
         Value::Bool(value) => SingleNumber::Number(f64::from(u8::from(*value))),
@@ -50,37 +50,46 @@ fn single(function: &str, value: &Value) -> Result<SingleNumber> {
     })
 }
 
-pub(crate) fn pair(function: &str, a: &Value, b: &Value) -> Result<NumberPair> {
-    Ok(match (single(function, a)?, single(function, b)?) {
-        (SingleNumber::Number(a), SingleNumber::Number(b)) => NumberPair::Number(a, b),
-        (SingleNumber::Big(a), SingleNumber::Big(b)) => NumberPair::Big(a, b),
-        (SingleNumber::Big(a), SingleNumber::Number(b)) => NumberPair::Big(a, implicit_decimal(b)?),
-        (SingleNumber::Number(a), SingleNumber::Big(b)) => NumberPair::Big(implicit_decimal(a)?, b),
-        (SingleNumber::Fraction(a), SingleNumber::Fraction(b)) => NumberPair::Fraction(a, b),
-        (SingleNumber::Fraction(a), SingleNumber::Number(b)) => {
-            NumberPair::Fraction(a, implicit_fraction(b)?)
-        }
-        (SingleNumber::Number(a), SingleNumber::Fraction(b)) => {
-            NumberPair::Fraction(implicit_fraction(a)?, b)
-        }
-        (SingleNumber::Big(_), SingleNumber::Fraction(_))
-        | (SingleNumber::Fraction(_), SingleNumber::Big(_)) => {
-            return fail(
-                "Cannot implicitly convert a Fraction to BigNumber or vice versa. \
-                 Use function bignumber(x) to convert to BigNumber or fraction(x) to convert to Fraction.",
-            );
-        }
-        (left, right) => {
-            // A boolean converts to a number, but not to a complex one.
-            if let Some(truth) = [a, b]
-                .into_iter()
-                .find(|value| matches!(value, Value::Bool(_)))
-            {
-                return Err(type_error(function, truth));
+pub(crate) fn number_pair(function: &str, a: &Value, b: &Value) -> Result<NumberPair> {
+    Ok(
+        match (
+            to_single_number(function, a)?,
+            to_single_number(function, b)?,
+        ) {
+            (SingleNumber::Number(a), SingleNumber::Number(b)) => NumberPair::Number(a, b),
+            (SingleNumber::Big(a), SingleNumber::Big(b)) => NumberPair::Big(a, b),
+            (SingleNumber::Big(a), SingleNumber::Number(b)) => {
+                NumberPair::Big(a, implicit_decimal(b)?)
             }
-            NumberPair::Complex(as_complex(left), as_complex(right))
-        }
-    })
+            (SingleNumber::Number(a), SingleNumber::Big(b)) => {
+                NumberPair::Big(implicit_decimal(a)?, b)
+            }
+            (SingleNumber::Fraction(a), SingleNumber::Fraction(b)) => NumberPair::Fraction(a, b),
+            (SingleNumber::Fraction(a), SingleNumber::Number(b)) => {
+                NumberPair::Fraction(a, implicit_fraction(b)?)
+            }
+            (SingleNumber::Number(a), SingleNumber::Fraction(b)) => {
+                NumberPair::Fraction(implicit_fraction(a)?, b)
+            }
+            (SingleNumber::Big(_), SingleNumber::Fraction(_))
+            | (SingleNumber::Fraction(_), SingleNumber::Big(_)) => {
+                return fail(
+                    "Cannot implicitly convert a Fraction to BigNumber or vice versa. \
+                 Use function bignumber(x) to convert to BigNumber or fraction(x) to convert to Fraction.",
+                );
+            }
+            (left, right) => {
+                // A boolean converts to a number, but not to a complex one.
+                if let Some(truth) = [a, b]
+                    .into_iter()
+                    .find(|value| matches!(value, Value::Bool(_)))
+                {
+                    return Err(type_error(function, truth));
+                }
+                NumberPair::Complex(as_complex(left), as_complex(right))
+            }
+        },
+    )
 }
 
 fn as_complex(value: SingleNumber) -> Complex {
@@ -92,7 +101,7 @@ fn as_complex(value: SingleNumber) -> Complex {
     }
 }
 
-// Only doubles whose digits are certain convert to a big number.
+// Converts only doubles with at most 15 digits, because further digits may be rounding errors.
 pub(crate) fn implicit_decimal(value: f64) -> Result<Decimal> {
     if value.is_finite() && real::DecimalDigits::from_number(value).digits.len() > 15 {
         return fail(format!(
@@ -104,7 +113,7 @@ pub(crate) fn implicit_decimal(value: f64) -> Result<Decimal> {
     Ok(Decimal::from_number(value))
 }
 
-// A double converts to a fraction only if that is the same number.
+// Converts a double only if the fraction has exactly its value.
 pub(crate) fn implicit_fraction(value: f64) -> Result<Fraction> {
     let fraction = nearest_fraction(value)?;
     if fraction.to_f64() != value {
@@ -123,20 +132,20 @@ pub(crate) fn nearest_fraction(value: f64) -> Result<Fraction> {
         .ok_or_else(|| MathError::new(format!("{} cannot be represented as a fraction", text())))
 }
 
-pub(crate) fn counted(meter: &mut Meter, value: Fraction) -> Result<Value> {
-    meter.big(value.bits())?;
+pub(crate) fn counted_fraction(meter: &mut Meter, value: Fraction) -> Result<Value> {
+    meter.charge_big(value.bits())?;
     Ok(Value::fraction(value))
 }
 
 pub(crate) fn counted_big(meter: &mut Meter, value: Decimal) -> Result<Value> {
-    meter.big(value.bits())?;
+    meter.charge_big(value.bits())?;
     Ok(Value::big(value))
 }
 
 pub(crate) type ScalarFunction = fn(&mut Meter, &Value, &Value) -> Result<Value>;
 
-/// Applies `f` to scalars, or cell by cell to matrices whose sizes are equal or
-/// one where they differ.
+/// Applies `f` to two scalars, or cell by cell. A dimension of size one is repeated to
+/// match the other matrix.
 pub(crate) fn broadcast(
     meter: &mut Meter,
     a: &Value,
@@ -145,42 +154,47 @@ pub(crate) fn broadcast(
 ) -> Result<Value> {
     match (a, b) {
         (Value::Matrix(a), Value::Matrix(b)) if a.size == b.size => {
-            meter.cells(a.data.len())?;
+            meter.charge_cells(a.data.len())?;
             let data = a
                 .data
                 .iter()
                 .zip(&b.data)
                 .map(|(a, b)| {
-                    meter.work(a)?;
-                    meter.work(b)?;
+                    meter.charge_cell_work(a)?;
+                    meter.charge_cell_work(b)?;
                     f(meter, a, b)
                 })
                 .collect::<Result<_>>()?;
             Ok(Value::matrix(a.size.clone(), data))
         }
-        (Value::Matrix(a), Value::Matrix(b)) => stretched(meter, a, b, f),
+        (Value::Matrix(a), Value::Matrix(b)) => broadcast_stretched(meter, a, b, f),
         (Value::Matrix(a), b) => a.map(meter, |meter, cell| {
-            meter.work(b)?;
+            meter.charge_cell_work(b)?;
             f(meter, cell, b)
         }),
         (a, Value::Matrix(b)) => b.map(meter, |meter, cell| {
-            meter.work(a)?;
+            meter.charge_cell_work(a)?;
             f(meter, a, cell)
         }),
         (a, b) => f(meter, a, b),
     }
 }
 
-fn stretched(meter: &mut Meter, a: &Matrix, b: &Matrix, f: ScalarFunction) -> Result<Value> {
+fn broadcast_stretched(
+    meter: &mut Meter,
+    a: &Matrix,
+    b: &Matrix,
+    f: ScalarFunction,
+) -> Result<Value> {
     let size = matrix::common_size(&a.size, &b.size)?;
     let cells = matrix::cell_count(meter, &size)?;
     let mut data = Vec::with_capacity(cells);
     for at in 0..cells {
         let place = matrix::unravel(at, &size);
-        let a = &a.data[matrix::stretched_index(&place, &a.size)];
-        let b = &b.data[matrix::stretched_index(&place, &b.size)];
-        meter.work(a)?;
-        meter.work(b)?;
+        let a = &a.data[matrix::broadcast_index(&place, &a.size)];
+        let b = &b.data[matrix::broadcast_index(&place, &b.size)];
+        meter.charge_cell_work(a)?;
+        meter.charge_cell_work(b)?;
         data.push(f(meter, a, b)?);
     }
     Ok(Value::matrix(size, data))

@@ -1,9 +1,9 @@
 //! The parser: builds a [`SyntaxTree`] from tokens, with mathjs' precedence.
 //!
-//! From loose to tight: assignment, `? :`, `or`, `xor`, `and`, `|`, `^|`, `&`, comparisons,
-//! shifts, `to`/`in`, ranges, `+ -`, `* / % mod`, implicit multiplication, `number/number` before
-//! a symbol, percentages, unary operators, `^`, `??`, postfix. `binary_operators` handles `or` to
-//! percentages, `operands` the operands.
+//! Precedence from loose to tight: assignment, `? :`, `or`, `xor`, `and`, `|`, `^|`, `&`,
+//! comparisons, shifts, `to`/`in`, ranges, `+ -`, `* / % mod`, implicit multiplication,
+//! `number/number` before a symbol, percentages, unary operators, `^`, `??`, postfix.
+//! `binary_operators` handles `or` to percentages, `operands` the rest.
 
 mod binary_operators;
 pub(crate) mod literal;
@@ -30,11 +30,11 @@ pub(crate) fn parse<'a>(text: &'a str, budget: &Budget) -> Result<SyntaxTree<'a>
         max_nodes: budget.nodes,
     };
     parser.lexer.advance()?;
-    parser.tree.root = parser.block()?;
+    parser.tree.root = parser.parse_block()?;
     match parser.lexer.token {
         Token::End => Ok(parser.tree),
-        Token::Number | Token::Symbol => Err(parser.unexpected("part \"", "\"")),
-        _ => Err(parser.unexpected("operator ", "")),
+        Token::Number | Token::Symbol => Err(parser.unexpected_error("part \"", "\"")),
+        _ => Err(parser.unexpected_error("operator ", "")),
     }
 }
 
@@ -50,11 +50,11 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn block(&mut self) -> Result<NodeId> {
+    fn parse_block(&mut self) -> Result<NodeId> {
         let mut single = None;
         let mark = self.tree.scratch.len();
         if !self.at_separator() && self.lexer.token != Token::End {
-            let node = self.assignment()?;
+            let node = self.parse_assignment()?;
             single = Some(node);
             if self.at_separator() {
                 self.push_statement(node)?;
@@ -64,17 +64,17 @@ impl<'a> Parser<'a> {
         while self.at_separator() {
             self.lexer.advance()?;
             if !self.at_separator() && self.lexer.token != Token::End {
-                let node = self.assignment()?;
+                let node = self.parse_assignment()?;
                 self.push_statement(node)?;
             }
         }
         if several && self.tree.scratch.len() > mark {
-            let list = self.finish(mark);
-            return self.add(SyntaxNode::Block(list));
+            let list = self.finish_list(mark);
+            return self.add_node(SyntaxNode::Block(list));
         }
         match single {
             Some(node) => Ok(node),
-            None => self.add(SyntaxNode::Undefined),
+            None => self.add_node(SyntaxNode::Undefined),
         }
     }
 
@@ -84,7 +84,7 @@ impl<'a> Parser<'a> {
 
     fn push_statement(&mut self, node: NodeId) -> Result<()> {
         let node = match self.lexer.token {
-            Token::Semicolon => self.add(SyntaxNode::Hidden(node))?,
+            Token::Semicolon => self.add_node(SyntaxNode::Hidden(node))?,
             _ => node,
         };
         self.tree.scratch.push(node);
@@ -92,11 +92,11 @@ impl<'a> Parser<'a> {
     }
 
     // A conditional, or an assignment if `=` follows something assignable.
-    fn assignment(&mut self) -> Result<NodeId> {
-        self.enter()?;
-        let node = self.conditional()?;
+    fn parse_assignment(&mut self) -> Result<NodeId> {
+        self.enter_level()?;
+        let node = self.parse_conditional()?;
         let node = if self.lexer.token == Token::Assign {
-            self.assign_to(node)?
+            self.parse_assignment_to(node)?
         } else {
             node
         };
@@ -104,12 +104,12 @@ impl<'a> Parser<'a> {
         Ok(node)
     }
 
-    fn assign_to(&mut self, target: NodeId) -> Result<NodeId> {
+    fn parse_assignment_to(&mut self, target: NodeId) -> Result<NodeId> {
         match self.tree.node(target) {
             SyntaxNode::Symbol(name) => {
                 self.lexer.advance_over_newlines()?;
-                let value = self.assignment()?;
-                self.add(SyntaxNode::Assign(name, value))
+                let value = self.parse_assignment()?;
+                self.add_node(SyntaxNode::Assign(name, value))
             }
             SyntaxNode::Index {
                 object,
@@ -120,44 +120,44 @@ impl<'a> Parser<'a> {
                 object,
                 optional: false,
                 ..
-            } if self.is_place(object) => {
+            } if self.is_reference(object) => {
                 self.lexer.advance_over_newlines()?;
-                let value = self.assignment()?;
-                self.add(SyntaxNode::AssignAt(target, value))
+                let value = self.parse_assignment()?;
+                self.add_node(SyntaxNode::AssignAt(target, value))
             }
             SyntaxNode::Call(function, arguments) => {
-                match (self.tree.node(function), self.parameters(arguments)) {
+                match (self.tree.node(function), self.parameter_names(arguments)) {
                     (SyntaxNode::Symbol(name), Some(parameters)) => {
                         self.lexer.advance_over_newlines()?;
-                        let body = self.assignment()?;
+                        let body = self.parse_assignment()?;
                         let definition = self.tree.definitions.len() as u32;
                         self.tree.definitions.push(FunctionDefinition {
                             name,
                             parameters: parameters.into(),
                             body,
                         });
-                        self.add(SyntaxNode::Function(definition))
+                        self.add_node(SyntaxNode::Function(definition))
                     }
-                    _ => Err(self.invalid_target()),
+                    _ => Err(self.invalid_target_error()),
                 }
             }
-            _ => Err(self.invalid_target()),
+            _ => Err(self.invalid_target_error()),
         }
     }
 
-    fn invalid_target(&self) -> MathError {
+    fn invalid_target_error(&self) -> MathError {
         self.lexer
             .error("Invalid left hand side of assignment operator =")
     }
 
-    fn is_place(&self, node: NodeId) -> bool {
+    fn is_reference(&self, node: NodeId) -> bool {
         matches!(
             self.tree.node(node),
             SyntaxNode::Symbol(_) | SyntaxNode::Index { .. } | SyntaxNode::Property { .. }
         )
     }
 
-    fn parameters(&self, arguments: NodeList) -> Option<Vec<Name>> {
+    fn parameter_names(&self, arguments: NodeList) -> Option<Vec<Name>> {
         self.tree
             .list(arguments)
             .iter()
@@ -168,14 +168,14 @@ impl<'a> Parser<'a> {
             .collect()
     }
 
-    fn conditional(&mut self) -> Result<NodeId> {
-        let mut node = self.binary(binary_operators::LOOSEST)?;
+    fn parse_conditional(&mut self) -> Result<NodeId> {
+        let mut node = self.parse_binary(binary_operators::LOOSEST)?;
         // A loop, so that a chain of conditionals costs no stack.
         while self.lexer.token == Token::Question {
             // Until its `:` is read, a `:` on this level can't be a range.
             let before = self.conditional.replace(self.lexer.nesting);
             self.lexer.advance_over_newlines()?;
-            let yes = self.assignment()?;
+            let yes = self.parse_assignment()?;
             if self.lexer.token != Token::Colon {
                 return Err(self
                     .lexer
@@ -183,14 +183,14 @@ impl<'a> Parser<'a> {
             }
             self.conditional = None;
             self.lexer.advance_over_newlines()?;
-            let no = self.assignment()?;
-            node = self.add(SyntaxNode::Conditional(node, yes, no))?;
+            let no = self.parse_assignment()?;
+            node = self.add_node(SyntaxNode::Conditional(node, yes, no))?;
             self.conditional = before;
         }
         Ok(node)
     }
 
-    fn enter(&mut self) -> Result<()> {
+    fn enter_level(&mut self) -> Result<()> {
         self.depth += 1;
         if self.depth > self.max_depth {
             return Err(exceeded("depth", self.max_depth));
@@ -199,7 +199,7 @@ impl<'a> Parser<'a> {
     }
 
     #[inline]
-    fn add(&mut self, node: SyntaxNode) -> Result<NodeId> {
+    fn add_node(&mut self, node: SyntaxNode) -> Result<NodeId> {
         if self.tree.nodes.len() >= self.max_nodes {
             return Err(exceeded("nodes", self.max_nodes));
         }
@@ -208,7 +208,7 @@ impl<'a> Parser<'a> {
     }
 
     // Moves the children read since `mark` into the tree.
-    fn finish(&mut self, mark: usize) -> NodeList {
+    fn finish_list(&mut self, mark: usize) -> NodeList {
         let start = self.tree.lists.len();
         let SyntaxTree { lists, scratch, .. } = &mut self.tree;
         lists.extend(scratch.drain(mark..));
@@ -218,7 +218,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn single(&mut self, node: NodeId) -> NodeList {
+    fn single_item_list(&mut self, node: NodeId) -> NodeList {
         self.tree.lists.push(node);
         NodeList {
             start: self.tree.lists.len() as u32 - 1,
@@ -226,7 +226,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn unexpected(&self, before: &str, after: &str) -> MathError {
+    fn unexpected_error(&self, before: &str, after: &str) -> MathError {
         self.lexer
             .error(format!("Unexpected {before}{}{after}", self.lexer.lexeme()))
     }

@@ -1,4 +1,4 @@
-//! What nearly every file of operators and functions needs.
+//! The imports that nearly every file of operators and functions needs.
 
 pub(crate) use crate::budget::Meter;
 pub(crate) use crate::error::{MathError, Result, fail};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::*;
 
-fn text(expression: &str) -> String {
+fn answer_text(expression: &str) -> String {
     match evaluate(expression, &Budget::default()) {
         Ok(answer) => answer.to_string(),
         Err(error) => format!("error: {error}"),
@@ -88,7 +88,7 @@ fn answers_are_written_as_mathjs_formats_them() {
         ),
     ];
     for (expression, expected) in table {
-        assert_eq!(text(expression), expected, "{expression}");
+        assert_eq!(answer_text(expression), expected, "{expression}");
     }
 }
 
@@ -124,12 +124,12 @@ fn errors_say_what_is_wrong_and_where() {
     ];
     for (expression, expected) in table {
         assert_eq!(
-            text(expression),
+            answer_text(expression),
             format!("error: {expected}"),
             "{expression}"
         );
     }
-    assert!(text("random()").contains("no randomness"));
+    assert!(answer_text("random()").contains("no randomness"));
     assert_eq!(
         evaluate("2+", &Budget::default())
             .map_err(|error| error.position())
@@ -139,7 +139,7 @@ fn errors_say_what_is_wrong_and_where() {
 }
 
 #[test]
-fn json_keeps_integers_and_refuses_what_it_cannot_carry() {
+fn json_keeps_integers_and_rejects_values_it_cannot_represent() {
     let json = |expression: &str| match evaluate(expression, &Budget::default())
         .and_then(|answer| answer.to_json())
     {
@@ -225,9 +225,12 @@ fn names_are_unique_and_documented() {
     for (name, quantity, _) in units() {
         assert!(units_seen.insert(name), "{name} stands in two rows");
         assert_ne!(quantity, "", "{name}");
-        // A name of a function or constant hides the unit, as in mathjs: min and coulomb.
+        // As in mathjs, a function or constant hides a unit of the same name: min and coulomb.
         if !seen.contains(name) {
-            assert_eq!(text(&format!("1 {name} to {name}")), format!("1 {name}"));
+            assert_eq!(
+                answer_text(&format!("1 {name} to {name}")),
+                format!("1 {name}")
+            );
         }
     }
 }
@@ -244,7 +247,7 @@ fn every_row_of_the_tables_is_read() {
         lines(include_str!("functions/constants.tsv"))
     );
     for (name, ..) in functions().chain(constants()) {
-        assert!(crate::functions::global(name).is_some(), "{name}");
+        assert!(crate::functions::find_global(name).is_some(), "{name}");
     }
     let names = include_str!("unit/units.tsv").lines();
     let names = names.flat_map(|row| row.split('\t').next().unwrap().split(' '));

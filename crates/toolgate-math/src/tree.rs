@@ -68,7 +68,8 @@ pub(crate) enum SyntaxNode {
     Null,
     Undefined,
     Symbol(Name),
-    // Kept, because the grammar depends on whether brackets are there.
+    // Brackets are kept in the tree, because the grammar depends on them: `f(3)` is a
+    // call, `(f)(3)` a product.
     Group(NodeId),
     Unary(UnaryOperator, NodeId),
     Binary(BinaryOperator, NodeId, NodeId),
@@ -154,10 +155,11 @@ impl SyntaxTree<'_> {
     }
 }
 
-// Reused, because allocating and freeing them took a third of the time of a short expression.
+// The buffers are reused, because allocating and freeing them took a third of the time of a short
+// expression.
 type TreeBuffers = (Vec<SyntaxNode>, Vec<NodeId>, Vec<NodeId>);
 
-// Larger buffers aren't kept, so that one long expression doesn't hold memory for ever.
+// Larger buffers aren't kept, so that one long expression doesn't hold memory forever.
 const MAX_KEPT_NODES: usize = 1024;
 
 thread_local! {
@@ -187,11 +189,11 @@ impl Drop for SyntaxTree<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct NameTable<'a> {
     all: Vec<&'a str>,
-    // Made only for many names: a short list is faster to search than to hash.
+    // Exists only above MAX_LINEAR_NAMES: a short list is faster to search than to hash.
     index: Option<HashMap<&'a str, Name>>,
 }
 
-const WALKABLE: usize = 12;
+const MAX_LINEAR_NAMES: usize = 12;
 
 impl<'a> NameTable<'a> {
     pub(crate) fn intern(&mut self, text: &'a str) -> Name {
@@ -211,7 +213,7 @@ impl<'a> NameTable<'a> {
         self.all.push(text);
         if let Some(index) = &mut self.index {
             index.insert(text, name);
-        } else if self.all.len() > WALKABLE {
+        } else if self.all.len() > MAX_LINEAR_NAMES {
             self.index = Some(
                 (0..)
                     .zip(&self.all)

@@ -54,12 +54,12 @@ pub(crate) struct Unit {
     pub(crate) dimensions: Dimensions,
     /// The prefix was chosen by the user, so the format keeps it.
     pub(crate) fixed_prefix: bool,
-    /// The units result from a product, so the format may merge them into a simpler one.
+    /// The units result from a product, so the format may merge them into a simpler unit.
     pub(crate) simplify: bool,
 }
 
-/// The unit that each quantity is shown in after merging. Follows the units
-/// that the expression uses.
+/// The preferred unit of each quantity when units are merged: the one that the expression used
+/// last, or else the one in `quantities.tsv`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnitSystem {
     // A list, because most expressions name few units or none.
@@ -100,14 +100,14 @@ impl Unit {
         }
     }
 
-    pub(crate) fn plain(value: Value) -> Self {
+    pub(crate) fn dimensionless(value: Value) -> Self {
         Self {
             value: Some(value),
             ..Self::default()
         }
     }
 
-    pub(crate) fn with(&self, value: Option<Value>) -> Self {
+    pub(crate) fn with_value(&self, value: Option<Value>) -> Self {
         Self {
             value,
             ..self.clone()
@@ -141,33 +141,33 @@ impl Unit {
             .all(|(a, b)| (a - b).abs() < 1e-12)
     }
 
-    fn is_plain(&self) -> bool {
+    fn is_dimensionless(&self) -> bool {
         self.is_compatible(&Self::default())
     }
 
     pub(crate) fn is_angle(&self) -> bool {
-        self.is_of(&BASES[7])
+        self.has_dimensions_of(&BASES[7])
     }
 
-    fn is_of(&self, base: &BaseQuantity) -> bool {
+    fn has_dimensions_of(&self, base: &BaseQuantity) -> bool {
         // Roots and powers leave rounding errors in the exponents.
         let mut dimensions = self.dimensions.iter().zip(base.dimensions());
         dimensions.all(|(a, b)| (a - b).abs() < 1e-12)
     }
 
     /// The value, or an error for a bare unit.
-    pub(crate) fn required(&self) -> Result<&Value> {
+    pub(crate) fn require_value(&self) -> Result<&Value> {
         self.value.as_ref().ok_or_else(|| {
             MathError::new(format!(
                 "The unit {} has no value; write a number in front of it",
-                text::units(&self.parts)
+                text::units_text(&self.parts)
             ))
         })
     }
 
     /// The product with `other`, or the quotient if `sign` is -1.
     pub(crate) fn combine(&self, meter: &mut Meter, other: &Self, sign: f64) -> Result<Value> {
-        meter.cells(self.parts.len() + other.parts.len())?;
+        meter.charge_cells(self.parts.len() + other.parts.len())?;
         let mut result = self.clone();
         for (own, their) in result.dimensions.iter_mut().zip(&other.dimensions) {
             *own += sign * their;
@@ -195,7 +195,7 @@ impl Unit {
             Some(value) => ops::multiply(meter, value, factor)?,
             None => self.normalize(meter, factor)?,
         };
-        Ok(self.with(Some(value)).into_value())
+        Ok(self.with_value(Some(value)).into_value())
     }
 
     pub(crate) fn power(&self, meter: &mut Meter, exponent: f64) -> Result<Value> {
@@ -215,7 +215,7 @@ impl Unit {
 
     // If all units cancel out, only the number is left.
     fn into_value(self) -> Value {
-        if self.is_plain()
+        if self.is_dimensionless()
             && let Some(value) = self.value
         {
             return value;
@@ -227,8 +227,8 @@ impl Unit {
         if !self.is_compatible(target) {
             return fail(format!(
                 "Units do not match ('{}' != '{}')",
-                text::units(&target.parts),
-                text::units(&self.parts)
+                text::units_text(&target.parts),
+                text::units_text(&self.parts)
             ));
         }
         if target.value.is_some() {
@@ -251,7 +251,7 @@ impl Unit {
         })
     }
 
-    // Only a plain temperature has a zero point: a difference such as degC/m has none.
+    // Only a plain temperature has a zero point. A gradient such as degC/m has none.
     fn offset(&self) -> i32 {
         match self.parts.as_slice() {
             [part] if part.power == 1.0 => part.unit.offset,
@@ -261,11 +261,11 @@ impl Unit {
 
     pub(crate) fn count_in(&self, meter: &mut Meter, target: &Self) -> Result<Value> {
         let converted = self.convert(meter, target)?;
-        converted.denormalize(meter, converted.required()?)
+        converted.denormalize(meter, converted.require_value()?)
     }
 }
 
-// In the number kind of `value`, so that a fraction of an inch stays a fraction.
+// Converts a factor to the type of `value`, so that a fraction of an inch stays a fraction.
 fn exact_factor(value: &Value, factor: f64) -> Value {
     match value {
         Value::Big(_) => Value::big(crate::number::decimal::Decimal::from_number(factor)),

@@ -33,11 +33,11 @@ pub(crate) enum Value {
 
 #[derive(Debug)]
 pub(crate) struct Closure {
-    /// `f(x, y)`, or only the parameter for an expression passed as a function.
+    /// `f(x, y)`, or `expression(x)` for an expression that is passed as a function.
     pub(crate) label: String,
     pub(crate) parameters: Arc<[Name]>,
     pub(crate) body: NodeId,
-    /// The parameters of the enclosing functions when it was made.
+    /// The parameters of the enclosing functions, with their values when it was made.
     pub(crate) captured: Vec<(Name, Value)>,
     pub(crate) depth: usize,
 }
@@ -51,7 +51,7 @@ impl Closure {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MathObject {
     pub(crate) entries: Vec<(Arc<str>, Value)>,
-    // Stored, because the same object may be shared many times and measuring each would be slow.
+    // Stored, because an object may be shared many times, and measuring it each time would be slow.
     pub(crate) depth: usize,
 }
 
@@ -134,7 +134,7 @@ impl Value {
         }
     }
 
-    pub(crate) fn number(&self, function: &str) -> Result<f64> {
+    pub(crate) fn to_number(&self, function: &str) -> Result<f64> {
         match self {
             Self::Number(value) => Ok(*value),
             Self::Bool(value) => Ok(f64::from(u8::from(*value))),
@@ -145,8 +145,8 @@ impl Value {
         }
     }
 
-    pub(crate) fn count(&self, function: &str) -> Result<usize> {
-        let number = self.number(function)?;
+    pub(crate) fn to_count(&self, function: &str) -> Result<usize> {
+        let number = self.to_number(function)?;
         if number.fract() != 0.0 || !(0.0..=9e15).contains(&number) {
             return Err(MathError::new(format!(
                 "Parameters in function {function} must be positive integers"
@@ -198,7 +198,7 @@ impl From<Complex> for Value {
     }
 }
 
-/// Parses a text as implicit conversions do.
+/// Parses a text like implicit conversions, with an error if it isn't a number.
 pub(crate) fn parse_number(text: &str) -> Result<f64> {
     read_number(text)
         .ok_or_else(|| MathError::new(format!("Cannot convert \"{text}\" to a number")))
@@ -206,8 +206,8 @@ pub(crate) fn parse_number(text: &str) -> Result<f64> {
 
 /// Parses `0xff` or, with a word size, `0xffi8`.
 pub(crate) fn read_based(text: &str) -> Option<f64> {
-    let base = literal::radix(text)?;
-    literal::based(&text[2..], base)
+    let base = literal::parse_radix(text)?;
+    literal::parse_digits(&text[2..], base)
 }
 
 /// Parses a text by ECMAScript's rules: surrounding blanks are ignored, and an empty text is zero.
@@ -222,7 +222,7 @@ pub(crate) fn read_number(text: &str) -> Option<f64> {
             f64::INFINITY
         }),
         // Unlike literals, these take no sign, fraction or word size.
-        (text, _) if literal::radix(text).is_some() => {
+        (text, _) if literal::parse_radix(text).is_some() => {
             read_based(text).filter(|_| !text.contains(['i', '.']))
         }
         (_, digits) if digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {

@@ -1,14 +1,14 @@
 //! Memory stays below 32 MiB, even with ten times the time limit. Needs its own process, because it
 //! measures the process' peak.
 #![cfg(target_os = "linux")]
-#![expect(clippy::expect_used, reason = "a test that can not go on says where")]
+#![expect(clippy::expect_used, reason = "a test that cannot continue says where")]
 
 use std::time::Duration;
 
 use toolgate_math::{Budget, evaluate};
 
-/// The most memory the process has had, in KiB.
-fn peak() -> usize {
+/// The peak of the process' resident memory, in KiB.
+fn peak_memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("the status of this process");
     let line = status
         .lines()
@@ -43,13 +43,13 @@ fn memory_stays_below_32_mib() {
         long_text.clone() + "map(zeros(60000), f(x) = print(a, [1]))",
         long_text + "map(zeros(60000), f(x) = a)",
     ];
-    let before = peak();
+    let before = peak_memory();
     for expression in expressions {
         if let Ok(answer) = evaluate(&expression, &budget) {
             let _text = answer.to_string();
             let _json = answer.to_json();
         }
-        let grown = peak() - before;
+        let grown = peak_memory() - before;
         let shown: String = expression.chars().take(80).collect();
         assert!(grown < 32 * 1024, "{grown} KiB after {shown}");
     }

@@ -1,17 +1,17 @@
-//! No text makes the evaluator panic, and every answer can be written.
+//! No text makes the evaluator panic, and every answer can be formatted.
 
 use proptest::prelude::*;
 use toolgate_math::{Budget, evaluate};
 
-/// Evaluates, writes and drops, like the fuzz target.
-fn survive(expression: &str) {
+/// Evaluates an expression, and formats and drops its answer, like the fuzz target.
+fn check_survival(expression: &str) {
     if let Ok(answer) = evaluate(expression, &Budget::default()) {
         let _text = answer.to_string();
         let _json = answer.to_json();
     }
 }
 
-/// Pieces of the language, joined at random: most of them are syntax errors, many are not.
+/// Pieces of the language, joined at random. Most of the texts have syntax errors, but many don't.
 fn pieces() -> impl Strategy<Value = String> {
     let names: Vec<String> = toolgate_math::functions()
         .chain(toolgate_math::constants())
@@ -143,7 +143,7 @@ fn calls() -> impl Strategy<Value = String> {
         .prop_map(|(name, values)| format!("{name}({})", values.join(", ")))
 }
 
-/// One value of each kind, and the numbers that formulas stumble over.
+/// One value of each kind, and numbers that formulas often handle wrongly.
 const KINDS: [&str; 26] = [
     "0",
     "1",
@@ -174,13 +174,13 @@ const KINDS: [&str; 26] = [
 ];
 
 #[test]
-fn every_function_with_every_pair_of_kinds() {
+fn every_function_survives_every_pair_of_kinds() {
     for (name, ..) in toolgate_math::functions() {
-        survive(&format!("{name}()"));
+        check_survival(&format!("{name}()"));
         for first in KINDS {
-            survive(&format!("{name}({first})"));
+            check_survival(&format!("{name}({first})"));
             for second in KINDS {
-                survive(&format!("{name}({first}, {second})"));
+                check_survival(&format!("{name}({first}, {second})"));
             }
         }
     }
@@ -195,22 +195,22 @@ proptest! {
     })]
 
     #[test]
-    fn any_text(expression in "\\PC{0,60}") {
-        survive(&expression);
+    fn any_text_is_survived(expression in "\\PC{0,60}") {
+        check_survival(&expression);
     }
 
     #[test]
-    fn any_symbols(expression in "[-+*/^%!'.,:;?&|~<>=()\\[\\]{}\"#0-9a-fxi \n]{0,60}") {
-        survive(&expression);
+    fn any_symbols_are_survived(expression in "[-+*/^%!'.,:;?&|~<>=()\\[\\]{}\"#0-9a-fxi \n]{0,60}") {
+        check_survival(&expression);
     }
 
     #[test]
-    fn pieces_of_the_language(expression in pieces()) {
-        survive(&expression);
+    fn pieces_of_the_language_are_survived(expression in pieces()) {
+        check_survival(&expression);
     }
 
     #[test]
-    fn calls_with_any_values(expression in calls()) {
-        survive(&expression);
+    fn calls_with_any_values_are_survived(expression in calls()) {
+        check_survival(&expression);
     }
 }

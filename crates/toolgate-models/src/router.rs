@@ -223,7 +223,9 @@ impl SentenceRouter {
 
     pub(crate) fn timeout_reply(&self, after: Duration) -> Result<ModelReply, ModelError> {
         match &self.route {
-            AnswerRoute::SentencesOnly(sentences, _) => Ok(to_reply(sentences.say_again(), &[])),
+            AnswerRoute::SentencesOnly(sentences, _) => {
+                Ok(to_reply(sentences.ask_to_repeat(), &[]))
+            }
             AnswerRoute::Model(model, _) => Err(ModelError::TimedOut {
                 provider: model.provider(),
                 what: NOT_FINISHED,

@@ -25,7 +25,7 @@ fn said(answer: Value, result: &Value) -> String {
 }
 
 #[test]
-fn an_answer_is_the_first_that_fits_the_result() {
+fn the_first_fitting_answer_is_used() {
     let on = json!({ "state": "on", "level": 50.0, "devices": [{ "name": "A" }, { "name": "B" }, { "name": "C" }], "none": [],
         "warm": "37.7777777778 degC", "far": "1609.344 degC", "noise": 0.1 + 0.2, "tiny": 1.5e-9, "many": 123_456_789_012_345_680_000.0, "long": 1_234_567_890_123.75, "days": 39,
         "edge": 9_007_199_254_740_992_i64, "below": -9_007_199_254_740_991_i64 });
@@ -64,7 +64,7 @@ fn an_answer_is_the_first_that_fits_the_result() {
 }
 
 #[test]
-fn a_result_without_an_answer_is_said_as_it_is() {
+fn a_result_without_an_answer_gets_a_default_text() {
     for (result, expected) in [
         (
             json!({ "sentence": "It is late.", "time": 3 }),
@@ -90,7 +90,7 @@ fn a_result_without_an_answer_is_said_as_it_is() {
 }
 
 #[test]
-fn a_failure_is_said_in_better_words_where_there_are_some() {
+fn an_error_may_have_its_own_answer() {
     let answer: AnswerTemplate = serde_json::from_value(
         json!(["ok", { "failed": "Infinity", "say": "No end to {device}." }]),
     )
@@ -103,7 +103,7 @@ fn a_failure_is_said_in_better_words_where_there_are_some() {
 }
 
 #[test]
-fn arguments_keep_the_type_of_a_slot_and_leave_out_what_is_empty() {
+fn arguments_keep_the_slot_type_and_drop_empty_slots() {
     let slots = Map::from_iter([("n".to_owned(), json!(5)), ("d".to_owned(), json!("Lamp"))]);
     let template = json!({ "a": "{n}", "b": "the {d}", "c": "{gone}", "d": [1, "{d}"], "e": true, "f": { "g": "{gone}" } });
     let filled = fill_arguments(template.as_object().unwrap(), &slots);

@@ -1,7 +1,7 @@
 use super::super::Pack;
 
 #[test]
-fn calculations_are_written_as_math_eval_wants_them() {
+fn calculations_are_translated_for_math_eval() {
     let pack = Pack::english();
     for (text, expected) in [
         ("2 plus 2", "2 + 2"),
@@ -80,7 +80,7 @@ fn calculations_are_written_as_math_eval_wants_them() {
 }
 
 #[test]
-fn what_people_say_otherwise_is_known() {
+fn other_phrasings_are_understood() {
     let pack = Pack::english();
     for (text, said, unsure) in [
         ("12 percent of 80", Some("12% of 80"), false),
@@ -99,7 +99,7 @@ fn what_people_say_otherwise_is_known() {
 }
 
 #[test]
-fn what_is_no_calculation_is_not_taken_for_one() {
+fn other_texts_are_not_calculations() {
     let pack = Pack::english();
     let deep = format!("1 + {}1", "(".repeat(500));
     for text in [

@@ -8,8 +8,8 @@ fn house() -> (NumberWords, Vec<String>) {
     (pack.numbers, pack.small)
 }
 
-fn found(names: &NameIndex, text: &str, spoken: &NameNormalizer<'_>) -> String {
-    match names.find(&plain_words(text), spoken, true) {
+fn found(names: &NameIndex, text: &str, normalizer: &NameNormalizer<'_>) -> String {
+    match names.find(&plain_words(text), normalizer, true) {
         None => "nothing".to_owned(),
         Some((how, entries)) => {
             let labels: Vec<&str> = entries.iter().map(|entry| entry.label.as_str()).collect();
@@ -19,9 +19,9 @@ fn found(names: &NameIndex, text: &str, spoken: &NameNormalizer<'_>) -> String {
 }
 
 #[test]
-fn a_name_is_found_as_people_say_it() {
+fn names_are_found_as_people_say_them() {
     let (numbers, small) = house();
-    let spoken = NameNormalizer {
+    let normalizer = NameNormalizer {
         numbers: &numbers,
         small: &small,
     };
@@ -37,7 +37,7 @@ fn a_name_is_found_as_people_say_it() {
         &ItemRules::default(),
         |_, _| true,
     );
-    let names = NameIndex::from_items(items, &[], &spoken);
+    let names = NameIndex::from_items(items, &[], &normalizer);
     for (text, expected) in [
         ("kitchen light", "Whole Kitchen Light"),
         ("kitchenlight", "Whole Kitchen Light"),
@@ -69,26 +69,29 @@ fn a_name_is_found_as_people_say_it() {
         ("the", "nothing"),
         ("", "nothing"),
     ] {
-        assert_eq!(found(&names, text, &spoken), expected, "{text}");
+        assert_eq!(found(&names, text, &normalizer), expected, "{text}");
     }
 }
 
 #[test]
-fn two_names_equally_near_are_both_found() {
+fn equally_similar_names_are_all_found() {
     let (numbers, small) = house();
-    let spoken = NameNormalizer {
+    let normalizer = NameNormalizer {
         numbers: &numbers,
         small: &small,
     };
     let items = ["Dining", "Dinink"].map(ListItem::from_name).to_vec();
-    let names = NameIndex::from_items(items, &[], &spoken);
-    assert_eq!(found(&names, "dinint", &spoken), "Near(1) Dining/Dinink");
+    let names = NameIndex::from_items(items, &[], &normalizer);
+    assert_eq!(
+        found(&names, "dinint", &normalizer),
+        "Near(1) Dining/Dinink"
+    );
 }
 
 #[test]
 fn a_hostile_list_is_bounded() {
     let (numbers, small) = house();
-    let spoken = NameNormalizer {
+    let normalizer = NameNormalizer {
         numbers: &numbers,
         small: &small,
     };
@@ -97,6 +100,6 @@ fn a_hostile_list_is_bounded() {
         .collect();
     items[0].name = "x".repeat(MAX_NAME_BYTES + 1);
     items[1].name = "…".to_owned();
-    let names = NameIndex::from_items(items, &[], &spoken);
+    let names = NameIndex::from_items(items, &[], &normalizer);
     assert_eq!(names.len(), MAX_NAMES - 1);
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_pack_that_ships_fits_together() {
+fn the_built_in_pack_is_consistent() {
     Pack::read(include_str!("../en.json"))
         .unwrap()
         .check()
@@ -9,7 +9,7 @@ fn the_pack_that_ships_fits_together() {
 }
 
 #[test]
-fn sentences_name_the_tools_of_a_home_by_what_they_are_for() {
+fn packs_name_home_tools_by_role() {
     let pack = Pack::read(
         r#"{ "slots": { "x": { "list": { "tool": "home.list_devices", "pointer": "/", "noun": "x", "nouns": "x" } } },
              "intents": [{ "tool": "home.control_device" }, { "tool": "home.other" }, { "tool": "echo" }] }"#,
@@ -32,7 +32,7 @@ fn sentences_name_the_tools_of_a_home_by_what_they_are_for() {
 }
 
 #[test]
-fn a_wrong_pack_is_refused_with_the_place_and_the_reason() {
+fn an_invalid_pack_is_rejected_with_position_and_reason() {
     for (json, expected) in [
         (
             "{\n \"intents\": 5 }",
@@ -52,7 +52,7 @@ fn a_wrong_pack_is_refused_with_the_place_and_the_reason() {
         ),
         (
             r#"{ "intents": [{ "sentences": ["turn (on"] }] }"#,
-            "line 1, column 41: the sentence 'turn (on' is wrong at character 6",
+            "line 1, column 41: the sentence 'turn (on' has an error at character 6",
         ),
     ] {
         let error = Pack::read(json).unwrap_err().to_string();
@@ -63,7 +63,7 @@ fn a_wrong_pack_is_refused_with_the_place_and_the_reason() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_named() {
+fn inconsistencies_are_named() {
     for (json, expected) in [
         (
             r#"{ "intents": [{ "sentences": ["do {x}"], "tool": "t" }] }"#,
@@ -75,7 +75,7 @@ fn what_does_not_fit_together_is_named() {
         ),
         (
             r#"{ "intents": [{ "sentences": ["do"] }] }"#,
-            "the intent 'do' needs one of `tool`, `say`, `ask` and `help`",
+            "the intent 'do' needs exactly one of `tool`, `say`, `ask` and `help`",
         ),
         (
             r#"{ "intents": [{ "tool": "t" }] }"#,
@@ -101,7 +101,7 @@ fn what_does_not_fit_together_is_named() {
 }
 
 #[test]
-fn words_between_wishes_are_added_to_those_that_ship() {
+fn an_added_pack_extends_the_words_between_requests() {
     let mine = Pack::read(r#"{ "groups": { "then": ["afterwards"] } }"#).unwrap();
     let all = Pack::english().with(mine);
     assert_eq!(all.groups.then, ["then", "afterwards"]);

@@ -1,8 +1,8 @@
-//! Anything but a yes counts as no, above all where a lock would move.
+//! Only a yes or the full name confirms a call, above all one that moves a lock.
 
 use std::sync::LazyLock;
 
-use super::asking_back::answered;
+use super::questions::answered;
 use super::*;
 
 const ALL: &str =
@@ -24,12 +24,12 @@ fn house() -> SentenceInterpreter {
     ] });
     let mut tools = HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools();
     tools.extend(house_tools(move || Ok(devices.clone())));
-    client_of(&manager_of(tools))
+    english_interpreter(&manager_with(tools))
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_yes_never_counts_as_one() {
-    let client = house();
+async fn only_a_yes_counts_as_a_yes() {
+    let interpreter = house();
     for (sentence, answer, expected) in [
         ("turn off everything", "the fan", ALL),
         ("turn off everything", "no the fan", LEFT),
@@ -85,7 +85,7 @@ async fn an_answer_that_is_no_yes_never_counts_as_one() {
         ("turn on the fna", "is the fan on", LOOK_AT_FAN),
         ("turn on", "not the fan", LEFT),
     ] {
-        let text = answered(&client, sentence, answer).await;
+        let text = answered(&interpreter, sentence, answer).await;
         let is_it = match expected {
             "I did not understand" => text.starts_with(expected),
             _ => text == expected,
@@ -95,8 +95,8 @@ async fn an_answer_that_is_no_yes_never_counts_as_one() {
 }
 
 #[tokio::test]
-async fn a_no_is_understood_however_it_goes_on() {
-    let client = house();
+async fn a_no_is_understood_whatever_follows_it() {
+    let interpreter = house();
     for answer in [
         "no",
         "no, don't",
@@ -115,15 +115,15 @@ async fn a_no_is_understood_however_it_goes_on() {
             "turn on the lamp",
             "turn off everything",
         ] {
-            let text = answered(&client, sentence, answer).await;
+            let text = answered(&interpreter, sentence, answer).await;
             assert_eq!(text, LEFT, "{sentence} / {answer}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_yes_or_the_name_in_full_is_consent() {
-    let client = house();
+async fn a_yes_or_the_full_name_is_consent() {
+    let interpreter = house();
     for (sentence, answer, expected) in [
         ("unlock the front", "yes", UNLOCK),
         ("unlock the front", "Yes, thank you.", UNLOCK),
@@ -139,10 +139,10 @@ async fn a_yes_or_the_name_in_full_is_consent() {
         ("turn on the lamp", "the office one", DESK_ON),
         ("turn on the lamp", "the desk lamp?", DESK_ON),
     ] {
-        let text = answered(&client, sentence, answer).await;
+        let text = answered(&interpreter, sentence, answer).await;
         assert_eq!(text, expected, "{sentence} / {answer}");
     }
-    let text = answered(&client, "turn off everything", "yes").await;
+    let text = answered(&interpreter, "turn off everything", "yes").await;
     assert_eq!(text.matches("control_zwave_device").count(), 6, "{text}");
     assert!(
         !text.contains("Door") && !text.contains("Thermostat"),
@@ -151,36 +151,36 @@ async fn a_yes_or_the_name_in_full_is_consent() {
 }
 
 #[tokio::test]
-async fn a_choice_said_word_for_word_is_one_even_if_it_is_a_sentence() {
+async fn a_choice_is_selected_word_for_word_even_if_it_is_a_sentence() {
     let names = ["Hall Light", "Hall Temperature", "Hall Stop"];
     let devices = names.map(|name| json!({ "name": name, "location": "Hall" }));
     let devices = json!({ "devices": devices });
-    let client = client_of(&manager_of(house_tools(move || Ok(devices.clone()))));
+    let interpreter = english_interpreter(&manager_with(house_tools(move || Ok(devices.clone()))));
     for answer in names {
-        let text = answered(&client, "turn on the hall", answer).await;
+        let text = answered(&interpreter, "turn on the hall", answer).await;
         let expected = format!(r#"control_zwave_device {{"deviceName":"{answer}","action":"on"}}"#);
         assert_eq!(text, expected);
     }
 }
 
 #[tokio::test]
-async fn a_reply_of_a_pack_that_has_no_words_is_none() {
+async fn reply_phrases_without_words_match_nothing() {
     let mine = Pack::read(r#"{ "replies": { "yes": ["👍"], "no": ["👎"], "small": ["…"] } }"#);
     let pack = Pack::english().with(mine.unwrap());
-    let client = SentenceInterpreter::new(house().toolbox.clone(), pack).unwrap();
+    let interpreter = SentenceInterpreter::new(house().toolbox.clone(), pack).unwrap();
     for (sentence, answer, expected) in [
         ("unlock the front", "…", "I did not understand"),
         ("unlock the front", "", "I did not understand"),
         ("turn on the lamp", "the second one", DESK_ON),
     ] {
-        let text = answered(&client, sentence, answer).await;
+        let text = answered(&interpreter, sentence, answer).await;
         assert!(text.starts_with(expected), "{sentence} / {answer}: {text}");
     }
 }
 
 #[tokio::test]
 async fn an_interrupted_question_gets_no_consent() {
-    let client = house();
+    let interpreter = house();
     for (sentence, heard, answer, expected) in [
         ("unlock the front", MEAN_UNLOCK, "yes", UNLOCK),
         (
@@ -203,18 +203,18 @@ async fn an_interrupted_question_gets_no_consent() {
         ),
     ] {
         let history = vec![user(sentence)];
-        let mut asked = ask(&client, &history).await;
+        let mut asked = ask(&interpreter, &history).await;
         asked.text = heard.to_owned();
-        let mut history = with(history, &asked);
+        let mut history = with_answer(history, &asked);
         history.push(user(answer));
-        let text = shown(&ask(&client, &history).await);
+        let text = describe_answer(&ask(&interpreter, &history).await);
         assert!(text.starts_with(expected), "{heard}: {text}");
     }
 }
 
 #[tokio::test]
 async fn unknown_names_are_reported_and_questions_say_what_would_happen() {
-    let client = house();
+    let interpreter = house();
     for (text, expected) in [
         (
             "what time is it in atlantis",
@@ -247,25 +247,25 @@ async fn unknown_names_are_reported_and_questions_say_what_would_happen() {
         ("unlock everything", MEAN_UNLOCK),
         ("unlock the fan", "I don't know any lock called “fan”."),
     ] {
-        assert_eq!(say(&client, text).await, expected, "{text}");
+        assert_eq!(say(&interpreter, text).await, expected, "{text}");
     }
 }
 
 #[tokio::test]
-async fn everything_that_locks_is_what_a_tool_calls_so_or_has_a_name_for_it() {
+async fn locks_are_found_by_type_or_by_name() {
     let devices = json!({ "devices": [
         { "name": "Back Door" }, { "name": "Entrance", "type": "lock" }, { "name": "Front Door Light", "type": "lock" },
         { "name": "Back Door Light" }, { "name": "Door Sensor" }, { "name": "Fan", "type": "switch" },
     ] });
-    let client = client_of(&manager_of(house_tools(move || Ok(devices.clone()))));
+    let interpreter = english_interpreter(&manager_with(house_tools(move || Ok(devices.clone()))));
     assert_eq!(
-        say(&client, "lock everything").await,
+        say(&interpreter, "lock everything").await,
         "Do you mean “lock Back Door, Entrance and Front Door Light”?"
     );
 }
 
 #[tokio::test]
-async fn everything_is_what_can_be_switched_and_never_a_lock_or_a_door() {
+async fn everything_means_switchable_devices_and_never_locks_or_doors() {
     let house = [
         ("Ceiling Light", json!("switch"), true),
         ("Fan", json!("fan"), true),
@@ -287,32 +287,35 @@ async fn everything_is_what_can_be_switched_and_never_a_lock_or_a_door() {
     ];
     let device = |(name, kind, _): &(&str, Value, bool)| json!({ "name": name, "type": kind });
     let devices: Vec<Value> = house.iter().map(device).collect();
-    let client = client_of(&manager_of(house_tools(move || {
+    let interpreter = english_interpreter(&manager_with(house_tools(move || {
         Ok(json!({ "devices": devices }))
     })));
     let meant = "Do you mean “turn on Ceiling Light, Fan, Stairs, Front Door Light and Radio”?";
-    assert_eq!(say(&client, "turn on everything").await, meant);
-    let text = answered(&client, "turn on everything", "yes").await;
+    assert_eq!(say(&interpreter, "turn on everything").await, meant);
+    let text = answered(&interpreter, "turn on everything", "yes").await;
     for (name, _, is_meant) in &house {
         let call = format!(r#""deviceName":"{name}","action":"on""#);
         assert_eq!(text.contains(&call), *is_meant, "{name}: {text}");
     }
-    let dim = answered(&client, "dim everything to 30 percent", "yes").await;
+    let dim = answered(&interpreter, "dim everything to 30 percent", "yes").await;
     assert_eq!(dim.matches("control_zwave_device").count(), 2, "{dim}");
     // A read-only tool may read everything without asking.
-    let text = say(&client, "check everything").await;
+    let text = say(&interpreter, "check everything").await;
     assert!(text.contains("Motion Sensor"), "{text}");
     // All locks are meant, but they need a yes.
-    let text = say(&client, "unlock the doors").await;
+    let text = say(&interpreter, "unlock the doors").await;
     assert_eq!(text, "Do you mean “unlock Garage Door and Back Door”?");
 }
 
 #[tokio::test]
-async fn a_word_for_several_moves_no_lock_without_a_yes() {
-    let client = house();
-    assert_eq!(say(&client, "unlock the doors").await, MEAN_UNLOCK);
-    assert_eq!(answered(&client, "unlock the doors", "yes").await, UNLOCK);
-    assert_eq!(answered(&client, "unlock the doors", "no").await, LEFT);
+async fn a_plural_moves_no_lock_without_a_yes() {
+    let interpreter = house();
+    assert_eq!(say(&interpreter, "unlock the doors").await, MEAN_UNLOCK);
+    assert_eq!(
+        answered(&interpreter, "unlock the doors", "yes").await,
+        UNLOCK
+    );
+    assert_eq!(answered(&interpreter, "unlock the doors", "no").await, LEFT);
 }
 
 static HOUSE: LazyLock<SentenceInterpreter> = LazyLock::new(house);
@@ -321,7 +324,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn no_answer_moves_a_lock_that_neither_agrees_nor_names_it(answer in "((unlock|lock|the|front|door|a|is|it|that|one|no|not|yes|on|in|and|fan|hall|please)[ ,]){1,5}[?]?") {
+    fn only_a_yes_or_the_name_moves_a_lock(answer in "((unlock|lock|the|front|door|a|is|it|that|one|no|not|yes|on|in|and|fan|hall|please)[ ,]){1,5}[?]?") {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let text = runtime.block_on(answered(&HOUSE, "unlock the front", &answer));
         let words = words::plain_words(&answer);

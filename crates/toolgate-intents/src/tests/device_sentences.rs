@@ -3,8 +3,8 @@
 use super::*;
 
 #[tokio::test]
-async fn sentences_about_the_house_become_calls() {
-    let client = everything();
+async fn sentences_about_devices_become_calls() {
+    let interpreter = interpreter_with_all_tools();
     let on = r#"control_zwave_device {"deviceName":"Kitchen Light","action":"on"}"#;
     let off = r#"control_zwave_device {"deviceName":"Kitchen Light","action":"off"}"#;
     let one = r#"control_zwave_device {"deviceName":"Switch 1","action":"on"}"#;
@@ -138,13 +138,13 @@ async fn sentences_about_the_house_become_calls() {
         ("is the z-wave network ok?", "check_zwave_health {}"),
         ("check zwave", "check_zwave_health {}"),
     ] {
-        assert_eq!(say(&client, text).await, expected, "{text}");
+        assert_eq!(say(&interpreter, text).await, expected, "{text}");
     }
 }
 
 #[tokio::test]
-async fn what_could_mean_two_things_is_asked_back() {
-    let client = everything();
+async fn ambiguous_sentences_ask_which_device_is_meant() {
+    let interpreter = interpreter_with_all_tools();
     for (text, expected) in [
         (
             "turn on the kitchen",
@@ -191,14 +191,14 @@ async fn what_could_mean_two_things_is_asked_back() {
             "The brightness goes from 0 to 100.",
         ),
     ] {
-        assert_eq!(say(&client, text).await, expected, "{text}");
+        assert_eq!(say(&interpreter, text).await, expected, "{text}");
     }
 }
 
 #[tokio::test]
-async fn what_has_nothing_to_do_with_the_house_is_not_taken_for_a_device() {
-    let house = everything();
-    let bare = client_of(&manager_of(Vec::new()));
+async fn unrelated_sentences_are_not_taken_for_devices() {
+    let house = interpreter_with_all_tools();
+    let bare = english_interpreter(&manager_with(Vec::new()));
     for text in [
         "read file notes.txt",
         "read the file notes.txt",
@@ -206,9 +206,9 @@ async fn what_has_nothing_to_do_with_the_house_is_not_taken_for_a_device() {
         "how is your day",
         "hang on",
     ] {
-        for client in [&house, &bare] {
-            let said = say(client, text).await;
-            let is_general = ["I did not understand", "I know no sentences"];
+        for interpreter in [&house, &bare] {
+            let said = say(interpreter, text).await;
+            let is_general = ["I did not understand", "I don't know any sentences"];
             assert!(
                 is_general.iter().any(|start| said.starts_with(start)),
                 "{text}: {said}"
@@ -218,8 +218,8 @@ async fn what_has_nothing_to_do_with_the_house_is_not_taken_for_a_device() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_not_there_is_said_so() {
-    let client = client_of(&manager_of(
+async fn a_missing_tool_is_reported() {
+    let interpreter = english_interpreter(&manager_with(
         HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools(),
     ));
     for (text, expected) in [
@@ -229,19 +229,19 @@ async fn a_tool_that_is_not_there_is_said_so() {
         ),
         (
             "unlock the front door",
-            "I can't move locks here: no tool for it is connected (control_lock).",
+            "I can't lock or unlock doors here: no tool for it is connected (control_lock).",
         ),
         (
             "search my notes for cats",
             "I can't search documents here: no tool for it is connected (documents).",
         ),
     ] {
-        assert_eq!(say(&client, text).await, expected);
+        assert_eq!(say(&interpreter, text).await, expected);
     }
 }
 
 #[tokio::test]
-async fn tools_of_the_same_name_are_not_chosen_between() {
+async fn tools_with_the_same_name_are_reported_as_ambiguous() {
     let named = |listed: &str| {
         let definition = ToolDefinition::builder(listed, "…", object(json!({}), &[]))
             .original_name("check_zwave_health");
@@ -252,9 +252,9 @@ async fn tools_of_the_same_name_are_not_chosen_between() {
             .unwrap(),
         ) as Arc<dyn Tool>
     };
-    let one = client_of(&manager_of(vec![named("a__check")]));
+    let one = english_interpreter(&manager_with(vec![named("a__check")]));
     assert_eq!(say(&one, "check z-wave").await, "a__check {}");
-    let two = client_of(&manager_of(vec![named("a__check"), named("b__check")]));
+    let two = english_interpreter(&manager_with(vec![named("a__check"), named("b__check")]));
     assert_eq!(
         say(&two, "check z-wave").await,
         "I can't check the Z-Wave network here: there are several tools called check_zwave_health: a__check and b__check."
@@ -262,12 +262,14 @@ async fn tools_of_the_same_name_are_not_chosen_between() {
 }
 
 #[tokio::test]
-async fn own_sentences_win_over_those_that_ship() {
+async fn added_sentences_win_over_built_in_ones() {
     let mine = Pack::read(r#"{ "intents": [{ "sentences": ["check z wave"], "tool": "activate_scene", "arguments": { "sceneName": "Check" } }] }"#).unwrap();
-    let toolbox = Toolbox::new(ToolExecutor::new(manager_of(house_tools(|| Ok(devices())))));
-    let client = SentenceInterpreter::new(toolbox, Pack::english().with(mine)).unwrap();
+    let toolbox = Toolbox::new(ToolExecutor::new(manager_with(house_tools(|| {
+        Ok(devices())
+    }))));
+    let interpreter = SentenceInterpreter::new(toolbox, Pack::english().with(mine)).unwrap();
     assert_eq!(
-        say(&client, "check Z-Wave").await,
+        say(&interpreter, "check Z-Wave").await,
         r#"activate_scene {"sceneName":"Check"}"#
     );
 }
@@ -280,10 +282,12 @@ async fn another_language_is_a_pack_of_data() {
         "intents": [{ "sentences": ["schalte [das|die] {device} ein"], "tool": "control_zwave_device",
             "arguments": { "deviceName": "{device}", "action": "on" } }]
     }"#;
-    let toolbox = Toolbox::new(ToolExecutor::new(manager_of(house_tools(|| Ok(devices())))));
+    let toolbox = Toolbox::new(ToolExecutor::new(manager_with(house_tools(|| {
+        Ok(devices())
+    }))));
     let pack = Pack::english().with(Pack::read(german).unwrap());
-    let client = SentenceInterpreter::new(toolbox, pack).unwrap();
-    assert_eq!(client.language(), "de");
+    let interpreter = SentenceInterpreter::new(toolbox, pack).unwrap();
+    assert_eq!(interpreter.language(), "de");
     let on =
         |name: &str| format!(r#"control_zwave_device {{"deviceName":"{name}","action":"on"}}"#);
     for (text, expected) in [
@@ -291,6 +295,6 @@ async fn another_language_is_a_pack_of_data() {
         ("schalte die Switch eins ein", on("Switch 1")),
         ("schalde das Kitchen Ligth ein", on("Kitchen Light")),
     ] {
-        assert_eq!(say(&client, text).await, expected, "{text}");
+        assert_eq!(say(&interpreter, text).await, expected, "{text}");
     }
 }

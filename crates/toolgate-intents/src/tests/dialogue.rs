@@ -1,4 +1,4 @@
-//! A test conversation that stores the memory of each answer, as real ones do.
+//! A test conversation. Like a real one, it stores the memory of each answer.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +16,11 @@ pub(super) enum DialogueMessage {
 pub(super) enum DialogueEnd {
     End,
     Calls,
-    /// Shows a program that nothing was done.
+    /// Nothing was done, which a program can see.
     Refusal,
 }
 
-/// An answer with its words, or the calls as `(tool, arguments)`.
+/// An answer: its text, or its calls as `(tool, arguments)`.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct DialogueAnswer {
     pub(super) text: String,
@@ -67,7 +67,7 @@ pub(super) fn user(text: &str) -> DialogueMessage {
 }
 
 /// The history including an answer.
-pub(super) fn with(
+pub(super) fn with_answer(
     mut history: Vec<DialogueMessage>,
     answered: &DialogueAnswer,
 ) -> Vec<DialogueMessage> {
@@ -87,25 +87,25 @@ pub(super) fn with_result(
 }
 
 pub(super) async fn ask(
-    client: &SentenceInterpreter,
+    interpreter: &SentenceInterpreter,
     messages: &[DialogueMessage],
 ) -> DialogueAnswer {
-    ask_where(client, messages, true).await
+    reply_with(interpreter, messages, true).await
 }
 
-pub(super) async fn ask_where(
-    client: &SentenceInterpreter,
+pub(super) async fn reply_with(
+    interpreter: &SentenceInterpreter,
     messages: &[DialogueMessage],
     may_call: bool,
 ) -> DialogueAnswer {
     DialogueAnswer::new(match messages {
         [before @ .., DialogueMessage::User(text)] => {
             let context = context(before);
-            client
+            interpreter
                 .interpret(text, &context, may_call, &mut |_| {})
                 .await
         }
-        _ => client.after_calls(&rounds(messages), may_call),
+        _ => interpreter.after_calls(&rounds(messages), may_call),
     })
 }
 
@@ -147,8 +147,8 @@ fn rounds(messages: &[DialogueMessage]) -> Vec<CompletedCalls<'_>> {
     rounds.collect()
 }
 
-/// `tool {arguments}` for a call, else the words.
-pub(super) fn shown(answered: &DialogueAnswer) -> String {
+/// Formats calls as `tool {arguments}`, and any other answer as its text.
+pub(super) fn describe_answer(answered: &DialogueAnswer) -> String {
     let calls = answered.calls.iter();
     let calls: Vec<String> = calls
         .map(|(tool, arguments)| format!("{tool} {arguments}"))
@@ -160,6 +160,6 @@ pub(super) fn shown(answered: &DialogueAnswer) -> String {
     }
 }
 
-pub(super) async fn say(client: &SentenceInterpreter, text: &str) -> String {
-    shown(&ask(client, &[user(text)]).await)
+pub(super) async fn say(interpreter: &SentenceInterpreter, text: &str) -> String {
+    describe_answer(&ask(interpreter, &[user(text)]).await)
 }

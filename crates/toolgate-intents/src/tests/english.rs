@@ -3,8 +3,8 @@
 use super::*;
 
 #[tokio::test]
-async fn sentences_for_the_tools_that_ship_become_their_calls() {
-    let client = everything();
+async fn sentences_for_built_in_tools_become_calls() {
+    let interpreter = interpreter_with_all_tools();
     let now = r#"datetime {}"#;
     let up = r#"volume {"action":"up"}"#;
     let down = r#"volume {"action":"down"}"#;
@@ -236,13 +236,13 @@ async fn sentences_for_the_tools_that_ship_become_their_calls() {
         ("set the volme to 40", forty),
         ("serach for cats", r#"search {"query":"cats"}"#),
     ] {
-        assert_eq!(say(&client, text).await, expected, "{text}");
+        assert_eq!(say(&interpreter, text).await, expected, "{text}");
     }
 }
 
 #[tokio::test]
-async fn what_is_meant_otherwise_is_not_acted_on() {
-    let client = everything();
+async fn other_sentences_cause_no_calls() {
+    let interpreter = interpreter_with_all_tools();
     for text in [
         "what is the weather",
         "what is love",
@@ -277,37 +277,37 @@ async fn what_is_meant_otherwise_is_not_acted_on() {
         "turn on {device}",
         "'; drop table devices; --",
     ] {
-        let reply = ask(&client, &[user(text)]).await;
-        assert_eq!(reply.calls.len(), 0, "{text}: {}", shown(&reply));
+        let reply = ask(&interpreter, &[user(text)]).await;
+        assert_eq!(reply.calls.len(), 0, "{text}: {}", describe_answer(&reply));
         assert!(!reply.text.is_empty(), "{text}");
     }
 }
 
 #[tokio::test]
-async fn words_need_no_tool() {
-    let client = client_of(&manager_of(Vec::new()));
+async fn plain_answers_need_no_tool() {
+    let interpreter = english_interpreter(&manager_with(Vec::new()));
     for (text, expected) in [
-        ("thanks", "You are welcome."),
-        ("Thank you very much!", "You are welcome."),
+        ("thanks", "You're welcome."),
+        ("Thank you very much!", "You're welcome."),
         ("never mind", "All right."),
         ("hello", "Hello! Say “help” to hear what I can do."),
         (
             "help",
-            "I know no sentences for the tools I have. Add tools, or add your own sentences for these.",
+            "I don't know any sentences for the tools I have. Add tools, or add your own sentences for them.",
         ),
     ] {
-        assert_eq!(say(&client, text).await, expected);
+        assert_eq!(say(&interpreter, text).await, expected);
     }
     let long = "turn on ".repeat(100);
     assert_eq!(
-        say(&client, &long).await,
-        "That is too long for me. Say it in one short sentence."
+        say(&interpreter, &long).await,
+        "That's too long for me. Please say it in one short sentence."
     );
 }
 
 #[tokio::test]
-async fn help_tells_what_can_be_said_with_the_tools_that_are_there() {
-    let builtin = client_of(&manager_of(
+async fn help_lists_examples_for_available_tools() {
+    let builtin = english_interpreter(&manager_with(
         HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools(),
     ));
     let help = say(&builtin, "What can you do?").await;
@@ -317,7 +317,7 @@ async fn help_tells_what_can_be_said_with_the_tools_that_are_there() {
     );
     assert!(!help.contains("kitchen light"), "{help}");
     assert!(
-        say(&everything(), "help")
+        say(&interpreter_with_all_tools(), "help")
             .await
             .contains("\n- turn on the kitchen light"),
         "the house has lights"
@@ -325,13 +325,13 @@ async fn help_tells_what_can_be_said_with_the_tools_that_are_there() {
 }
 
 #[tokio::test]
-async fn examples_are_of_things_that_are_there() {
+async fn examples_name_existing_devices() {
     let device = |name: &str, kind: &str| json!({ "name": name, "location": "Hall", "type": kind });
     let devices = json!({ "devices": [
         device("Balcony Door", "sensor"), device("Climate Sensor", "sensor"), device("TV Plug", "switch"),
         device("Entrance", "lock"), device("Floor Lamp", "dimmer"),
     ] });
-    let house = client_of(&manager_of(house_tools(move || Ok(devices.clone()))));
+    let house = english_interpreter(&manager_with(house_tools(move || Ok(devices.clone()))));
     let help = say(&house, "help").await;
     for example in [
         "is the TV plug on",
@@ -348,20 +348,20 @@ async fn examples_are_of_things_that_are_there() {
     }
     assert!(!help.contains("degrees"), "{help}");
     let away = house_tools(|| Err(ToolError::failed("The gateway is away")));
-    let help = say(&client_of(&manager_of(away)), "help").await;
+    let help = say(&english_interpreter(&manager_with(away)), "help").await;
     assert!(help.contains("\n- turn on the …\n"), "{help}");
 }
 
 #[tokio::test]
-async fn what_is_not_understood_gets_the_nearest_examples() {
-    let client = everything();
+async fn unknown_sentences_get_the_nearest_examples() {
+    let interpreter = interpreter_with_all_tools();
     for (text, example) in [
         ("make the volume purple", "“turn the volume up”"),
         ("what about some sound", "“mute the sound”"),
         ("brighten my mood", "“dim the kitchen light to 30 percent”"),
         ("which year is it", "“what day is it today”"),
     ] {
-        let said = say(&client, text).await;
+        let said = say(&interpreter, text).await;
         let start = format!("I did not understand that. You could say {example}");
         assert!(said.starts_with(&start), "{text}: {said}");
     }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn all_lights_are_what_is_called_so_and_what_can_be_dimmed() {
+async fn lights_are_found_by_name_or_as_dimmers() {
     let house = [
         ("Ceiling Light", json!("switch"), true),
         ("Floor Lamp", json!("switch"), true),
@@ -19,7 +19,7 @@ async fn all_lights_are_what_is_called_so_and_what_can_be_dimmed() {
     let device = |(name, kind, _): &(&str, Value, bool)| json!({ "name": name, "location": "Hall", "type": kind });
     let devices: Vec<Value> = house.iter().map(device).collect();
     let tools = house_tools(move || Ok(json!({ "devices": devices })));
-    let client = client_of(&manager_of(tools));
+    let interpreter = english_interpreter(&manager_with(tools));
     let lights = house.iter().filter(|(_, _, is_light)| *is_light);
     let all = |arguments: &str| {
         let call = |(name, ..): &(&str, Value, bool)| {
@@ -47,12 +47,12 @@ async fn all_lights_are_what_is_called_so_and_what_can_be_dimmed() {
         ("dim the lights to 30 percent", &dim),
         ("dim all the lights to 30 percent", &dim),
     ] {
-        assert_eq!(say(&client, text).await, *expected, "{text}");
+        assert_eq!(say(&interpreter, text).await, *expected, "{text}");
     }
 }
 
 #[tokio::test]
-async fn a_word_for_several_means_all_of_them_and_one_for_one_is_asked_back() {
+async fn a_plural_means_all_devices_and_an_ambiguous_singular_asks() {
     let names = [
         "Hall Light",
         "Kitchen Lights",
@@ -66,7 +66,7 @@ async fn a_word_for_several_means_all_of_them_and_one_for_one_is_asked_back() {
     ];
     let devices = names.map(|name| json!({ "name": name, "type": "switch" }));
     let tools = house_tools(move || Ok(json!({ "devices": devices })));
-    let client = client_of(&manager_of(tools));
+    let interpreter = english_interpreter(&manager_with(tools));
     let on = |names: &[&str]| {
         let call = |name: &&str| {
             format!(r#"control_zwave_device {{"deviceName":"{name}","action":"on"}}"#)
@@ -101,6 +101,6 @@ async fn a_word_for_several_means_all_of_them_and_one_for_one_is_asked_back() {
             "I understood “turn on the switches”, but not “the fan”, so I did nothing.".to_owned(),
         ),
     ] {
-        assert_eq!(say(&client, text).await, expected, "{text}");
+        assert_eq!(say(&interpreter, text).await, expected, "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Every sentence of the pack, and generated ones.
+//! Tests every sentence of the pack, and generated sentences.
 
 use std::sync::LazyLock;
 
@@ -7,27 +7,27 @@ use toolgate_core::ToolCall;
 use super::*;
 
 #[tokio::test]
-async fn every_example_is_understood_without_mercy() {
-    let client = everything();
-    // Their names are those of the test home.
-    say(&client, "help").await;
-    let known = client
-        .live
-        .snapshot(&client.engine, &client.toolbox.current());
-    let examples = client.engine.examples(&MatchContext {
+async fn every_example_is_understood() {
+    let interpreter = interpreter_with_all_tools();
+    // Loads the names of the test home, which the examples use.
+    say(&interpreter, "help").await;
+    let known = interpreter
+        .live_lists
+        .snapshot(&interpreter.engine, &interpreter.toolbox.current());
+    let examples = interpreter.engine.examples(&MatchContext {
         tools: &known.tools,
         lists: &known.lists,
-        today: (client.today)(),
-        last: &[],
+        today: (interpreter.today)(),
+        last_slots: &[],
         lookups: &LookupCache::default(),
     });
-    let intents = client.engine.pack.intents.iter();
+    let intents = interpreter.engine.pack.intents.iter();
     let with_example = intents.filter(|intent| intent.example.is_some());
     assert_eq!(examples.len(), with_example.count());
     for (index, example) in &examples {
-        let intent = &client.engine.pack.intents[*index];
+        let intent = &interpreter.engine.pack.intents[*index];
         let said = example.replace('…', "dinner");
-        let reply = ask(&client, &[user(&said)]).await;
+        let reply = ask(&interpreter, &[user(&said)]).await;
         assert_eq!(
             reply.calls.first().map(|(tool, _)| tool),
             intent.tool.as_ref(),
@@ -38,33 +38,33 @@ async fn every_example_is_understood_without_mercy() {
 
 #[tokio::test]
 async fn the_arguments_of_every_sentence_are_valid() {
-    let client = everything();
+    let interpreter = interpreter_with_all_tools();
     let mut tried = BTreeSet::new();
-    for (index, intent) in client.engine.pack.intents.iter().enumerate() {
+    for (index, intent) in interpreter.engine.pack.intents.iter().enumerate() {
         for template in &intent.sentences {
             for text in samples(&template.parts) {
-                let reply = ask(&client, &[user(&text)]).await;
+                let reply = ask(&interpreter, &[user(&text)]).await;
                 let Some(tool) = intent.tool.as_ref().filter(|_| intent.ask.is_none()) else {
                     assert_eq!(reply.calls.len(), 0, "{text}");
                     continue;
                 };
-                // Where several may be meant, the answer is a question.
-                let asked = shown(&reply);
+                // If several devices may be meant, the answer is a question.
+                let asked = describe_answer(&reply);
                 let reply = match intent.any.is_some() && asked.starts_with("Which one: ") {
                     true => {
-                        let history = with(vec![user(&text)], &reply);
-                        ask(&client, &[history, vec![user("the first")]].concat()).await
+                        let history = with_answer(vec![user(&text)], &reply);
+                        ask(&interpreter, &[history, vec![user("the first")]].concat()).await
                     }
                     false => reply,
                 };
                 let Some((name, arguments)) = reply.calls.first() else {
                     panic!(
                         "'{text}' of '{template}' is not understood: {}",
-                        shown(&reply)
+                        describe_answer(&reply)
                     );
                 };
                 assert_eq!(name, tool, "'{text}' of '{template}'");
-                let rehearsed = client
+                let rehearsed = interpreter
                     .toolbox
                     .executor()
                     .dry_run(&ToolCall::new(name.as_str(), arguments.clone()));
@@ -73,7 +73,7 @@ async fn the_arguments_of_every_sentence_are_valid() {
             }
         }
     }
-    let calling = client
+    let calling = interpreter
         .engine
         .pack
         .intents
@@ -137,14 +137,14 @@ fn sample(slot: &template::TemplateSlot) -> String {
     text.to_owned()
 }
 
-static CLIENT: LazyLock<SentenceInterpreter> = LazyLock::new(everything);
+static CLIENT: LazyLock<SentenceInterpreter> = LazyLock::new(interpreter_with_all_tools);
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
 
     #[test]
-    fn no_sentence_makes_it_panic_or_do_more_than_one_thing(text in "(turn|on|off|the|kitchen|light|set|to|[0-9]{1,3}|what|is|plus|[a-zé%.'’(){}\\-]{1,8}| ){0,40}") {
+    fn no_sentence_panics_or_calls_several_tools(text in "(turn|on|off|the|kitchen|light|set|to|[0-9]{1,3}|what|is|plus|[a-zé%.'’(){}\\-]{1,8}| ){0,40}") {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let reply = runtime.block_on(async { ask(&CLIENT, &[user(&text)]).await });
         let tools: BTreeSet<&str> = reply.calls.iter().map(|(tool, _)| tool.as_str()).collect();
@@ -153,8 +153,8 @@ proptest! {
 }
 
 #[tokio::test]
-async fn hostile_sentences_end_soon() {
-    let client = everything();
+async fn hostile_sentences_are_interpreted_quickly() {
+    let interpreter = interpreter_with_all_tools();
     let started = Instant::now();
     for text in [
         "turn on ".repeat(32),
@@ -171,7 +171,7 @@ async fn hostile_sentences_end_soon() {
         "one hundred million ".repeat(20),
         "x".repeat(1_000_000),
     ] {
-        ask(&client, &[user(&text)]).await;
+        ask(&interpreter, &[user(&text)]).await;
     }
     // Guards against a hang: this takes a second, or ten on a busy machine, but exponential
     // matching would never end.

@@ -12,31 +12,35 @@ impl Evaluator<'_> {
         let SyntaxNode::Symbol(name) = self.tree.node(function) else {
             return Ok(Value::Undefined);
         };
-        let Some(callee) = self.lookup(name)? else {
-            return Err(self.unknown("function", name));
+        let Some(callee) = self.look_up(name)? else {
+            return Err(self.unknown_name_error("function", name));
         };
         let arguments = match &callee {
             Value::Builtin(builtin) if matches!(builtin.body, FunctionBody::WithExpression(_)) => {
-                self.arguments_with_expression(function, arguments)?
+                self.eval_arguments_with_expression(function, arguments)?
             }
             Value::Builtin(builtin) if matches!(builtin.body, FunctionBody::Lazy(_)) => {
-                return self.lazy(builtin, arguments);
+                return self.call_lazily(builtin, arguments);
             }
             Value::Builtin(builtin) => return self.call_directly(builtin, arguments),
             Value::Closure(closure) => {
-                let mark = self.pending.len();
+                let mark = self.pending_arguments.len();
                 let tree = self.tree;
                 for &argument in tree.list(arguments) {
                     let value = self.eval(argument)?;
-                    self.pending.push(value);
+                    self.pending_arguments.push(value);
                 }
                 return self.call_closure(closure, mark);
             }
-            _ => self.arguments(arguments)?,
+            _ => self.eval_arguments(arguments)?,
         };
         if !callee.is_function() {
-            let value =
-                crate::format::value(&mut self.meter, &self.system, &callee, &Default::default())?;
+            let value = crate::format::format_value(
+                &mut self.meter,
+                &self.system,
+                &callee,
+                &Default::default(),
+            )?;
             let name = self.tree.names.text(name);
             return fail(format!(
                 "'{name}' is not a function; its value is: {value}. To multiply, write {name} * (…)"
@@ -59,21 +63,21 @@ impl Evaluator<'_> {
                 self.call_builtin(function, &[x, y])
             }
             _ => {
-                let arguments = self.arguments(arguments)?;
+                let arguments = self.eval_arguments(arguments)?;
                 self.call_builtin(function, &arguments)
             }
         }
     }
 
     // `and(a, b)` and `or(a, b)` evaluate the second argument only if they need it.
-    fn lazy(&mut self, function: &'static Function, arguments: NodeList) -> Result<Value> {
+    fn call_lazily(&mut self, function: &'static Function, arguments: NodeList) -> Result<Value> {
         function.check(arguments.len as usize)?;
         let tree = self.tree;
         let nodes = tree.list(arguments);
         let left = self.eval(nodes[0])?;
         match function.name {
-            "and" => self.and(&left, nodes[1]),
-            _ => self.or(&left, nodes[1]),
+            "and" => self.eval_and(&left, nodes[1]),
+            _ => self.eval_or(&left, nodes[1]),
         }
     }
 
@@ -81,8 +85,8 @@ impl Evaluator<'_> {
         match function {
             Value::Builtin(function) => self.call_builtin(function, arguments),
             Value::Closure(closure) => {
-                let mark = self.pending.len();
-                self.pending.extend_from_slice(arguments);
+                let mark = self.pending_arguments.len();
+                self.pending_arguments.extend_from_slice(arguments);
                 self.call_closure(closure, mark)
             }
             other => fail(format!(
@@ -94,7 +98,7 @@ impl Evaluator<'_> {
 
     fn call_builtin(&mut self, function: &'static Function, arguments: &[Value]) -> Result<Value> {
         function.check(arguments.len())?;
-        self.meter.step(1)?;
+        self.meter.charge_steps(1)?;
         match function.body {
             FunctionBody::One(f) => match &arguments[0] {
                 Value::Matrix(_) => fail(format!(
@@ -108,10 +112,10 @@ impl Evaluator<'_> {
                 f(&mut self.meter, &arguments[0], &arguments[1])
             }
             FunctionBody::Many(f) | FunctionBody::WithExpression(f) => {
-                // A function that calls back may nest as deep as the expression.
-                self.meter.enter()?;
+                // A callback may nest as deep as the expression.
+                self.meter.enter_level()?;
                 let result = f(self, arguments);
-                self.meter.leave();
+                self.meter.leave_level();
                 result
             }
         }
@@ -119,7 +123,10 @@ impl Evaluator<'_> {
 
     // Calls a function defined in the expression, with the arguments pending since `mark`.
     fn call_closure(&mut self, closure: &Closure, mark: usize) -> Result<Value> {
-        let (wanted, given) = (closure.parameters.len(), self.pending.len() - mark);
+        let (wanted, given) = (
+            closure.parameters.len(),
+            self.pending_arguments.len() - mark,
+        );
         if given != wanted {
             return fail(format!(
                 "Too {} arguments in function {} (expected: {wanted}, actual: {given})",
@@ -135,7 +142,7 @@ impl Evaluator<'_> {
                 .parameters
                 .iter()
                 .copied()
-                .zip(self.pending.drain(mark..)),
+                .zip(self.pending_arguments.drain(mark..)),
         );
         let value = self.eval(closure.body)?;
         self.locals.truncate(self.frame);
@@ -143,7 +150,7 @@ impl Evaluator<'_> {
         Ok(value)
     }
 
-    pub(crate) fn parameters_of(function: &Value) -> usize {
+    pub(crate) fn parameter_count(function: &Value) -> usize {
         match function {
             Value::Closure(closure) => closure.parameters.len(),
             Value::Builtin(function) => function.arity.1.min(1).max(function.arity.0),
@@ -153,7 +160,7 @@ impl Evaluator<'_> {
 
     // The arguments of a function such as `map`, whose last one may be an
     // expression: `map([1, 2], x^2)`.
-    fn arguments_with_expression(
+    fn eval_arguments_with_expression(
         &mut self,
         function: NodeId,
         list: NodeList,
@@ -172,8 +179,8 @@ impl Evaluator<'_> {
                         | SyntaxNode::Text(_)
                         | SyntaxNode::Number(_)
                 );
-            // Nodes come after their children, so everything since the last argument
-            // belongs to this one.
+            // Nodes come after their children, so all nodes since the last argument belong to this
+            // one.
             let free = if is_expression {
                 self.free_name(before + 1, node)?
             } else {
@@ -182,7 +189,7 @@ impl Evaluator<'_> {
             values.push(match free {
                 Some(name) => {
                     let captured = self.locals[self.frame..].to_vec();
-                    self.closure(
+                    self.make_closure(
                         format!("expression({})", tree.names.text(name)),
                         [name].into(),
                         node,
@@ -199,7 +206,7 @@ impl Evaluator<'_> {
     fn free_name(&mut self, from: NodeId, to: NodeId) -> Result<Option<Name>> {
         for node in from..=to {
             if let SyntaxNode::Symbol(name) = self.tree.node(node)
-                && functions::global(self.tree.names.text(name)).is_none()
+                && functions::find_global(self.tree.names.text(name)).is_none()
                 && self.names[name as usize].variable.is_none()
                 && !self.locals[self.frame..]
                     .iter()
@@ -212,7 +219,7 @@ impl Evaluator<'_> {
     }
 
     /// The error for an unknown name, with the nearest known one as a suggestion.
-    pub(super) fn unknown(&self, what: &str, name: Name) -> MathError {
+    pub(super) fn unknown_name_error(&self, what: &str, name: Name) -> MathError {
         let text = self.tree.names.text(name);
         if let Some(reason) = functions::omission_reason(text) {
             return MathError::new(format!("Undefined {what} {text}: {reason}"));
@@ -249,7 +256,7 @@ fn each(
     }
 }
 
-// The name that is one or two typing errors away from `text`.
+// The nearest name that is at most two typing errors away from `text`.
 fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     const MAX_LEN: usize = 32;
     if text.len() > MAX_LEN || text.len() < 3 {

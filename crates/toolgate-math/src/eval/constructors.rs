@@ -9,7 +9,7 @@ use crate::tree::{Name, NodeId, NodeList, SyntaxNode};
 use crate::value::{Closure, MathObject};
 
 impl Evaluator<'_> {
-    pub(super) fn range(
+    pub(super) fn eval_range(
         &mut self,
         start: NodeId,
         step: Option<NodeId>,
@@ -24,11 +24,11 @@ impl Evaluator<'_> {
         functions::range(&mut self.meter, &start, &end, &step)
     }
 
-    pub(super) fn array(&mut self, list: NodeList) -> Result<Value> {
+    pub(super) fn eval_array(&mut self, list: NodeList) -> Result<Value> {
         if let Some(columns) = self.literal_columns(list) {
             return self.literal_matrix(list, columns);
         }
-        let items = self.arguments(list)?;
+        let items = self.eval_arguments(list)?;
         Ok(Value::from(Matrix::from_items(&mut self.meter, items)?))
     }
 
@@ -49,7 +49,7 @@ impl Evaluator<'_> {
     fn literal_matrix(&mut self, list: NodeList, columns: u32) -> Result<Value> {
         let tree = self.tree;
         let cells = list.len as usize * columns as usize;
-        self.meter.cells(cells)?;
+        self.meter.charge_cells(cells)?;
         let mut data = Vec::with_capacity(cells);
         for &row in tree.list(list) {
             if let SyntaxNode::Array(row) = tree.node(row) {
@@ -59,7 +59,7 @@ impl Evaluator<'_> {
             }
         }
         if data.iter().any(|cell| matches!(cell, Value::Matrix(_))) {
-            // A row turned out to contain matrices, so the rows have to be joined one by one.
+            // A row contains matrices, so the rows have to be joined one by one.
             let rows = data
                 .chunks(columns as usize)
                 .map(|row| {
@@ -77,19 +77,19 @@ impl Evaluator<'_> {
         ))
     }
 
-    pub(super) fn object(&mut self, keys: u32, list: NodeList) -> Result<Value> {
+    pub(super) fn eval_object(&mut self, keys: u32, list: NodeList) -> Result<Value> {
         let tree = self.tree;
         let mut object = MathObject::default();
         for (i, &value) in tree.list(list).iter().enumerate() {
             let value = self.eval(value)?;
-            // A key is searched among those before it, which costs more the more there are.
-            self.meter.cells(2 + i / 16)?;
+            // Setting a key searches all keys before it.
+            self.meter.charge_cells(2 + i / 16)?;
             object.set(&tree.texts[keys as usize + i], value);
         }
         Ok(Value::Object(Arc::new(object)))
     }
 
-    pub(super) fn define(&mut self, definition: u32) -> Result<Value> {
+    pub(super) fn define_function(&mut self, definition: u32) -> Result<Value> {
         let tree = self.tree;
         let definition = &tree.definitions[definition as usize];
         let parameters: Vec<&str> = definition
@@ -103,7 +103,7 @@ impl Evaluator<'_> {
             parameters.join(", ")
         );
         let captured = self.locals[self.frame..].to_vec();
-        let function = self.closure(
+        let function = self.make_closure(
             label,
             definition.parameters.clone(),
             definition.body,
@@ -114,7 +114,7 @@ impl Evaluator<'_> {
     }
 
     /// A function that captures the parameters around it.
-    pub(super) fn closure(
+    pub(super) fn make_closure(
         &mut self,
         label: String,
         parameters: Arc<[Name]>,
@@ -126,7 +126,8 @@ impl Evaluator<'_> {
             .map(|(_, value)| value.depth())
             .max()
             .unwrap_or(0);
-        self.meter.cells(3 + captured.len() + label.len() / 32)?;
+        self.meter
+            .charge_cells(3 + captured.len() + label.len() / 32)?;
         Ok(Value::Closure(Arc::new(Closure {
             label,
             parameters,

@@ -23,19 +23,19 @@ impl IndexPicks {
 }
 
 impl Evaluator<'_> {
-    pub(super) fn index(&mut self, object: Value, list: NodeList) -> Result<Value> {
+    pub(super) fn eval_index(&mut self, object: Value, list: NodeList) -> Result<Value> {
         if let Value::Object(object) = &object {
-            let key = self.key(list)?;
+            let key = self.eval_key(list)?;
             return Ok(object.get(&key).cloned().unwrap_or(Value::Undefined));
         }
         if !matches!(object, Value::Matrix(_) | Value::Text(_)) {
             return not_indexable(&object);
         }
-        let (object, picks) = self.picks(object, list)?;
+        let (object, picks) = self.eval_picks(object, list)?;
         pick(&mut self.meter, &object, &picks)
     }
 
-    fn key(&mut self, list: NodeList) -> Result<Arc<str>> {
+    fn eval_key(&mut self, list: NodeList) -> Result<Arc<str>> {
         let tree = self.tree;
         match tree.list(list) {
             &[key] => match self.eval(key)? {
@@ -50,25 +50,25 @@ impl Evaluator<'_> {
     }
 
     // The indexes of each dimension. `end` means the size of `object` there.
-    fn picks(&mut self, object: Value, list: NodeList) -> Result<(Value, Vec<IndexPicks>)> {
+    fn eval_picks(&mut self, object: Value, list: NodeList) -> Result<(Value, Vec<IndexPicks>)> {
         let tree = self.tree;
         let mut picks = Vec::with_capacity(list.len as usize);
         let mut object = object;
         for (dimension, &node) in tree.list(list).iter().enumerate() {
             // `end` in this index means the size of this object.
-            self.ends.push((object, dimension));
+            self.indexed.push((object, dimension));
             let value = self.eval(node)?;
-            let Some((back, _)) = self.ends.pop() else {
+            let Some((back, _)) = self.indexed.pop() else {
                 return Err(type_error("index", &value));
             };
             object = back;
-            picks.push(read_pick(&mut self.meter, &value)?);
+            picks.push(read_picks(&mut self.meter, &value)?);
         }
         Ok((object, picks))
     }
 
-    pub(super) fn end(&self) -> Result<Value> {
-        let size = match self.ends.last() {
+    pub(super) fn index_end(&self) -> Result<Value> {
+        let size = match self.indexed.last() {
             Some((Value::Matrix(matrix), dimension)) => matrix.size.get(*dimension).copied(),
             Some((Value::Text(text), 0)) => Some(text.encode_utf16().count()),
             _ => None,
@@ -77,7 +77,7 @@ impl Evaluator<'_> {
             .ok_or_else(|| MathError::new("Undefined symbol end"))
     }
 
-    pub(super) fn property(&mut self, object: &Value, key: u32) -> Result<Value> {
+    pub(super) fn eval_property(&mut self, object: &Value, key: u32) -> Result<Value> {
         let key = &self.tree.texts[key as usize];
         match object {
             Value::Object(object) => Ok(object.get(key).cloned().unwrap_or(Value::Undefined)),
@@ -106,7 +106,7 @@ impl Evaluator<'_> {
                     (object, changed)
                 }
                 SyntaxNode::Symbol(name) => {
-                    self.meter.nested(new.depth())?;
+                    self.meter.check_depth(new.depth())?;
                     self.names[name as usize].variable = Some(new);
                     return Ok(value);
                 }
@@ -121,7 +121,7 @@ impl Evaluator<'_> {
         let Value::Object(object) = container else {
             return no_property(key, container);
         };
-        self.meter.cells(2 * object.entries.len() + 2)?;
+        self.meter.charge_cells(2 * object.entries.len() + 2)?;
         let mut object = MathObject::clone(object);
         object.set(key, new);
         Ok(Value::Object(Arc::new(object)))
@@ -130,11 +130,11 @@ impl Evaluator<'_> {
     fn with_index(&mut self, container: Value, list: NodeList, new: &Value) -> Result<Value> {
         match &container {
             Value::Object(_) => {
-                let key = self.key(list)?;
+                let key = self.eval_key(list)?;
                 self.with_key(&container, &key, new.clone())
             }
             Value::Matrix(_) | Value::Text(_) => {
-                let (container, picks) = self.picks(container, list)?;
+                let (container, picks) = self.eval_picks(container, list)?;
                 replace(&mut self.meter, &container, &picks, new)
             }
             _ => not_indexable(&container),
@@ -143,10 +143,10 @@ impl Evaluator<'_> {
 }
 
 /// Reads indexes: a number, a list of numbers, or a list of booleans.
-pub(crate) fn read_pick(meter: &mut Meter, value: &Value) -> Result<IndexPicks> {
+pub(crate) fn read_picks(meter: &mut Meter, value: &Value) -> Result<IndexPicks> {
     let place = |value: &Value| -> Result<usize> {
         let number = match value {
-            Value::Number(_) | Value::Big(_) => value.number("index")?,
+            Value::Number(_) | Value::Big(_) => value.to_number("index")?,
             _ => {
                 return fail(
                     "Dimension must be an Array, Matrix, number, bigint, string, or Range",
@@ -164,7 +164,7 @@ pub(crate) fn read_pick(meter: &mut Meter, value: &Value) -> Result<IndexPicks> 
     let Value::Matrix(matrix) = value else {
         return Ok(IndexPicks::One(place(value)?));
     };
-    meter.cells(matrix.data.len())?;
+    meter.charge_cells(matrix.data.len())?;
     if matrix
         .data
         .iter()
@@ -200,10 +200,10 @@ pub(crate) fn pick(meter: &mut Meter, object: &Value, picks: &[IndexPicks]) -> R
         Value::Matrix(matrix) => pick_cells(meter, matrix, picks),
         Value::Text(text) => {
             let [pick] = picks else {
-                return matrix::mismatch(picks.len(), 1);
+                return matrix::size_mismatch(picks.len(), 1);
             };
             let letters: Vec<char> = text.chars().collect();
-            meter.text(text.len())?;
+            meter.charge_text(text.len())?;
             let picked: Result<String> = pick
                 .all()
                 .iter()
@@ -220,7 +220,7 @@ pub(crate) fn pick(meter: &mut Meter, object: &Value, picks: &[IndexPicks]) -> R
 
 fn check_dimensions(matrix: &Matrix, picks: &[IndexPicks]) -> Result<()> {
     if picks.len() != matrix.size.len() {
-        return matrix::mismatch(picks.len(), matrix.size.len());
+        return matrix::size_mismatch(picks.len(), matrix.size.len());
     }
     Ok(())
 }
@@ -278,16 +278,16 @@ fn replace_letters(
     new: &Value,
 ) -> Result<Value> {
     let [pick] = picks else {
-        return matrix::mismatch(picks.len(), 1);
+        return matrix::size_mismatch(picks.len(), 1);
     };
     let new: Vec<char> = new.as_text("subset")?.chars().collect();
     let all = pick.all();
     if all.len() != new.len() {
-        return matrix::mismatch(all.len(), new.len());
+        return matrix::size_mismatch(all.len(), new.len());
     }
     let mut letters: Vec<char> = text.chars().collect();
     let longest = all.iter().max().map_or(0, |at| at + 1).max(letters.len());
-    meter.text(longest.saturating_mul(4))?;
+    meter.charge_text(longest.saturating_mul(4))?;
     letters.resize(longest, ' ');
     for (&at, letter) in all.iter().zip(new) {
         letters[at] = letter;
@@ -318,7 +318,7 @@ fn replace_cells(
                 .max(length)
         })
         .collect();
-    meter.cells(target.data.len())?;
+    meter.charge_cells(target.data.len())?;
     if needed != target.size {
         target = target.resized(meter, &needed, &Value::Number(0.0))?;
     }
@@ -330,7 +330,10 @@ fn replace_cells(
                 size.iter().copied().filter(|&n| n != 1).collect()
             };
             if wide(&source.size) != wide(&counts) {
-                return matrix::mismatch(matrix::list(&counts), matrix::list(&source.size));
+                return matrix::size_mismatch(
+                    matrix::size_text(&counts),
+                    matrix::size_text(&source.size),
+                );
             }
             Some(source)
         }

@@ -1,4 +1,4 @@
-//! A stack of nodes that allocates nothing while it is short.
+//! A stack of nodes that doesn't allocate memory while it is short.
 
 use crate::tree::NodeId;
 

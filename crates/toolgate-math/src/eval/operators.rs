@@ -6,7 +6,7 @@ use crate::prelude::*;
 use crate::tree::{BinaryOperator, NodeId, NodeList, UnaryOperator};
 
 impl Evaluator<'_> {
-    pub(super) fn unary(&mut self, operator: UnaryOperator, value: &Value) -> Result<Value> {
+    pub(super) fn apply_unary(&mut self, operator: UnaryOperator, value: &Value) -> Result<Value> {
         let meter = &mut self.meter;
         match operator {
             UnaryOperator::Minus => ops::negate(meter, value),
@@ -19,7 +19,7 @@ impl Evaluator<'_> {
         }
     }
 
-    pub(super) fn and(&mut self, left: &Value, right: NodeId) -> Result<Value> {
+    pub(super) fn eval_and(&mut self, left: &Value, right: NodeId) -> Result<Value> {
         if !matches!(left, Value::Matrix(_)) && !ops::truths("and", left, &Value::Bool(true))?.0 {
             return Ok(Value::Bool(false));
         }
@@ -35,7 +35,7 @@ impl Evaluator<'_> {
         ops::and(&mut self.meter, left, &right)
     }
 
-    pub(super) fn or(&mut self, left: &Value, right: NodeId) -> Result<Value> {
+    pub(super) fn eval_or(&mut self, left: &Value, right: NodeId) -> Result<Value> {
         if !matches!(left, Value::Matrix(_)) && ops::truths("or", left, &Value::Bool(false))?.0 {
             return Ok(Value::Bool(true));
         }
@@ -43,19 +43,19 @@ impl Evaluator<'_> {
         ops::or(&mut self.meter, left, &right)
     }
 
-    pub(super) fn chain(&mut self, list: NodeList, operators: u32) -> Result<Value> {
+    pub(super) fn eval_chain(&mut self, list: NodeList, operators: u32) -> Result<Value> {
         let tree = self.tree;
         let operands = tree.list(list);
         let mut left = self.eval(operands[0])?;
         for (i, &operand) in operands[1..].iter().enumerate() {
             let right = self.eval(operand)?;
-            let held = binary(
+            let held = apply_binary(
                 &mut self.meter,
                 tree.operators[operators as usize + i],
                 &left,
                 &right,
             )?;
-            // In mathjs a matrix counts as true, whatever is in it.
+            // As in mathjs, a matrix always counts as true.
             if !matches!(held, Value::Matrix(_)) && !ops::truth("relational", &held)? {
                 return Ok(Value::Bool(false));
             }
@@ -64,7 +64,7 @@ impl Evaluator<'_> {
         Ok(Value::Bool(true))
     }
 
-    pub(super) fn test(&mut self, test: NodeId) -> Result<bool> {
+    pub(super) fn eval_condition(&mut self, test: NodeId) -> Result<bool> {
         Ok(match self.eval(test)? {
             Value::Text(text) => !text.is_empty(),
             Value::Null | Value::Undefined => false,
@@ -86,7 +86,7 @@ impl Evaluator<'_> {
     }
 }
 
-pub(super) fn binary(
+pub(super) fn apply_binary(
     meter: &mut Meter,
     operator: BinaryOperator,
     a: &Value,

@@ -1,16 +1,16 @@
-//! Formats numbers: in digits, with exponents, in other bases.
+//! Formats numbers: in full, with exponents, or in other bases.
 
 use super::{FormatStyle, NumberNotation};
 use crate::number::real::{DecimalDigits, to_text};
 use crate::number::{Complex, Decimal};
 use crate::prelude::*;
 
-pub(crate) fn number(value: f64, style: &FormatStyle) -> Result<String> {
+pub(crate) fn format_number(value: f64, style: &FormatStyle) -> Result<String> {
     if !value.is_finite() {
         return Ok(to_text(value));
     }
     if let NumberNotation::Base(base) = style.notation {
-        return based(value, base, style.word);
+        return format_in_base(value, base, style.word);
     }
     // The common case, a short whole number, needs no list of digits.
     if style.precision.is_none()
@@ -21,10 +21,10 @@ pub(crate) fn number(value: f64, style: &FormatStyle) -> Result<String> {
     {
         return Ok(format!("{}", value as i64));
     }
-    Ok(digits(&DecimalDigits::from_number(value), style))
+    Ok(format_digits(&DecimalDigits::from_number(value), style))
 }
 
-pub(super) fn decimal(value: &Decimal, style: &FormatStyle) -> Result<String> {
+pub(super) fn format_decimal(value: &Decimal, style: &FormatStyle) -> Result<String> {
     if value.is_nan() {
         return Ok("NaN".into());
     }
@@ -37,27 +37,27 @@ pub(super) fn decimal(value: &Decimal, style: &FormatStyle) -> Result<String> {
         .into());
     }
     if let NumberNotation::Base(base) = style.notation {
-        return based(value.to_f64(), base, style.word);
+        return format_in_base(value.to_f64(), base, style.word);
     }
-    Ok(digits(&value.digits(), style))
+    Ok(format_digits(&value.digits(), style))
 }
 
-fn digits(value: &DecimalDigits, style: &FormatStyle) -> String {
+fn format_digits(value: &DecimalDigits, style: &FormatStyle) -> String {
     let zero = value.digits == [0];
     match style.notation {
-        NumberNotation::Fixed => fixed(value, style.precision),
+        NumberNotation::Fixed => format_fixed(value, style.precision),
         NumberNotation::Exponential => {
-            exponential(&rounded(value, style.precision), style.precision)
+            format_exponential(&rounded(value, style.precision), style.precision)
         }
         NumberNotation::Engineering => {
-            engineering(&rounded(value, style.precision), style.precision)
+            format_engineering(&rounded(value, style.precision), style.precision)
         }
         NumberNotation::Auto | NumberNotation::Base(_) => {
             let value = rounded(value, style.precision);
             if zero || (value.exponent >= style.lower && value.exponent < style.upper) {
-                fixed(&value, None)
+                format_fixed(&value, None)
             } else {
-                exponential(&value, None)
+                format_exponential(&value, None)
             }
         }
     }
@@ -81,8 +81,8 @@ fn sign(value: &DecimalDigits) -> &'static str {
 }
 
 /// Writes all digits, with `places` decimals if given.
-pub(crate) fn fixed(value: &DecimalDigits, places: Option<usize>) -> String {
-    // Taken before rounding, so that a small negative number becomes `-0.00`.
+pub(crate) fn format_fixed(value: &DecimalDigits, places: Option<usize>) -> String {
+    // The sign is taken before rounding, so that a small negative number becomes `-0.00`.
     let sign = sign(value);
     let value = match places {
         Some(places) => value.clone().round(
@@ -111,7 +111,7 @@ pub(crate) fn fixed(value: &DecimalDigits, places: Option<usize>) -> String {
     text
 }
 
-pub(crate) fn exponential(value: &DecimalDigits, precision: Option<usize>) -> String {
+pub(crate) fn format_exponential(value: &DecimalDigits, precision: Option<usize>) -> String {
     let mut text = format!("{}{}", sign(value), value.digits[0]);
     let wanted = precision.unwrap_or(0).max(value.digits.len());
     if wanted > 1 {
@@ -128,13 +128,13 @@ pub(crate) fn exponential(value: &DecimalDigits, precision: Option<usize>) -> St
 }
 
 // Exponential notation with exponents that are multiples of three.
-fn engineering(value: &DecimalDigits, precision: Option<usize>) -> String {
+fn format_engineering(value: &DecimalDigits, precision: Option<usize>) -> String {
     let exponent = value.exponent.div_euclid(3) * 3;
     let mantissa = DecimalDigits {
         exponent: value.exponent - exponent,
         ..value.clone()
     };
-    let mut text = fixed(&mantissa, None);
+    let mut text = format_fixed(&mantissa, None);
     if let Some(precision) = precision {
         let shown = text.bytes().filter(u8::is_ascii_digit).count();
         if shown < precision {
@@ -149,13 +149,13 @@ fn engineering(value: &DecimalDigits, precision: Option<usize>) -> String {
 }
 
 // `0b101`, `0o17` or `0xff`. With a word size, the two's complement (`0xffi8`).
-fn based(value: f64, base: u32, word: Option<u32>) -> Result<String> {
+fn format_in_base(value: f64, base: u32, word: Option<u32>) -> Result<String> {
     let mark = match base {
         2 => "0b",
         8 => "0o",
         _ => "0x",
     };
-    // A big number may exceed every double, and infinity has endless digits.
+    // Infinity has no digits, and a big number beyond the range of a double becomes infinity.
     if !value.is_finite() {
         return fail("The value is too large to be written in this base");
     }
@@ -181,11 +181,11 @@ fn based(value: f64, base: u32, word: Option<u32>) -> Result<String> {
     let sign = if value < 0.0 { "-" } else { "" };
     Ok(format!(
         "{sign}{mark}{}{suffix}",
-        in_base(value.abs(), base)
+        digits_in_base(value.abs(), base)
     ))
 }
 
-fn in_base(value: f64, base: u32) -> String {
+fn digits_in_base(value: f64, base: u32) -> String {
     let digit = |d: f64| char::from_digit(d as u32, base).unwrap_or('0');
     let b = f64::from(base);
     let mut whole = value.trunc();
@@ -215,7 +215,7 @@ fn in_base(value: f64, base: u32) -> String {
 }
 
 /// Formats a complex number, its parts as ECMAScript writes numbers.
-pub(crate) fn plain_complex(value: Complex) -> String {
+pub(crate) fn format_plain_complex(value: Complex) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
     }
@@ -227,16 +227,16 @@ pub(crate) fn plain_complex(value: Complex) -> String {
 }
 
 /// Formats a big number: in full where a double would be.
-pub(crate) fn plain_decimal(value: &Decimal) -> Result<String> {
+pub(crate) fn format_plain_decimal(value: &Decimal) -> Result<String> {
     let style = FormatStyle {
         lower: -6,
         upper: 21,
         ..FormatStyle::default()
     };
-    decimal(value, &style)
+    format_decimal(value, &style)
 }
 
-pub(super) fn complex(value: Complex, style: &FormatStyle) -> Result<String> {
+pub(super) fn format_complex(value: Complex, style: &FormatStyle) -> Result<String> {
     let Complex { mut re, mut im } = value;
     if let Some(precision) = style.precision.filter(|precision| *precision > 0) {
         let tiny = libm::pow(10.0, -(precision as f64));
@@ -247,11 +247,11 @@ pub(super) fn complex(value: Complex, style: &FormatStyle) -> Result<String> {
             im = 0.0;
         }
     }
-    // The notation may fail for one part, and then nothing is written.
-    number(re, style)?;
-    number(im, style)?;
+    // Checked first: a notation that fails for one part must fail for the whole number.
+    format_number(re, style)?;
+    format_number(im, style)?;
     Ok(join_complex(re, im, |part| {
-        number(part, style).unwrap_or_default()
+        format_number(part, style).unwrap_or_default()
     }))
 }
 

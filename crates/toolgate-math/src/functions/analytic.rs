@@ -4,7 +4,7 @@ use crate::number::{Complex, Decimal, complex};
 use crate::ops::counted_big;
 use crate::prelude::*;
 
-pub(super) fn analytic(
+pub(super) fn apply_analytic(
     meter: &mut Meter,
     name: &str,
     x: &Value,
@@ -17,20 +17,20 @@ pub(super) fn analytic(
         Value::Complex(x) => Ok(of_complex(*x).into()),
         Value::Big(x) => {
             // A series over all digits costs far more than an addition.
-            meter.step(500)?;
+            meter.charge_steps(500)?;
             match big(x).ok_or_else(|| meter.too_many_digits())? {
                 Value::Big(result) => counted_big(meter, result.as_ref().clone()),
                 other => Ok(other),
             }
         }
         Value::Fraction(_) => Err(ops::no_fraction()),
-        Value::Bool(_) | Value::Text(_) => Ok(number(x.number(name)?)),
+        Value::Bool(_) | Value::Text(_) => Ok(number(x.to_number(name)?)),
         _ => Err(type_error(name, x)),
     }
 }
 
-/// Applies the real function inside its domain and the complex one outside.
-pub(super) fn within(
+/// Applies the real function if `x` is `inside` its domain, otherwise the complex one.
+pub(super) fn real_or_complex(
     inside: bool,
     x: f64,
     real: fn(f64) -> f64,
@@ -43,15 +43,16 @@ pub(super) fn within(
     }
 }
 
-pub(super) fn some(value: Decimal) -> Option<Value> {
+pub(super) fn some_big(value: Decimal) -> Option<Value> {
     Some(Value::big(value))
 }
 
-/// Each line: function, name, double, complex, big number.
+/// Each line lists the Rust function to define, the name in expressions, and the implementations
+/// for doubles, complex numbers and big numbers.
 macro_rules! analytic_functions {
     ($($function:ident $name:literal: $number:expr, $complex:expr, $big:expr;)*) => {$(
         fn $function(meter: &mut Meter, x: &Value) -> Result<Value> {
-            super::analytic::analytic(meter, $name, x, $number, $complex, $big)
+            super::analytic::apply_analytic(meter, $name, x, $number, $complex, $big)
         }
     )*};
 }

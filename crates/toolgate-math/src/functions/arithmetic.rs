@@ -5,9 +5,11 @@ use crate::number::{Decimal, complex};
 use crate::prelude::*;
 
 pub(super) const TABLE: &[FunctionRow] = &[
-    many("add", |run, args| fold(run, args, ops::add)),
+    many("add", |evaluator, args| fold(evaluator, args, ops::add)),
     two("subtract", ops::subtract),
-    many("multiply", |run, args| fold(run, args, ops::multiply)),
+    many("multiply", |evaluator, args| {
+        fold(evaluator, args, ops::multiply)
+    }),
     two("divide", ops::divide),
     two("dotMultiply", ops::dot_multiply),
     two("dotDivide", ops::dot_divide),
@@ -20,11 +22,11 @@ pub(super) const TABLE: &[FunctionRow] = &[
     each("sign", sign),
 ];
 
-fn fold(run: &mut Evaluator<'_>, args: &[Value], f: ops::ScalarFunction) -> Result<Value> {
-    let first = f(&mut run.meter, &args[0], &args[1])?;
+fn fold(evaluator: &mut Evaluator<'_>, args: &[Value], f: ops::ScalarFunction) -> Result<Value> {
+    let first = f(&mut evaluator.meter, &args[0], &args[1])?;
     args[2..]
         .iter()
-        .try_fold(first, |sum, next| f(&mut run.meter, &sum, next))
+        .try_fold(first, |sum, next| f(&mut evaluator.meter, &sum, next))
 }
 
 pub(super) fn abs(_: &mut Meter, x: &Value) -> Result<Value> {
@@ -38,10 +40,10 @@ fn absolute(x: &Value) -> Result<Value> {
         Value::Big(x) => Value::big(x.abs()),
         Value::Fraction(x) => Value::fraction(x.abs()),
         Value::Unit(unit) => {
-            let value = absolute(unit.required()?)?;
-            Value::unit(unit.with(Some(value)))
+            let value = absolute(unit.require_value()?)?;
+            Value::unit(unit.with_value(Some(value)))
         }
-        Value::Bool(_) | Value::Text(_) => Value::Number(x.number("abs")?.abs()),
+        Value::Bool(_) | Value::Text(_) => Value::Number(x.to_number("abs")?.abs()),
         _ => return Err(type_error("abs", x)),
     })
 }
@@ -71,8 +73,8 @@ fn signum(x: &Value) -> Result<Value> {
             1.0
         }))),
         Value::Fraction(x) => Value::fraction(ops::implicit_fraction(of(x.to_f64()))?),
-        Value::Unit(unit) => signum(unit.required()?)?,
-        Value::Bool(_) | Value::Text(_) => Value::Number(of(x.number("sign")?)),
+        Value::Unit(unit) => signum(unit.require_value()?)?,
+        Value::Bool(_) | Value::Text(_) => Value::Number(of(x.to_number("sign")?)),
         _ => return Err(type_error("sign", x)),
     })
 }

@@ -18,7 +18,7 @@ pub(super) const TABLE: &[FunctionRow] = &[
     one("gamma", gamma),
     one("lgamma", |_, x| match x {
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
-            Ok(special::lgamma(x.number("lgamma")?).into())
+            Ok(special::lgamma(x.to_number("lgamma")?).into())
         }
         _ => Err(type_error("lgamma", x)),
     }),
@@ -37,12 +37,12 @@ pub(crate) fn factorial(meter: &mut Meter, n: &Value) -> Result<Value> {
     let negative = || MathError::new("Value must be non-negative");
     match n {
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
-            let n = n.number("factorial")?;
+            let n = n.to_number("factorial")?;
             if n < 0.0 {
                 return Err(negative());
             }
             // The Lanczos sum costs about as much as eight operations.
-            meter.step(8)?;
+            meter.charge_steps(8)?;
             Ok(special::gamma(n + 1.0).into())
         }
         Value::Big(n) if n.is_negative() => Err(negative()),
@@ -66,9 +66,9 @@ fn big_factorial(meter: &mut Meter, n: &Decimal) -> Result<Value> {
     let mut result = Decimal::integer(1);
     let mut exact = BigInt::one();
     for k in 2..=count {
-        meter.step(4)?;
+        meter.charge_steps(4)?;
         exact *= k;
-        // Factors are multiplied exactly in runs, and only each run's product is rounded.
+        // Factors are multiplied exactly in batches, and only the product of a batch is rounded.
         if exact.bits() > 600 {
             result = result.mul(&Decimal::from_integer(&exact));
             exact = BigInt::one();
@@ -87,7 +87,7 @@ fn gamma(meter: &mut Meter, x: &Value) -> Result<Value> {
         Value::Big(_) => fail("Integer BigNumber expected"),
         Value::Fraction(_) => Err(ops::no_fraction()),
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
-            Ok(special::gamma(x.number("gamma")?).into())
+            Ok(special::gamma(x.to_number("gamma")?).into())
         }
         _ => Err(type_error("gamma", x)),
     }
@@ -98,7 +98,7 @@ fn natural_number(name: &str, value: &Value) -> Result<f64> {
         Value::Complex(_) | Value::Unit(_) | Value::Matrix(_) => {
             return Err(type_error(name, value));
         }
-        value => value.number(name)?,
+        value => value.to_number(name)?,
     };
     if number < 0.0 || number.fract() != 0.0 || !number.is_finite() {
         return fail(format!(
@@ -113,10 +113,10 @@ fn natural_pair(name: &str, n: &Value, k: &Value) -> Result<(f64, f64)> {
 }
 
 // Converts the result to the argument's kind of number.
-fn same_kind_as(model: &Value, meter: &mut Meter, value: &BigInt) -> Result<Value> {
+fn to_kind_of(model: &Value, meter: &mut Meter, value: &BigInt) -> Result<Value> {
     match model {
         Value::Big(_) => {
-            meter.big(value.bits())?;
+            meter.charge_big(value.bits())?;
             Ok(Value::big(
                 Decimal::from_integer(value).significant(crate::number::decimal::PRECISION),
             ))
@@ -127,28 +127,31 @@ fn same_kind_as(model: &Value, meter: &mut Meter, value: &BigInt) -> Result<Valu
     }
 }
 
-// Counting functions are exact up to this number.
+// The largest argument of functions that count exactly.
 const EXACT: f64 = 3000.0;
 
-fn small(meter: &mut Meter, name: &str, value: f64) -> Result<u32> {
+fn to_small_count(meter: &mut Meter, name: &str, value: f64) -> Result<u32> {
     if value > EXACT {
         return fail(format!(
             "The numbers in function {name} must not exceed {EXACT}"
         ));
     }
-    meter.step(value as usize)?;
+    meter.charge_steps(value as usize)?;
     Ok(value as u32)
 }
 
-fn small_pair(meter: &mut Meter, name: &str, a: f64, b: f64) -> Result<(u32, u32)> {
-    Ok((small(meter, name, a)?, small(meter, name, b)?))
+fn to_small_counts(meter: &mut Meter, name: &str, a: f64, b: f64) -> Result<(u32, u32)> {
+    Ok((
+        to_small_count(meter, name, a)?,
+        to_small_count(meter, name, b)?,
+    ))
 }
 
 fn choose(meter: &mut Meter, n: u32, k: u32) -> Result<BigInt> {
     let mut result = BigInt::one();
     // Every intermediate product is a binomial itself, so no division leaves a remainder.
     for i in 0..k.min(n - k) {
-        meter.step(1)?;
+        meter.charge_steps(1)?;
         result = result * (n - i) / (i + 1);
     }
     Ok(result)
@@ -160,9 +163,9 @@ fn combinations(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
         return fail("k must be less than or equal to n");
     }
     if matches!(n, Value::Big(_)) || matches!(k, Value::Big(_)) {
-        let (a, b) = small_pair(meter, "combinations", a, b)?;
+        let (a, b) = to_small_counts(meter, "combinations", a, b)?;
         let result = choose(meter, a, b)?;
-        return same_kind_as(&Value::big(Decimal::integer(0)), meter, &result);
+        return to_kind_of(&Value::big(Decimal::integer(0)), meter, &result);
     }
     // Common factors are cancelled early, so that small counts come out whole.
     let rest = a - b;
@@ -174,7 +177,7 @@ fn combinations(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
     };
     let mut factor = low;
     while factor <= a {
-        meter.step(1)?;
+        meter.charge_steps(1)?;
         result *= factor;
         while divisor <= limit && result % divisor == 0.0 {
             result /= divisor;
@@ -182,7 +185,7 @@ fn combinations(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
         }
         factor += 1.0;
     }
-    // What could not be cancelled on the way is divided off at the end.
+    // The remaining divisors didn't divide any intermediate product.
     if divisor <= limit {
         result /= product(divisor, limit);
     }
@@ -194,13 +197,13 @@ fn combinations_with_repetition(meter: &mut Meter, n: &Value, k: &Value) -> Resu
     if a < 1.0 {
         return fail("k must be less than or equal to n + k - 1");
     }
-    let (a, b) = small_pair(meter, "combinationsWithRep", a, b)?;
+    let (a, b) = to_small_counts(meter, "combinationsWithRep", a, b)?;
     let result = choose(meter, a + b - 1, b)?;
-    same_kind_as(n, meter, &result)
+    to_kind_of(n, meter, &result)
 }
 
-fn permutations(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut run.meter;
+fn permutations(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut evaluator.meter;
     let [n, k] = args else {
         return factorial(meter, &args[0]);
     };
@@ -209,12 +212,12 @@ fn permutations(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         return fail("second argument k must be less than or equal to first argument n");
     }
     if matches!(n, Value::Big(_)) {
-        let (a, b) = small_pair(meter, "permutations", a, b)?;
+        let (a, b) = to_small_counts(meter, "permutations", a, b)?;
         let result = (a - b + 1..=a).fold(BigInt::one(), |all, k| all * k);
-        return same_kind_as(n, meter, &result);
+        return to_kind_of(n, meter, &result);
     }
-    meter.step(b.min(1e9) as usize)?;
-    // Above 2^53, a + 1 is a again, and the product would not be empty.
+    meter.charge_steps(b.min(1e9) as usize)?;
+    // Above 2^53, a + 1 rounds to a, so the product from a + 1 to a would not be empty.
     let result = if b == 0.0 {
         1.0
     } else {
@@ -223,11 +226,11 @@ fn permutations(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     Ok(result.into())
 }
 
-fn multinomial(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn multinomial(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let parts = args[0].as_matrix("multinomial")?.clone();
     let (mut sum, mut divisor) = (0.0, 1.0);
     for part in &parts.data {
-        run.meter.step(1)?;
+        evaluator.meter.charge_steps(1)?;
         let part = natural_number("multinomial", part)?;
         // mathjs counts zero as an error here, although 0! is 1.
         if part == 0.0 {
@@ -243,8 +246,8 @@ fn stirling_row(meter: &mut Meter, n: u32, k: u32) -> Result<Vec<BigInt>> {
     let mut row = vec![BigInt::ZERO; k as usize + 1];
     row[0] = BigInt::one();
     for _ in 0..n {
-        meter.step(k as usize * 8)?;
-        // From the right, so that the row before is still there on the left.
+        meter.charge_steps(k as usize * 8)?;
+        // From right to left, so that the values of the previous row are still there.
         for j in (1..=k as usize).rev() {
             row[j] = &row[j] * j + &row[j - 1];
         }
@@ -261,7 +264,7 @@ fn table_index(meter: &mut Meter, name: &str, value: &Value) -> Result<u32> {
             "The numbers in function {name} must not exceed 300"
         ));
     }
-    meter.step(number as usize)?;
+    meter.charge_steps(number as usize)?;
     Ok(number as u32)
 }
 
@@ -272,21 +275,21 @@ fn stirling(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
         return fail("k must be less than or equal to n in function stirlingS2");
     }
     let row = stirling_row(meter, a, b)?;
-    same_kind_as(n, meter, &row[b as usize])
+    to_kind_of(n, meter, &row[b as usize])
 }
 
 fn bell(meter: &mut Meter, n: &Value) -> Result<Value> {
     let count = table_index(meter, "bellNumbers", n)?;
     let row = stirling_row(meter, count, count)?;
     let sum: BigInt = row.iter().sum();
-    same_kind_as(n, meter, &sum)
+    to_kind_of(n, meter, &sum)
 }
 
 fn catalan(meter: &mut Meter, n: &Value) -> Result<Value> {
     let count = natural_number("catalan", n)?;
-    let count = small(meter, "catalan", count)?;
+    let count = to_small_count(meter, "catalan", count)?;
     let result = choose(meter, 2 * count, count)? / (count + 1);
-    same_kind_as(n, meter, &result)
+    to_kind_of(n, meter, &result)
 }
 
 fn composition(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
@@ -297,7 +300,7 @@ fn composition(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
     if b > a {
         return fail("k must be less than or equal to n in function composition");
     }
-    let (a, b) = small_pair(meter, "composition", a, b)?;
+    let (a, b) = to_small_counts(meter, "composition", a, b)?;
     let result = choose(meter, a - 1, b - 1)?;
-    same_kind_as(n, meter, &result)
+    to_kind_of(n, meter, &result)
 }

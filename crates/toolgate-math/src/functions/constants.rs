@@ -7,7 +7,7 @@ use crate::unit;
 use crate::unit::UnitSystem;
 
 fn rows() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    super::table(include_str!("constants.tsv"))
+    super::parse_table(include_str!("constants.tsv"))
 }
 
 pub(super) fn values() -> impl Iterator<Item = (&'static str, Value)> {
@@ -27,7 +27,7 @@ pub(super) fn values() -> impl Iterator<Item = (&'static str, Value)> {
     })
 }
 
-/// Yields the name, the value in words and the help of each constant.
+/// Lists the name, the kind or value, and the help of each constant.
 pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     rows().map(|(name, text, help)| match text {
         "i" => (name, "complex number", help),

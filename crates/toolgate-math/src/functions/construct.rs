@@ -2,7 +2,7 @@
 
 use super::{FunctionRow, each, many};
 use crate::number::{Complex, Decimal, Fraction, complex};
-use crate::ops::{counted, counted_big};
+use crate::ops::{counted_big, counted_fraction};
 use crate::prelude::*;
 use crate::value::{read_based, read_number};
 
@@ -14,15 +14,15 @@ pub(super) const TABLE: &[FunctionRow] = &[
     each("boolean", boolean),
 ];
 
-fn numbers(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn numbers(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     match args {
         [] => Ok(Value::Number(0.0)),
-        [Value::Matrix(matrix)] => matrix.map(&mut run.meter, number),
-        [value] => number(&mut run.meter, value),
+        [Value::Matrix(matrix)] => matrix.map(&mut evaluator.meter, number),
+        [value] => number(&mut evaluator.meter, value),
         [Value::Unit(quantity), target, ..] => {
-            let target = super::units::target_unit(run, target)?;
-            let count = quantity.count_in(&mut run.meter, &target)?;
-            number(&mut run.meter, &count)
+            let target = super::units::target_unit(evaluator, target)?;
+            let count = quantity.count_in(&mut evaluator.meter, &target)?;
+            number(&mut evaluator.meter, &count)
         }
         [value, ..] => Err(type_error("number", value)),
     }
@@ -37,7 +37,7 @@ pub(super) fn number(_: &mut Meter, value: &Value) -> Result<Value> {
         },
         Value::Null => Ok(0.0.into()),
         Value::Unit(_) => Ok(value.clone()),
-        value => Ok(value.number("number")?.into()),
+        value => Ok(value.to_number("number")?.into()),
     }
 }
 
@@ -63,7 +63,7 @@ pub(super) fn bignumber(meter: &mut Meter, value: &Value) -> Result<Value> {
 
 // Before reading: the time to convert digits grows with the square of their number.
 fn check_length(meter: &Meter, text: &str) -> Result<()> {
-    if text.len() > meter.digits() {
+    if text.len() > meter.max_digits() {
         return Err(meter.too_many_digits());
     }
     Ok(())
@@ -83,12 +83,12 @@ pub(super) fn fraction(meter: &mut Meter, value: &Value) -> Result<Value> {
             Fraction::parse(text).ok_or_else(|| MathError::new(not_a_fraction()))?
         }
         Value::Unit(quantity) => {
-            let value = fraction(meter, quantity.required()?)?;
-            return Ok(Value::unit(quantity.with(Some(value))));
+            let value = fraction(meter, quantity.require_value()?)?;
+            return Ok(Value::unit(quantity.with_value(Some(value))));
         }
         other => return Err(type_error("fraction", other)),
     };
-    counted(meter, fraction)
+    counted_fraction(meter, fraction)
 }
 
 pub(super) fn exact_fraction(meter: &mut Meter, value: &Decimal) -> Result<Fraction> {
@@ -96,27 +96,27 @@ pub(super) fn exact_fraction(meter: &mut Meter, value: &Decimal) -> Result<Fract
     if !value.is_finite() {
         return Err(no_fraction());
     }
-    if value.magnitude().unsigned_abs() > meter.digits() as u64 {
+    if value.magnitude().unsigned_abs() > meter.max_digits() as u64 {
         return Err(meter.too_many_digits());
     }
-    if let Some(whole) = value.to_integer(meter.digits()) {
+    if let Some(whole) = value.to_integer(meter.max_digits()) {
         return Ok(Fraction::integer(whole));
     }
     // Shift the decimal until it is whole.
     let places = usize::try_from(value.decimals()).unwrap_or(usize::MAX);
-    if places > meter.digits() {
+    if places > meter.max_digits() {
         return Err(meter.too_many_digits());
     }
     let shift = num_bigint::BigInt::from(crate::number::decimal::ten_to(places).into_owned());
     let digits = value
         .shifted(places)
-        .to_integer(2 * meter.digits())
+        .to_integer(2 * meter.max_digits())
         .ok_or_else(no_fraction)?;
     Fraction::new(digits, shift).ok_or_else(no_fraction)
 }
 
-fn fractions(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut run.meter;
+fn fractions(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut evaluator.meter;
     match args {
         [Value::Matrix(matrix)] => matrix.map(meter, fraction),
         [Value::Object(object)] => {
@@ -144,12 +144,12 @@ fn ratio(meter: &mut Meter, above: &Value, below: &Value) -> Result<Value> {
     ops::divide(meter, &above, &below)
 }
 
-fn complexes(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut run.meter;
+fn complexes(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut evaluator.meter;
     match args {
         [Value::Matrix(matrix)] => matrix.map(meter, |_, value| to_complex(value)),
         [value] => to_complex(value),
-        [re, im, ..] => Ok(complex(re.number("complex")?, im.number("complex")?).into()),
+        [re, im, ..] => Ok(complex(re.to_number("complex")?, im.to_number("complex")?).into()),
         [] => Ok(complex(0.0, 0.0).into()),
     }
 }
@@ -169,7 +169,7 @@ fn to_complex(value: &Value) -> Result<Value> {
             let part = |key: &str| {
                 object
                     .get(key)
-                    .map(|value| value.number("complex"))
+                    .map(|value| value.to_number("complex"))
                     .transpose()
             };
             match (part("re")?, part("im")?, part("r")?, part("phi")?) {
@@ -182,7 +182,7 @@ fn to_complex(value: &Value) -> Result<Value> {
                 }
             }
         }
-        value => complex(value.number("complex")?, 0.0).into(),
+        value => complex(value.to_number("complex")?, 0.0).into(),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Norms, distances, intersections and polynomial roots.
 
-use super::linear::list;
+use super::linear::list_cells;
 use super::{FunctionRow, many, two};
 use crate::prelude::*;
 
@@ -18,8 +18,8 @@ enum MatrixNorm {
     Frobenius,
 }
 
-fn norm(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut run.meter;
+fn norm(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut evaluator.meter;
     let kind = match args.get(1) {
         None => MatrixNorm::Power(2.0),
         Some(Value::Text(text)) => match text.as_ref() {
@@ -30,7 +30,7 @@ fn norm(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
                 return fail(format!("Unsupported parameter value \"{other}\""));
             }
         },
-        Some(p) => MatrixNorm::Power(p.number("norm")?),
+        Some(p) => MatrixNorm::Power(p.to_number("norm")?),
     };
     match &args[0] {
         Value::Matrix(matrix) => match *matrix.size.as_slice() {
@@ -46,8 +46,8 @@ fn norm(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     }
 }
 
-fn lengths(meter: &mut Meter, cells: &[Value]) -> Result<Vec<Value>> {
-    meter.step(cells.len())?;
+fn magnitudes(meter: &mut Meter, cells: &[Value]) -> Result<Vec<Value>> {
+    meter.charge_steps(cells.len())?;
     cells
         .iter()
         .map(|cell| super::arithmetic::abs(meter, cell))
@@ -66,7 +66,7 @@ fn power_sum(meter: &mut Meter, lengths: &[Value], p: f64) -> Result<Value> {
 fn pick_extreme(meter: &mut Meter, values: &[Value], largest: bool) -> Result<Value> {
     let mut best = values.first().cloned().unwrap_or(Value::Number(0.0));
     for value in values {
-        meter.step(1)?;
+        meter.charge_steps(1)?;
         let order = ops::ordering("norm", value, &best)?;
         if order.is_some_and(if largest {
             std::cmp::Ordering::is_gt
@@ -80,7 +80,7 @@ fn pick_extreme(meter: &mut Meter, values: &[Value], largest: bool) -> Result<Va
 }
 
 fn vector_norm(meter: &mut Meter, matrix: &Matrix, kind: MatrixNorm) -> Result<Value> {
-    let lengths = lengths(meter, &matrix.data)?;
+    let lengths = magnitudes(meter, &matrix.data)?;
     let p = match kind {
         MatrixNorm::Power(p) => p,
         MatrixNorm::Frobenius => 2.0,
@@ -88,7 +88,7 @@ fn vector_norm(meter: &mut Meter, matrix: &Matrix, kind: MatrixNorm) -> Result<V
     if p.is_infinite() {
         return pick_extreme(meter, &lengths, p > 0.0);
     }
-    // The limit of the p-norm towards zero, which is what mathjs answers.
+    // The limit of the p-norm as p approaches zero, as in mathjs.
     if p == 0.0 || p.is_nan() {
         return Ok(f64::INFINITY.into());
     }
@@ -108,7 +108,7 @@ fn matrix_norm(
     columns: usize,
     kind: MatrixNorm,
 ) -> Result<Value> {
-    let lengths = lengths(meter, &matrix.data)?;
+    let lengths = magnitudes(meter, &matrix.data)?;
     match kind {
         MatrixNorm::Frobenius => {
             let sum = power_sum(meter, &lengths, 2.0)?;
@@ -139,10 +139,10 @@ fn matrix_norm(
 // The largest singular value is the root of the largest eigenvalue of AᵀA,
 // found by Jacobi rotations.
 fn spectral_norm(meter: &mut Meter, a: &[f64], n: usize) -> Result<f64> {
-    meter.cells(n * n)?;
+    meter.charge_cells(n * n)?;
     let mut m = vec![0.0; n * n];
     for i in 0..n {
-        meter.step(n * n)?;
+        meter.charge_steps(n * n)?;
         for j in 0..n {
             m[i * n + j] = (0..n).map(|k| a[k * n + i] * a[k * n + j]).sum();
         }
@@ -162,7 +162,7 @@ fn spectral_norm(meter: &mut Meter, a: &[f64], n: usize) -> Result<f64> {
                 if m[p * n + q] == 0.0 {
                     continue;
                 }
-                meter.step(n)?;
+                meter.charge_steps(n)?;
                 let theta = (m[q * n + q] - m[p * n + p]) / (2.0 * m[p * n + q]);
                 let t = if theta == 0.0 {
                     1.0
@@ -187,15 +187,17 @@ fn spectral_norm(meter: &mut Meter, a: &[f64], n: usize) -> Result<f64> {
     Ok((0..n).map(|i| m[i * n + i]).fold(0.0, f64::max).sqrt())
 }
 
-fn rotation(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn rotation(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let angle = match &args[0] {
-        Value::Unit(unit) if unit.is_angle() => unit.required()?.number("rotationMatrix")?,
+        Value::Unit(unit) if unit.is_angle() => {
+            unit.require_value()?.to_number("rotationMatrix")?
+        }
         Value::Unit(_) => {
             return fail("Unit in function rotationMatrix is not an angle");
         }
-        value => value.number("rotationMatrix")?,
+        value => value.to_number("rotationMatrix")?,
     };
-    run.meter.cells(4)?;
+    evaluator.meter.charge_cells(4)?;
     let (s, c) = (libm::sin(angle), libm::cos(angle));
     Ok(Value::matrix(
         vec![2, 2],
@@ -204,7 +206,7 @@ fn rotation(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
 }
 
 fn distance(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    let (x, y) = (list(a, "distance")?, list(b, "distance")?);
+    let (x, y) = (list_cells(a, "distance")?, list_cells(b, "distance")?);
     if x.len() != y.len() || x.is_empty() {
         return fail("Both points of distance must have the same number of coordinates");
     }
@@ -214,7 +216,7 @@ fn distance(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     }
     let mut sum = Value::Number(0.0);
     for (a, b) in x.iter().zip(y) {
-        meter.step(1)?;
+        meter.charge_steps(1)?;
         let difference = ops::subtract(meter, a, b)?;
         let square = ops::multiply(meter, &difference, &difference)?;
         sum = ops::add(meter, &sum, &square)?;
@@ -225,8 +227,8 @@ fn distance(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
 fn intersect(_: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let mut points = Vec::with_capacity(4);
     for arg in args {
-        match list(arg, "intersect")? {
-            [x, y] => points.push((x.number("intersect")?, y.number("intersect")?)),
+        match list_cells(arg, "intersect")? {
+            [x, y] => points.push((x.to_number("intersect")?, y.to_number("intersect")?)),
             _ => {
                 return fail("intersect takes four points of the plane, such as [0, 0]");
             }
@@ -237,7 +239,7 @@ fn intersect(_: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     };
     let (dx1, dy1, dx2, dy2) = (x1 - x2, y1 - y2, x3 - x4, y3 - y4);
     let det = dx1 * dy2 - dx2 * dy1;
-    // Parallel lines; the limit is that of mathjs' comparisons.
+    // The lines are parallel. The tolerance is that of mathjs.
     if det.abs() < 1e-12 {
         return Ok(Value::Null);
     }
@@ -248,8 +250,8 @@ fn intersect(_: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     ]))
 }
 
-fn roots(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut run.meter;
+fn roots(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut evaluator.meter;
     let (constant, linear) = (&args[0], &args[1]);
     let quadratic = args.get(2).filter(|value| !ops::is_zero(value));
     let Some(quadratic) = quadratic else {

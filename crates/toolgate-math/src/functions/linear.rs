@@ -5,13 +5,13 @@ use crate::number::real;
 use crate::prelude::*;
 
 pub(super) const TABLE: &[FunctionRow] = &[
-    many("det", |run, args| match &args[0] {
-        Value::Matrix(matrix) => ops::determinant(&mut run.meter, matrix),
+    many("det", |evaluator, args| match &args[0] {
+        Value::Matrix(matrix) => ops::determinant(&mut evaluator.meter, matrix),
         value => Ok(value.clone()),
     }),
-    many("inv", |run, args| match &args[0] {
-        Value::Matrix(matrix) => ops::inverse(&mut run.meter, matrix),
-        value => ops::divide(&mut run.meter, &Value::Number(1.0), value),
+    many("inv", |evaluator, args| match &args[0] {
+        Value::Matrix(matrix) => ops::inverse(&mut evaluator.meter, matrix),
+        value => ops::divide(&mut evaluator.meter, &Value::Number(1.0), value),
     }),
     many("pinv", pseudo_inverse),
     many("trace", trace),
@@ -25,8 +25,8 @@ pub(super) const TABLE: &[FunctionRow] = &[
 ];
 
 // The inverse of a square matrix, (AᵀA)⁻¹Aᵀ of a tall one, Aᵀ(AAᵀ)⁻¹ of a wide one.
-fn pseudo_inverse(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut run.meter;
+fn pseudo_inverse(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut evaluator.meter;
     let Value::Matrix(matrix) = &args[0] else {
         return ops::divide(meter, &Value::Number(1.0), &args[0]);
     };
@@ -50,28 +50,28 @@ fn pseudo_inverse(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     }
 }
 
-fn trace(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn trace(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let Value::Matrix(matrix) = &args[0] else {
         return Ok(args[0].clone());
     };
-    let n = matrix.square()?;
+    let n = matrix.square_size()?;
     let diagonal: Vec<Value> = (0..n).map(|i| matrix.data[i * n + i].clone()).collect();
-    super::statistics::sum(&mut run.meter, &diagonal)
+    super::statistics::sum(&mut evaluator.meter, &diagonal)
 }
 
-pub(super) fn list<'a>(value: &'a Value, name: &str) -> Result<&'a [Value]> {
+pub(super) fn list_cells<'a>(value: &'a Value, name: &str) -> Result<&'a [Value]> {
     let matrix = value.as_matrix(name)?;
     if matrix.size.iter().filter(|&&n| n != 1).count() > 1 {
         return fail(format!(
             "Expected a list in function {name} (size: [{}])",
-            matrix::list(&matrix.size)
+            matrix::size_text(&matrix.size)
         ));
     }
     Ok(&matrix.data)
 }
 
 fn dot(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    let (x, y) = (list(a, "dot")?, list(b, "dot")?);
+    let (x, y) = (list_cells(a, "dot")?, list_cells(b, "dot")?);
     if x.len() != y.len() {
         return fail(format!(
             "Vectors must have equal length ({} != {})",
@@ -84,7 +84,7 @@ fn dot(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     }
     let mut sum: Option<Value> = None;
     for (a, b) in x.iter().zip(y) {
-        meter.step(1)?;
+        meter.charge_steps(1)?;
         let a = match a {
             Value::Complex(a) => Value::Complex(a.conj()),
             a => a.clone(),
@@ -99,7 +99,7 @@ fn dot(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
 }
 
 fn cross(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    let ([a1, a2, a3], [b1, b2, b3]) = (list(a, "cross")?, list(b, "cross")?) else {
+    let ([a1, a2, a3], [b1, b2, b3]) = (list_cells(a, "cross")?, list_cells(b, "cross")?) else {
         return fail("Vectors with length 3 expected");
     };
     let mut cell = |a: &Value, b: &Value, c: &Value, d: &Value| {
@@ -165,9 +165,9 @@ fn singular() -> Result<Value> {
 fn solve(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     let a = a.as_matrix("lusolve")?;
     a.rows_columns("lusolve")?;
-    let n = a.square()?;
+    let n = a.square_size()?;
     let mut b = right_side(b, n)?;
-    meter.cells(a.data.len())?;
+    meter.charge_cells(a.data.len())?;
     let mut m = a.data.clone();
     for k in 0..n {
         // The largest pivot keeps rounding errors small.
@@ -186,7 +186,7 @@ fn solve(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
             b.swap(k, best);
         }
         for row in k + 1..n {
-            meter.step(n)?;
+            meter.charge_steps(n)?;
             let factor = ops::divide(meter, &m[row * n + k], &m[k * n + k])?;
             for j in k..n {
                 let product = ops::multiply(meter, &factor, &m[k * n + j])?;
@@ -201,7 +201,7 @@ fn solve(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
 
 fn triangular(meter: &mut Meter, a: &Value, b: &Value, lower: bool) -> Result<Value> {
     let a = a.as_matrix("lsolve")?;
-    let n = a.square()?;
+    let n = a.square_size()?;
     let b = right_side(b, n)?;
     substitute(meter, &a.data, b, n, lower)
 }
@@ -214,7 +214,7 @@ fn substitute(
     lower: bool,
 ) -> Result<Value> {
     for step in 0..n {
-        meter.step(n)?;
+        meter.charge_steps(n)?;
         let k = if lower { step } else { n - 1 - step };
         let pivot = &m[k * n + k];
         if ops::is_zero(pivot) {
@@ -231,10 +231,10 @@ fn substitute(
 }
 
 // Computes the matrix exponential by scaling, a series, and squaring.
-fn expm(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut run.meter;
+fn expm(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut evaluator.meter;
     let matrix = args[0].as_matrix("expm")?;
-    let n = matrix.square()?;
+    let n = matrix.square_size()?;
     let largest = matrix
         .data
         .iter()

@@ -4,14 +4,14 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{FunctionRow, many, with_expression};
-use crate::eval::{pick, read_pick, replace};
+use crate::eval::{pick, read_picks, replace};
 use crate::prelude::*;
 use crate::value::MathObject;
 
 pub(super) const TABLE: &[FunctionRow] = &[
     many("subset", subset),
-    many("index", |run, args| {
-        run.meter.cells(args.len())?;
+    many("index", |evaluator, args| {
+        evaluator.meter.charge_cells(args.len())?;
         Ok(Value::object([(
             "index",
             Value::Results(Arc::new(args.to_vec())),
@@ -19,23 +19,23 @@ pub(super) const TABLE: &[FunctionRow] = &[
     }),
     with_expression("map", map),
     with_expression("filter", filter),
-    with_expression("forEach", |run, args| {
-        map(run, args)?;
+    with_expression("forEach", |evaluator, args| {
+        map(evaluator, args)?;
         Ok(Value::Undefined)
     }),
     many("sort", sort),
-    many("partitionSelect", |run, args| {
+    many("partitionSelect", |evaluator, args| {
         let mut sort_args = vec![args[0].clone()];
         sort_args.extend(args.get(2).cloned());
-        let sorted = sort(run, &sort_args)?;
-        let k = args[1].count("partitionSelect")?;
+        let sorted = sort(evaluator, &sort_args)?;
+        let k = args[1].to_count("partitionSelect")?;
         let cell = sorted.as_matrix("partitionSelect")?.data.get(k).cloned();
         cell.ok_or_else(|| MathError::new("k out of bounds"))
     }),
 ];
 
 // Takes the result of `index(…)` or a plain list of indexes.
-fn subset(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn subset(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let indexes = match &args[1] {
         Value::Object(object) => match object.get("index") {
             Some(Value::Results(indexes)) => indexes.to_vec(),
@@ -48,7 +48,7 @@ fn subset(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         return match args.get(2) {
             None => Ok(object.get(key).cloned().unwrap_or(Value::Undefined)),
             Some(new) => {
-                run.meter.cells(2 * object.entries.len() + 2)?;
+                evaluator.meter.charge_cells(2 * object.entries.len() + 2)?;
                 let mut object = MathObject::clone(object);
                 object.set(key, new.clone());
                 Ok(Value::Object(Arc::new(object)))
@@ -57,11 +57,11 @@ fn subset(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     }
     let picks = indexes
         .iter()
-        .map(|index| read_pick(&mut run.meter, index))
+        .map(|index| read_picks(&mut evaluator.meter, index))
         .collect::<Result<Vec<_>>>()?;
     match args.get(2) {
-        None => pick(&mut run.meter, &args[0], &picks),
-        Some(new) => replace(&mut run.meter, &args[0], &picks, new),
+        None => pick(&mut evaluator.meter, &args[0], &picks),
+        Some(new) => replace(&mut evaluator.meter, &args[0], &picks, new),
     }
 }
 
@@ -73,7 +73,7 @@ fn callback_arguments(
     whole: &Value,
 ) -> Vec<Value> {
     let mut arguments = vec![value.clone()];
-    let wanted = Evaluator::parameters_of(function);
+    let wanted = Evaluator::parameter_count(function);
     if wanted > 1 {
         arguments.push(Value::list(
             index
@@ -88,7 +88,7 @@ fn callback_arguments(
     arguments
 }
 
-fn map(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn map(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let Some((function, sources)) = args.split_last() else {
         return fail("Too few arguments in function map");
     };
@@ -96,20 +96,24 @@ fn map(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         return Err(type_error("map", function));
     }
     let [source] = sources else {
-        return map_several(run, function, sources);
+        return map_several(evaluator, function, sources);
     };
     let matrix = source.as_matrix("map")?.clone();
-    run.meter.cells(matrix.data.len())?;
+    evaluator.meter.charge_cells(matrix.data.len())?;
     let mut data = Vec::with_capacity(matrix.data.len());
     for (at, value) in matrix.data.iter().enumerate() {
         let arguments =
             callback_arguments(function, value, &matrix::unravel(at, &matrix.size), source);
-        data.push(run.call(function, &arguments)?);
+        data.push(evaluator.call(function, &arguments)?);
     }
     Ok(Value::matrix(matrix.size.clone(), data))
 }
 
-fn map_several(run: &mut Evaluator<'_>, function: &Value, sources: &[Value]) -> Result<Value> {
+fn map_several(
+    evaluator: &mut Evaluator<'_>,
+    function: &Value,
+    sources: &[Value],
+) -> Result<Value> {
     let matrices = sources
         .iter()
         .map(|source| source.as_matrix("map").cloned())
@@ -122,21 +126,21 @@ fn map_several(run: &mut Evaluator<'_>, function: &Value, sources: &[Value]) -> 
         .try_fold(first.size.clone(), |size, matrix| {
             matrix::common_size(&size, &matrix.size)
         })?;
-    let cells = matrix::cell_count(&mut run.meter, &size)?;
+    let cells = matrix::cell_count(&mut evaluator.meter, &size)?;
     let mut data = Vec::with_capacity(cells);
     for at in 0..cells {
-        run.meter.step(matrices.len())?;
+        evaluator.meter.charge_steps(matrices.len())?;
         let place = matrix::unravel(at, &size);
         let arguments: Vec<Value> = matrices
             .iter()
-            .map(|matrix| matrix.data[matrix::stretched_index(&place, &matrix.size)].clone())
+            .map(|matrix| matrix.data[matrix::broadcast_index(&place, &matrix.size)].clone())
             .collect();
-        data.push(run.call(function, &arguments)?);
+        data.push(evaluator.call(function, &arguments)?);
     }
     Ok(Value::matrix(size, data))
 }
 
-fn filter(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn filter(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let matrix = args[0].as_matrix("filter")?.clone();
     if matrix.size.len() != 1 {
         return fail("Only one dimensional matrices supported");
@@ -144,11 +148,11 @@ fn filter(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     if !args[1].is_function() {
         return Err(type_error("filter", &args[1]));
     }
-    run.meter.cells(matrix.data.len())?;
+    evaluator.meter.charge_cells(matrix.data.len())?;
     let mut kept = Vec::new();
     for (at, value) in matrix.data.iter().enumerate() {
         let arguments = callback_arguments(&args[1], value, &[at], &args[0]);
-        let keep = run.call(&args[1], &arguments)?;
+        let keep = evaluator.call(&args[1], &arguments)?;
         if ops::truth("filter", &keep)? {
             kept.push(value.clone());
         }
@@ -156,52 +160,55 @@ fn filter(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::list(kept))
 }
 
-fn sort(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn sort(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let matrix = args[0].as_matrix("sort")?.clone();
     if matrix.size.len() != 1 {
         return fail("One dimensional array expected");
     }
     let order = args.get(1).cloned().unwrap_or_else(|| Value::text("asc"));
     if order.is_function() {
-        return sort_by_function(run, &matrix, &order);
+        return sort_by_function(evaluator, &matrix, &order);
     }
     let compare = |a: &Value, b: &Value| -> Result<Ordering> {
         Ok(ops::ordering("compare", a, b)?.unwrap_or(Ordering::Equal))
     };
     let name = order.as_text("sort")?.clone();
-    let sorted =
-        super::ranks::sort(
-            &mut run.meter,
-            matrix.data.clone(),
-            &mut |meter, a, b| match name.as_ref() {
-                "asc" => compare(a, b),
-                "desc" => compare(b, a),
-                "natural" => ops::natural_order(meter, a, b),
-                other => fail(format!(
-                    "String \"asc\", \"desc\", or \"natural\" expected (got \"{other}\")"
-                )),
-            },
-        )?;
+    let sorted = super::ranks::sort(
+        &mut evaluator.meter,
+        matrix.data.clone(),
+        &mut |meter, a, b| match name.as_ref() {
+            "asc" => compare(a, b),
+            "desc" => compare(b, a),
+            "natural" => ops::natural_order(meter, a, b),
+            other => fail(format!(
+                "String \"asc\", \"desc\", or \"natural\" expected (got \"{other}\")"
+            )),
+        },
+    )?;
     Ok(Value::list(sorted))
 }
 
-fn sort_by_function(run: &mut Evaluator<'_>, matrix: &Matrix, order: &Value) -> Result<Value> {
+fn sort_by_function(
+    evaluator: &mut Evaluator<'_>,
+    matrix: &Matrix,
+    order: &Value,
+) -> Result<Value> {
     // Binary insertion into a second list, because the callback needs the whole evaluator.
-    run.meter.cells(matrix.data.len())?;
+    evaluator.meter.charge_cells(matrix.data.len())?;
     let mut sorted: Vec<Value> = Vec::with_capacity(matrix.data.len());
     for value in &matrix.data {
         let (mut low, mut high) = (0, sorted.len());
         while low < high {
             let middle = usize::midpoint(low, high);
-            let result = run.call(order, &[sorted[middle].clone(), value.clone()])?;
-            if result.number("sort")? <= 0.0 {
+            let result = evaluator.call(order, &[sorted[middle].clone(), value.clone()])?;
+            if result.to_number("sort")? <= 0.0 {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
         // Moving eight cells costs about as much as one step.
-        run.meter.step(sorted.len() / 8 + 1)?;
+        evaluator.meter.charge_steps(sorted.len() / 8 + 1)?;
         sorted.insert(low, value.clone());
     }
     Ok(Value::list(sorted))

@@ -1,4 +1,4 @@
-//! Making and cutting matrices, and ranges.
+//! Creates matrices and ranges, and reads their sizes and diagonals.
 
 use std::cmp::Ordering;
 
@@ -11,11 +11,17 @@ pub(super) const TABLE: &[FunctionRow] = &[
         [value @ Value::Matrix(_), ..] => Ok(value.clone()),
         [value, ..] => Err(type_error("matrix", value)),
     }),
-    many("zeros", |run, args| filled(run, args, "zeros", 0.0)),
-    many("ones", |run, args| filled(run, args, "ones", 1.0)),
+    many("zeros", |evaluator, args| {
+        filled(evaluator, args, "zeros", 0.0)
+    }),
+    many("ones", |evaluator, args| {
+        filled(evaluator, args, "ones", 1.0)
+    }),
     many("identity", identity),
     many("diag", diagonal),
-    many("range", |run, args| named_range(&mut run.meter, args)),
+    many("range", |evaluator, args| {
+        named_range(&mut evaluator.meter, args)
+    }),
     many("size", |_, args| {
         let size = match &args[0] {
             Value::Matrix(matrix) => matrix.size.clone(),
@@ -30,7 +36,7 @@ pub(super) const TABLE: &[FunctionRow] = &[
     many("count", |_, args| match &args[0] {
         Value::Matrix(matrix) => Ok((matrix.data.len() as f64).into()),
         Value::Text(text) => Ok((text.chars().count() as f64).into()),
-        // The length of the text, `true` or `false`.
+        // As in mathjs: the length of the text `true` or `false`.
         Value::Bool(truth) => Ok(if *truth { 4.0 } else { 5.0 }.into()),
         other => Err(type_error("count", other)),
     }),
@@ -40,13 +46,13 @@ pub(crate) fn range(meter: &mut Meter, start: &Value, end: &Value, step: &Value)
     let (Value::Number(start), Value::Number(end), Value::Number(step)) = (start, end, step) else {
         return exact_range(meter, start, end, step);
     };
-    // An endless range otherwise; mathjs answers an empty list.
+    // A step of zero would never end. As in mathjs, the range is empty.
     if *step == 0.0 {
         return Ok(Value::list(Vec::new()));
     }
     let count = ((end - start) / step).max(-1.0) + 1.0;
-    // Charged before any number is made. One more, because rounding may hide the last.
-    meter.cells(if count.is_finite() {
+    // Charged before any number is made. The extra one is for a last number hidden by rounding.
+    meter.charge_cells(if count.is_finite() {
         count as usize
     } else {
         usize::MAX
@@ -62,7 +68,7 @@ pub(crate) fn range(meter: &mut Meter, start: &Value, end: &Value, step: &Value)
         if (beyond && !crate::number::real::nearly_equal(value, *end)) || value.is_nan() {
             break;
         }
-        meter.step(1)?;
+        meter.charge_steps(1)?;
         values.push(Value::Number(value));
         value += step;
     }
@@ -88,7 +94,7 @@ fn exact_range(meter: &mut Meter, start: &Value, end: &Value, step: &Value) -> R
             Some(order) if order != beyond => {}
             _ => return Ok(Value::list(values)),
         }
-        meter.cells(1)?;
+        meter.charge_cells(1)?;
         let next = ops::add(meter, &value, step)?;
         values.push(std::mem::replace(&mut value, next));
     }
@@ -119,15 +125,15 @@ fn named_range(meter: &mut Meter, args: &[Value]) -> Result<Value> {
     }
 }
 
-pub(super) fn sizes(args: &[Value], name: &str) -> Result<Vec<usize>> {
+pub(super) fn parse_sizes(args: &[Value], name: &str) -> Result<Vec<usize>> {
     match args {
-        [Value::Matrix(list)] => list.data.iter().map(|n| n.count(name)).collect(),
-        args => args.iter().map(|n| n.count(name)).collect(),
+        [Value::Matrix(list)] => list.data.iter().map(|n| n.to_count(name)).collect(),
+        args => args.iter().map(|n| n.to_count(name)).collect(),
     }
 }
 
-fn filled(run: &mut Evaluator<'_>, args: &[Value], name: &str, value: f64) -> Result<Value> {
-    let size = sizes(args, name)?;
+fn filled(evaluator: &mut Evaluator<'_>, args: &[Value], name: &str, value: f64) -> Result<Value> {
+    let size = parse_sizes(args, name)?;
     if size.is_empty() {
         return Ok(Value::list(Vec::new()));
     }
@@ -137,22 +143,22 @@ fn filled(run: &mut Evaluator<'_>, args: &[Value], name: &str, value: f64) -> Re
     } else {
         Value::Number(value)
     };
-    Matrix::filled(&mut run.meter, size, &cell).map(Value::from)
+    Matrix::filled(&mut evaluator.meter, size, &cell).map(Value::from)
 }
 
-fn identity(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    match *sizes(args, "identity")?.as_slice() {
+fn identity(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    match *parse_sizes(args, "identity")?.as_slice() {
         [] => Ok(Value::list(Vec::new())),
-        [n] => Ok(Value::from(ops::identity(&mut run.meter, n, n)?)),
-        [n, m] => Ok(Value::from(ops::identity(&mut run.meter, n, m)?)),
+        [n] => Ok(Value::from(ops::identity(&mut evaluator.meter, n, n)?)),
+        [n, m] => Ok(Value::from(ops::identity(&mut evaluator.meter, n, m)?)),
         _ => fail("Vector containing two values expected"),
     }
 }
 
-fn diagonal(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn diagonal(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let matrix = args[0].as_matrix("diag")?;
     let offset = match args.get(1) {
-        Some(k) => k.number("diag")?,
+        Some(k) => k.to_number("diag")?,
         None => 0.0,
     };
     if offset.fract() != 0.0 || offset.abs() > 1e6 {
@@ -167,7 +173,7 @@ fn diagonal(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         [n] => {
             let (rows, columns) = (n + down, n + right);
             let size = vec![rows, columns];
-            let cells = matrix::cell_count(&mut run.meter, &size)?;
+            let cells = matrix::cell_count(&mut evaluator.meter, &size)?;
             let mut data = vec![Value::Number(0.0); cells];
             for (i, value) in matrix.data.iter().enumerate() {
                 data[(i + down) * columns + i + right] = value.clone();
@@ -176,7 +182,7 @@ fn diagonal(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         }
         [rows, columns] => {
             let count = rows.saturating_sub(down).min(columns.saturating_sub(right));
-            run.meter.cells(count)?;
+            evaluator.meter.charge_cells(count)?;
             Ok(Value::list(
                 (0..count)
                     .map(|i| matrix.data[(i + down) * columns + i + right].clone())

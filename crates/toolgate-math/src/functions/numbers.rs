@@ -5,16 +5,16 @@ use num_integer::Integer;
 
 use super::{FunctionRow, each, many, one, two};
 use crate::number::{Decimal, Fraction, special};
-use crate::ops::{NumberPair, counted, counted_big, pair};
+use crate::ops::{NumberPair, counted_big, counted_fraction, number_pair};
 use crate::prelude::*;
 
 pub(super) const TABLE: &[FunctionRow] = &[
-    many("gcd", |run, args| fold(run, args, "gcd", gcd)),
-    many("lcm", |run, args| fold(run, args, "lcm", lcm)),
+    many("gcd", |evaluator, args| fold(evaluator, args, "gcd", gcd)),
+    many("lcm", |evaluator, args| fold(evaluator, args, "lcm", lcm)),
     two("xgcd", xgcd),
     two("invmod", invmod),
-    each("re", |_, x| part(x, "re")),
-    each("im", |_, x| part(x, "im")),
+    each("re", |_, x| complex_part(x, "re")),
+    each("im", |_, x| complex_part(x, "im")),
     each("conj", conj),
     each("arg", arg),
     each("num", |meter, x| numerator(meter, x, true)),
@@ -32,13 +32,13 @@ pub(super) const TABLE: &[FunctionRow] = &[
 
 fn real(x: &Value, name: &str, f: fn(f64) -> f64) -> Result<Value> {
     match x {
-        Value::Number(_) | Value::Bool(_) | Value::Text(_) => Ok(f(x.number(name)?).into()),
+        Value::Number(_) | Value::Bool(_) | Value::Text(_) => Ok(f(x.to_number(name)?).into()),
         _ => Err(type_error(name, x)),
     }
 }
 
 fn fold(
-    run: &mut Evaluator<'_>,
+    evaluator: &mut Evaluator<'_>,
     args: &[Value],
     name: &str,
     f: ops::ScalarFunction,
@@ -60,7 +60,7 @@ fn fold(
         ));
     }
     rest.iter().try_fold(first.clone(), |sum, next| {
-        ops::broadcast(&mut run.meter, &sum, next, f)
+        ops::broadcast(&mut evaluator.meter, &sum, next, f)
     })
 }
 
@@ -75,7 +75,7 @@ fn big_integers(meter: &Meter, name: &str, a: &Decimal, b: &Decimal) -> Result<(
         return Err(integers_expected(name));
     }
     let read = |x: &Decimal| {
-        x.to_integer(meter.digits())
+        x.to_integer(meter.max_digits())
             .ok_or_else(|| meter.too_many_digits())
     };
     Ok((read(a)?, read(b)?))
@@ -90,7 +90,7 @@ fn number_gcd(mut a: f64, mut b: f64) -> f64 {
 }
 
 fn gcd(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    common(meter, "gcd", a, b, number_gcd, Integer::gcd, |a, b| {
+    apply_to_integers(meter, "gcd", a, b, number_gcd, Integer::gcd, |a, b| {
         Fraction::new(a.num.gcd(&b.num) * a.den.gcd(&b.den), &a.den * &b.den)
     })
 }
@@ -103,12 +103,12 @@ fn lcm(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
             (a * b).abs() / number_gcd(a, b)
         }
     };
-    common(meter, "lcm", a, b, number, Integer::lcm, |a, b| {
+    apply_to_integers(meter, "lcm", a, b, number, Integer::lcm, |a, b| {
         Fraction::new(a.num.lcm(&b.num), a.den.gcd(&b.den))
     })
 }
 
-fn common(
+fn apply_to_integers(
     meter: &mut Meter,
     name: &str,
     a: &Value,
@@ -118,23 +118,23 @@ fn common(
     fraction: fn(&Fraction, &Fraction) -> Option<Fraction>,
 ) -> Result<Value> {
     // Euclid's algorithm takes at most some ninety rounds for 64-bit numbers.
-    meter.step(100)?;
-    match pair(name, a, b)? {
+    meter.charge_steps(100)?;
+    match number_pair(name, a, b)? {
         NumberPair::Number(a, b) if a.fract() == 0.0 && b.fract() == 0.0 => Ok(number(a, b).into()),
         NumberPair::Number(..) => Err(integers_expected(name)),
         NumberPair::Big(a, b) => {
             let (a, b) = big_integers(meter, name, &a, &b)?;
             counted_big(meter, Decimal::from_integer(&big(&a, &b)))
         }
-        NumberPair::Fraction(a, b) => counted(meter, fraction(&a, &b).unwrap_or(a)),
+        NumberPair::Fraction(a, b) => counted_fraction(meter, fraction(&a, &b).unwrap_or(a)),
         NumberPair::Complex(..) => Err(type_error(name, a)),
     }
 }
 
 fn xgcd(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    meter.step(100)?;
+    meter.charge_steps(100)?;
     let (NumberPair::Number(mut a, mut b), (mut x, mut last_x), (mut y, mut last_y)) =
-        (pair("xgcd", a, b)?, (0.0, 1.0), (1.0, 0.0))
+        (number_pair("xgcd", a, b)?, (0.0, 1.0), (1.0, 0.0))
     else {
         return Err(type_error("xgcd", a));
     };
@@ -160,27 +160,27 @@ fn invmod(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     // Reduced first, as in mathjs: the coefficients of a large number would lose digits.
     let rest = ops::modulo(meter, a, b)?;
     let (NumberPair::Number(x, n), Value::Matrix(row)) =
-        (pair("invmod", a, b)?, xgcd(meter, &rest, b)?)
+        (number_pair("invmod", a, b)?, xgcd(meter, &rest, b)?)
     else {
         return Err(type_error("invmod", a));
     };
     if n == 0.0 {
         return fail("Divisor must be non zero");
     }
-    let divisor = row.data[0].number("invmod")?;
+    let divisor = row.data[0].to_number("invmod")?;
     if divisor != 1.0 || x.fract() != 0.0 {
         return Ok(f64::NAN.into());
     }
-    let inverse = crate::number::real::modulo(row.data[1].number("invmod")?, n);
+    let inverse = crate::number::real::modulo(row.data[1].to_number("invmod")?, n);
     Ok(if inverse < 0.0 { inverse + n } else { inverse }.into())
 }
 
-fn part(x: &Value, name: &str) -> Result<Value> {
+fn complex_part(x: &Value, name: &str) -> Result<Value> {
     let real = name == "re";
     Ok(match x {
         Value::Complex(x) => if real { x.re } else { x.im }.into(),
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
-            if real { x.number(name)? } else { 0.0 }.into()
+            if real { x.to_number(name)? } else { 0.0 }.into()
         }
         Value::Big(_) | Value::Fraction(_) if real => x.clone(),
         Value::Big(_) => Value::big(Decimal::integer(0)),
@@ -193,7 +193,7 @@ fn conj(_: &mut Meter, x: &Value) -> Result<Value> {
     Ok(match x {
         Value::Complex(x) => x.conj().into(),
         Value::Number(_) | Value::Big(_) | Value::Fraction(_) | Value::Unit(_) => x.clone(),
-        Value::Bool(_) | Value::Text(_) => x.number("conj")?.into(),
+        Value::Bool(_) | Value::Text(_) => x.to_number("conj")?.into(),
         _ => return Err(type_error("conj", x)),
     })
 }
@@ -202,7 +202,7 @@ fn arg(_: &mut Meter, x: &Value) -> Result<Value> {
     Ok(match x {
         Value::Complex(x) => x.arg().into(),
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
-            libm::atan2(0.0, x.number("arg")?).into()
+            libm::atan2(0.0, x.to_number("arg")?).into()
         }
         Value::Big(x) => Value::big(if x.is_negative() {
             Decimal::pi()
@@ -216,12 +216,12 @@ fn arg(_: &mut Meter, x: &Value) -> Result<Value> {
 
 fn numerator(meter: &mut Meter, x: &Value, upper: bool) -> Result<Value> {
     // Finding the fraction of a double takes a few divisions of big numbers, so it costs extra.
-    meter.step(30)?;
+    meter.charge_steps(30)?;
     let fraction = match x {
         Value::Fraction(x) => x.as_ref().clone(),
         Value::Big(x) => super::construct::exact_fraction(meter, x)?,
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
-            Fraction::from_number(x.number("num")?)
+            Fraction::from_number(x.to_number("num")?)
                 .ok_or_else(|| MathError::new("Only a finite number has a numerator"))?
         }
         _ => return Err(type_error(if upper { "num" } else { "den" }, x)),

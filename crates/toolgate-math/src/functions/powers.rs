@@ -1,6 +1,6 @@
 //! Powers, roots, exponentials and logarithms.
 
-use super::analytic::{analytic_functions, some, within};
+use super::analytic::{analytic_functions, real_or_complex, some_big};
 use super::{FunctionRow, each, many, one};
 use crate::number::{Complex, Decimal, complex, real};
 use crate::ops::counted_big;
@@ -55,18 +55,18 @@ fn cbrt(meter: &mut Meter, x: &Value) -> Result<Value> {
         Value::Big(x) => Value::Big(x.clone()),
         Value::Unit(unit) => return unit.power(meter, 1.0 / 3.0),
         Value::Fraction(_) => return Err(ops::no_fraction()),
-        Value::Bool(_) | Value::Text(_) => Value::Number(libm::cbrt(x.number("cbrt")?)),
+        Value::Bool(_) | Value::Text(_) => Value::Number(libm::cbrt(x.to_number("cbrt")?)),
         _ => return Err(type_error("cbrt", x)),
     })
 }
 
 analytic_functions! {
-    exp "exp": |x| real::exp(x).into(), Complex::exp, |x| some(x.exp());
-    expm1 "expm1": |x| libm::expm1(x).into(), complex_expm1, |x| some(x.exp_m1());
-    ln "log": |x| within(x >= 0.0, x, libm::log, Complex::ln), Complex::ln, |x| log_of_big(x, Decimal::ln, Complex::ln);
-    log2 "log2": |x| within(x >= 0.0, x, libm::log2, complex_log2), complex_log2, |x| log_of_big(x, Decimal::log2, complex_log2);
-    log10 "log10": |x| within(x >= 0.0, x, libm::log10, complex_log10), complex_log10, |x| log_of_big(x, Decimal::log10, complex_log10);
-    scalar_log1p "log1p": |x| within(x >= -1.0, x, libm::log1p, complex_log1p), complex_log1p,
+    exp "exp": |x| real::exp(x).into(), Complex::exp, |x| some_big(x.exp());
+    expm1 "expm1": |x| libm::expm1(x).into(), complex_expm1, |x| some_big(x.exp_m1());
+    ln "log": |x| real_or_complex(x >= 0.0, x, libm::log, Complex::ln), Complex::ln, |x| log_of_big(x, Decimal::ln, Complex::ln);
+    log2 "log2": |x| real_or_complex(x >= 0.0, x, libm::log2, complex_log2), complex_log2, |x| log_of_big(x, Decimal::log2, complex_log2);
+    log10 "log10": |x| real_or_complex(x >= 0.0, x, libm::log10, complex_log10), complex_log10, |x| log_of_big(x, Decimal::log10, complex_log10);
+    scalar_log1p "log1p": |x| real_or_complex(x >= -1.0, x, libm::log1p, complex_log1p), complex_log1p,
         |x| log_of_big(&x.add(&Decimal::integer(1)), Decimal::ln, Complex::ln);
 }
 
@@ -102,12 +102,12 @@ fn log_of_big(
     if x.is_negative() {
         return Some(of_complex(complex(x.to_f64(), 0.0)).into());
     }
-    some(real(x))
+    some_big(real(x))
 }
 
-fn log(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let value = ln(&mut run.meter, &args[0])?;
-    with_base(&mut run.meter, value, args.get(1))
+fn log(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    let value = ln(&mut evaluator.meter, &args[0])?;
+    with_base(&mut evaluator.meter, value, args.get(1))
 }
 
 fn with_base(meter: &mut Meter, value: Value, base: Option<&Value>) -> Result<Value> {
@@ -118,17 +118,17 @@ fn with_base(meter: &mut Meter, value: Value, base: Option<&Value>) -> Result<Va
     ops::divide(meter, &value, &base)
 }
 
-fn log1p(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn log1p(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let value = match &args[0] {
-        Value::Matrix(matrix) => matrix.map(&mut run.meter, scalar_log1p)?,
-        x => scalar_log1p(&mut run.meter, x)?,
+        Value::Matrix(matrix) => matrix.map(&mut evaluator.meter, scalar_log1p)?,
+        x => scalar_log1p(&mut evaluator.meter, x)?,
     };
-    with_base(&mut run.meter, value, args.get(1))
+    with_base(&mut evaluator.meter, value, args.get(1))
 }
 
-fn hypot(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut run.meter;
-    let values = super::statistics::flat(meter, args)?;
+fn hypot(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut evaluator.meter;
+    let values = super::statistics::flatten_arguments(meter, args)?;
     if values.iter().any(|value| matches!(value, Value::Big(_))) {
         let mut sum = Value::Number(0.0);
         for value in &values {
@@ -143,7 +143,7 @@ fn hypot(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         if matches!(value, Value::Complex(_) | Value::Unit(_)) {
             return Err(type_error("hypot", value));
         }
-        let value = value.number("hypot")?.abs();
+        let value = value.to_number("hypot")?.abs();
         if value > largest {
             result *= (largest / value) * (largest / value);
             result += 1.0;
@@ -159,16 +159,19 @@ fn hypot(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::Number(largest * f64::sqrt(result)))
 }
 
-fn nth_root(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn nth_root(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let root = args.get(1).cloned().unwrap_or(Value::Number(2.0));
-    ops::broadcast(&mut run.meter, &args[0], &root, |meter, a, root| {
-        match (a, root) {
+    ops::broadcast(
+        &mut evaluator.meter,
+        &args[0],
+        &root,
+        |meter, a, root| match (a, root) {
             (Value::Complex(_), _) | (_, Value::Complex(_)) => {
                 fail("Complex number not supported in function nthRoot. Use nthRoots instead.")
             }
             (Value::Fraction(_), _) => Err(ops::no_fraction()),
             (Value::Big(a), root) => {
-                let n = root.number("nthRoot")?;
+                let n = root.to_number("nthRoot")?;
                 check_root(a.is_negative(), n)?;
                 let whole = n.fract() == 0.0 && (1.0..=64.0).contains(&n);
                 let value = if whole && a.is_finite() {
@@ -177,15 +180,15 @@ fn nth_root(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
                     let inverse = Decimal::integer(1).div(&Decimal::from_number(n));
                     a.abs().pow(&inverse).unwrap_or_else(Decimal::nan)
                 };
-                meter.step(500)?;
+                meter.charge_steps(500)?;
                 counted_big(meter, value.negate_if(a.is_negative()))
             }
             (a, root) => Ok(Value::Number(real_root(
-                a.number("nthRoot")?,
-                root.number("nthRoot")?,
+                a.to_number("nthRoot")?,
+                root.to_number("nthRoot")?,
             )?)),
-        }
-    })
+        },
+    )
 }
 
 fn check_root(negative: bool, n: f64) -> Result<()> {
@@ -213,19 +216,19 @@ fn real_root(a: f64, n: f64) -> Result<f64> {
     Ok(if inverted { 1.0 / root } else { root })
 }
 
-fn nth_roots(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn nth_roots(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let n = match args.get(1) {
-        Some(n) => n.count("nthRoots")?,
+        Some(n) => n.to_count("nthRoots")?,
         None => 2,
     };
     let x = match &args[0] {
         Value::Complex(x) => *x,
-        x => complex(x.number("nthRoots")?, 0.0),
+        x => complex(x.to_number("nthRoots")?, 0.0),
     };
     if n == 0 {
         return fail("Root must be greater than zero");
     }
-    run.meter.cells(n)?;
+    evaluator.meter.charge_cells(n)?;
     if x.abs() == 0.0 {
         return Ok(Value::list(vec![complex(0.0, 0.0).into()]));
     }

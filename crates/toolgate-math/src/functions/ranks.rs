@@ -2,14 +2,14 @@
 
 use std::cmp::Ordering;
 
-use super::statistics::{dimension, empty, is_nan, mean, scalars};
+use super::statistics::{empty_error, is_nan, mean, parse_dimension, scalar_arguments};
 use super::{FunctionRow, many};
 use crate::prelude::*;
 
 pub(super) const TABLE: &[FunctionRow] = &[
-    many("median", |run, args| {
-        let values = scalars(&mut run.meter, args, "median")?;
-        median(&mut run.meter, values)
+    many("median", |evaluator, args| {
+        let values = scalar_arguments(&mut evaluator.meter, args, "median")?;
+        median(&mut evaluator.meter, values)
     }),
     many("mode", mode),
     many("mad", mad),
@@ -26,13 +26,13 @@ pub(super) fn sort(
     let mut width = 1;
     while width < source.len() {
         let mut merged = Vec::with_capacity(source.len());
-        meter.cells(source.len() / 4)?;
+        meter.charge_cells(source.len() / 4)?;
         for start in (0..source.len()).step_by(2 * width) {
             let middle = (start + width).min(source.len());
             let end = (start + 2 * width).min(source.len());
             let (mut left, mut right) = (start, middle);
             while left < middle && right < end {
-                meter.step(1)?;
+                meter.charge_steps(1)?;
                 if order(meter, &source[left], &source[right])?.is_le() {
                     merged.push(source[left].clone());
                     left += 1;
@@ -58,7 +58,7 @@ fn sorted(meter: &mut Meter, values: Vec<Value>, name: &'static str) -> Result<V
 
 fn median(meter: &mut Meter, values: Vec<Value>) -> Result<Value> {
     if values.is_empty() {
-        return Err(empty("median"));
+        return Err(empty_error("median"));
     }
     if let Some(nan) = values.iter().find(|value| is_nan(value)) {
         return Ok(nan.clone());
@@ -67,7 +67,7 @@ fn median(meter: &mut Meter, values: Vec<Value>) -> Result<Value> {
     let middle = values.len() / 2;
     if values.len() % 2 == 1 {
         return match &values[middle] {
-            value @ (Value::Text(_) | Value::Bool(_)) => Ok(value.number("median")?.into()),
+            value @ (Value::Text(_) | Value::Bool(_)) => Ok(value.to_number("median")?.into()),
             Value::Fraction(_) => Err(ops::no_fraction()),
             Value::Null | Value::Undefined | Value::Object(_) => {
                 Err(type_error("median", &values[middle]))
@@ -81,15 +81,15 @@ fn median(meter: &mut Meter, values: Vec<Value>) -> Result<Value> {
     mean(meter, &values[middle - 1..=middle])
 }
 
-fn mode(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let values = scalars(&mut run.meter, args, "mode")?;
+fn mode(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    let values = scalar_arguments(&mut evaluator.meter, args, "mode")?;
     if values.is_empty() {
-        return Err(empty("mode"));
+        return Err(empty_error("mode"));
     }
     let mut counts: Vec<(Value, usize)> = Vec::new();
     for value in values {
-        run.meter.step(counts.len() + 1)?;
-        match position(&mut run.meter, &counts, &value)? {
+        evaluator.meter.charge_steps(counts.len() + 1)?;
+        match position(&mut evaluator.meter, &counts, &value)? {
             Some(at) => counts[at].1 += 1,
             None => counts.push((value, 1)),
         }
@@ -104,9 +104,9 @@ fn mode(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
 fn position(meter: &mut Meter, counts: &[(Value, usize)], value: &Value) -> Result<Option<usize>> {
     for (at, (seen, _)) in counts.iter().enumerate() {
         let is_equal = match (value, seen) {
-            // Exact, unlike `==` in expressions: neighbouring doubles are counted apart.
+            // Exact, unlike `==` in expressions: nearly equal doubles are counted separately.
             (Value::Number(a), Value::Number(b)) => a == b,
-            (a, b) => a.type_name() == b.type_name() && ops::same(meter, a, b)?,
+            (a, b) => a.type_name() == b.type_name() && ops::deep_equal(meter, a, b)?,
         };
         if is_equal {
             return Ok(Some(at));
@@ -115,11 +115,11 @@ fn position(meter: &mut Meter, counts: &[(Value, usize)], value: &Value) -> Resu
     Ok(None)
 }
 
-fn mad(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut run.meter;
-    let values = scalars(meter, args, "mad")?;
+fn mad(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut evaluator.meter;
+    let values = scalar_arguments(meter, args, "mad")?;
     if values.is_empty() {
-        return Err(empty("mad"));
+        return Err(empty_error("mad"));
     }
     let middle = median(meter, values.clone())?;
     let distances = values
@@ -132,15 +132,15 @@ fn mad(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     median(meter, distances)
 }
 
-fn quantile(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut run.meter;
+fn quantile(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut evaluator.meter;
     let (matrix, probability) = (args[0].as_matrix("quantileSeq")?.clone(), &args[1]);
     let is_sorted = matches!(args.get(2), Some(Value::Bool(true)));
     if let Some(at) = args
         .get(3)
         .or_else(|| args.get(2).filter(|arg| matches!(arg, Value::Number(_))))
     {
-        let at = dimension(at, "quantileSeq")?;
+        let at = parse_dimension(at, "quantileSeq")?;
         return matrix.reduce(meter, at, |meter, line| {
             quantiles(meter, line, probability, is_sorted)
         });
@@ -164,10 +164,10 @@ fn quantiles(
     };
     match probability {
         Value::Matrix(list) => list.map(meter, |meter, p| {
-            quantile_at(meter, &values, p.number("quantileSeq")?)
+            quantile_at(meter, &values, p.to_number("quantileSeq")?)
         }),
         p => {
-            let number = p.number("quantileSeq")?;
+            let number = p.to_number("quantileSeq")?;
             if number <= 1.0 {
                 return quantile_at(meter, &values, number);
             }
@@ -175,7 +175,7 @@ fn quantiles(
                 return fail("N must be a positive integer");
             }
             // Charged before the list is made; `min` keeps the conversion in range.
-            meter.cells(number.min(1e9) as usize)?;
+            meter.charge_cells(number.min(1e9) as usize)?;
             let parts = (1..=number as usize)
                 .map(|k| quantile_at(meter, &values, k as f64 / (number + 1.0)));
             Ok(Value::list(parts.collect::<Result<_>>()?))

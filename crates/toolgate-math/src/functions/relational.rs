@@ -28,10 +28,9 @@ pub(super) const TABLE: &[FunctionRow] = &[
             Ok((a.as_text("equalText")? == b.as_text("equalText")?).into())
         })
     }),
-    two(
-        "deepEqual",
-        |meter, a, b| Ok(ops::same(meter, a, b)?.into()),
-    ),
+    two("deepEqual", |meter, a, b| {
+        Ok(ops::deep_equal(meter, a, b)?.into())
+    }),
     each("not", ops::not),
     lazy("and", ops::and),
     lazy("or", ops::or),

@@ -6,10 +6,18 @@ use crate::number::{Decimal, Fraction, complex, real};
 use crate::prelude::*;
 
 pub(super) const TABLE: &[FunctionRow] = &[
-    many("round", |run, args| rounded(run, args, &ROUND)),
-    many("floor", |run, args| rounded(run, args, &FLOOR)),
-    many("ceil", |run, args| rounded(run, args, &CEIL)),
-    many("fix", |run, args| rounded(run, args, &FIX)),
+    many("round", |evaluator, args| {
+        round_arguments(evaluator, args, &ROUND)
+    }),
+    many("floor", |evaluator, args| {
+        round_arguments(evaluator, args, &FLOOR)
+    }),
+    many("ceil", |evaluator, args| {
+        round_arguments(evaluator, args, &CEIL)
+    }),
+    many("fix", |evaluator, args| {
+        round_arguments(evaluator, args, &FIX)
+    }),
 ];
 
 struct RoundingMode {
@@ -75,44 +83,50 @@ fn scaled_by_power_of_ten(x: f64, n: i32, f: fn(f64) -> f64) -> f64 {
     result.value()
 }
 
-fn rounded(run: &mut Evaluator<'_>, args: &[Value], mode: &RoundingMode) -> Result<Value> {
+fn round_arguments(
+    evaluator: &mut Evaluator<'_>,
+    args: &[Value],
+    mode: &RoundingMode,
+) -> Result<Value> {
     match args {
         [Value::Matrix(x)] if mode.name == "round" => {
-            x.map(&mut run.meter, |meter, x| match x {
+            x.map(&mut evaluator.meter, |meter, x| match x {
                 // A zero keeps its sign.
                 Value::Number(0.0) => Ok(x.clone()),
                 x => round_all(meter, mode, x, 0),
             })
         }
-        [x] => round_all(&mut run.meter, mode, x, 0),
-        [Value::Unit(_), Value::Unit(_)] => with_unit(&mut run.meter, mode, &args[0], 0, &args[1]),
-        [Value::Matrix(x), unit @ Value::Unit(_)] => x.map(&mut run.meter, |meter, x| {
-            with_unit(meter, mode, x, 0, unit)
+        [x] => round_all(&mut evaluator.meter, mode, x, 0),
+        [Value::Unit(_), Value::Unit(_)] => {
+            round_in_unit(&mut evaluator.meter, mode, &args[0], 0, &args[1])
+        }
+        [Value::Matrix(x), unit @ Value::Unit(_)] => x.map(&mut evaluator.meter, |meter, x| {
+            round_in_unit(meter, mode, x, 0, unit)
         }),
-        [x, Value::Matrix(places)] => places.map(&mut run.meter, |meter, n| {
-            let n = decimals(mode, n)?;
+        [x, Value::Matrix(places)] => places.map(&mut evaluator.meter, |meter, n| {
+            let n = parse_places(mode, n)?;
             round_all(meter, mode, x, n)
         }),
         [x, n] => {
-            let n = decimals(mode, n)?;
-            round_all(&mut run.meter, mode, x, n)
+            let n = parse_places(mode, n)?;
+            round_all(&mut evaluator.meter, mode, x, n)
         }
         [Value::Matrix(x), n, unit] => {
-            let n = decimals(mode, n)?;
-            x.map(&mut run.meter, |meter, x| {
-                with_unit(meter, mode, x, n, unit)
+            let n = parse_places(mode, n)?;
+            x.map(&mut evaluator.meter, |meter, x| {
+                round_in_unit(meter, mode, x, n, unit)
             })
         }
         [x, n, unit, ..] => {
-            let n = decimals(mode, n)?;
-            with_unit(&mut run.meter, mode, x, n, unit)
+            let n = parse_places(mode, n)?;
+            round_in_unit(&mut evaluator.meter, mode, x, n, unit)
         }
         [] => fail(format!("Too few arguments in function {}", mode.name)),
     }
 }
 
-fn decimals(mode: &RoundingMode, value: &Value) -> Result<i32> {
-    let number = value.number(mode.name)?;
+fn parse_places(mode: &RoundingMode, value: &Value) -> Result<i32> {
+    let number = value.to_number(mode.name)?;
     if number.fract() != 0.0 {
         return fail(format!(
             "Number of decimals in function {} must be an integer",
@@ -126,7 +140,7 @@ fn decimals(mode: &RoundingMode, value: &Value) -> Result<i32> {
     Ok(number.clamp(-400.0, 400.0) as i32)
 }
 
-fn with_unit(
+fn round_in_unit(
     meter: &mut Meter,
     mode: &RoundingMode,
     x: &Value,
@@ -141,8 +155,8 @@ fn with_unit(
     ops::multiply(meter, &count, unit)
 }
 
-// Rounds one part of a complex number: with a plain power of ten, without
-// tolerance, halves towards positive.
+// Rounds one part of a complex number: with a plain power of ten, without tolerance, and halves
+// towards positive infinity.
 fn round_part(mode: &RoundingMode, x: f64, n: i32) -> f64 {
     // mathjs rounds complex numbers by other rules than real ones.
     let power = libm::exp10(f64::from(n));
@@ -160,7 +174,7 @@ fn round_all(meter: &mut Meter, mode: &RoundingMode, x: &Value, n: i32) -> Resul
     Ok(match x {
         Value::Number(x) => {
             // With decimals, the number is converted to its digits.
-            meter.step(if n == 0 { 0 } else { 8 })?;
+            meter.charge_steps(if n == 0 { 0 } else { 8 })?;
             Value::Number((mode.number)(*x, n))
         }
         Value::Complex(x) => complex(round_part(mode, x.re, n), round_part(mode, x.im, n)).into(),
@@ -180,9 +194,9 @@ fn round_all(meter: &mut Meter, mode: &RoundingMode, x: &Value, n: i32) -> Resul
             } else {
                 (inverse, power)
             };
-            ops::counted(meter, (mode.fraction)(&x.mul(&up)).mul(&down))?
+            ops::counted_fraction(meter, (mode.fraction)(&x.mul(&up)).mul(&down))?
         }
-        Value::Bool(_) | Value::Text(_) => Value::Number((mode.number)(x.number(mode.name)?, n)),
+        Value::Bool(_) | Value::Text(_) => Value::Number((mode.number)(x.to_number(mode.name)?, n)),
         Value::Matrix(x) => x.map(meter, |meter, x| round_all(meter, mode, x, n))?,
         Value::Unit(_) => {
             return fail(format!(

@@ -7,34 +7,36 @@ use crate::prelude::*;
 
 pub(super) const TABLE: &[FunctionRow] = &[
     two("setUnion", |meter, a, b| on_sets(meter, a, b, union)),
-    two("setIntersect", |meter, a, b| on_sets(meter, a, b, common)),
+    two("setIntersect", |meter, a, b| {
+        on_sets(meter, a, b, intersection)
+    }),
     two("setDifference", |meter, a, b| on_sets(meter, a, b, without)),
     two("setSymDifference", |meter, a, b| {
-        on_sets(meter, a, b, symmetric)
+        on_sets(meter, a, b, symmetric_difference)
     }),
     two("setIsSubset", |meter, a, b| {
-        let (a, b) = (cells(meter, a)?, cells(meter, b)?);
+        let (a, b) = (sorted_cells(meter, a)?, sorted_cells(meter, b)?);
         Ok(without(meter, &a, &b)?.is_empty().into())
     }),
     two("setMultiplicity", |meter, value, a| {
         let mut count = 0.0;
-        for cell in cells(meter, a)? {
+        for cell in sorted_cells(meter, a)? {
             if ops::natural_order(meter, &cell, value)?.is_eq() {
                 count += 1.0;
             }
         }
         Ok(Value::Number(count))
     }),
-    many("setDistinct", |run, args| {
-        let mut values = cells(&mut run.meter, &args[0])?;
-        values = distinct(&mut run.meter, values)?;
+    many("setDistinct", |evaluator, args| {
+        let mut values = sorted_cells(&mut evaluator.meter, &args[0])?;
+        values = distinct(&mut evaluator.meter, values)?;
         Ok(Value::list(values))
     }),
-    many("setSize", |run, args| {
-        let values = cells(&mut run.meter, &args[0])?;
+    many("setSize", |evaluator, args| {
+        let values = sorted_cells(&mut evaluator.meter, &args[0])?;
         let unique = matches!(args.get(1), Some(Value::Bool(true)));
         let values = if unique {
-            distinct(&mut run.meter, values)?
+            distinct(&mut evaluator.meter, values)?
         } else {
             values
         };
@@ -47,19 +49,19 @@ pub(super) const TABLE: &[FunctionRow] = &[
 type SetFunction = fn(&mut Meter, &[Value], &[Value]) -> Result<Vec<Value>>;
 
 fn on_sets(meter: &mut Meter, a: &Value, b: &Value, f: SetFunction) -> Result<Value> {
-    let (a, b) = (cells(meter, a)?, cells(meter, b)?);
+    let (a, b) = (sorted_cells(meter, a)?, sorted_cells(meter, b)?);
     Ok(Value::list(f(meter, &a, &b)?))
 }
 
 fn union(meter: &mut Meter, a: &[Value], b: &[Value]) -> Result<Vec<Value>> {
-    let mut all = symmetric(meter, a, b)?;
-    all.extend(common(meter, a, b)?);
+    let mut all = symmetric_difference(meter, a, b)?;
+    all.extend(intersection(meter, a, b)?);
     Ok(all)
 }
 
-fn cells(meter: &mut Meter, value: &Value) -> Result<Vec<Value>> {
+fn sorted_cells(meter: &mut Meter, value: &Value) -> Result<Vec<Value>> {
     let matrix = value.as_matrix("set")?;
-    meter.cells(matrix.data.len())?;
+    meter.charge_cells(matrix.data.len())?;
     sorted(meter, matrix.data.clone())
 }
 
@@ -89,7 +91,7 @@ fn merge(
     let mut kept = Vec::new();
     let (mut i, mut j) = (0, 0);
     while i < a.len() || j < b.len() {
-        meter.step(1)?;
+        meter.charge_steps(1)?;
         let order = match (a.get(i), b.get(j)) {
             (Some(x), Some(y)) => ops::natural_order(meter, x, y)?,
             (Some(_), None) => Ordering::Less,
@@ -114,7 +116,7 @@ fn merge(
     Ok(kept)
 }
 
-fn common(meter: &mut Meter, a: &[Value], b: &[Value]) -> Result<Vec<Value>> {
+fn intersection(meter: &mut Meter, a: &[Value], b: &[Value]) -> Result<Vec<Value>> {
     merge(meter, a, b, (false, true, false))
 }
 
@@ -122,15 +124,15 @@ fn without(meter: &mut Meter, a: &[Value], b: &[Value]) -> Result<Vec<Value>> {
     merge(meter, a, b, (true, false, false))
 }
 
-fn symmetric(meter: &mut Meter, a: &[Value], b: &[Value]) -> Result<Vec<Value>> {
+fn symmetric_difference(meter: &mut Meter, a: &[Value], b: &[Value]) -> Result<Vec<Value>> {
     let mut left = without(meter, a, b)?;
     left.extend(without(meter, b, a)?);
     Ok(left)
 }
 
 fn cartesian(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    let (a, b) = (cells(meter, a)?, cells(meter, b)?);
-    meter.cells(2 * a.len() * b.len())?;
+    let (a, b) = (sorted_cells(meter, a)?, sorted_cells(meter, b)?);
+    meter.charge_cells(2 * a.len() * b.len())?;
     let data: Vec<Value> = a
         .iter()
         .flat_map(|x| b.iter().flat_map(|y| [x.clone(), y.clone()]))
@@ -142,17 +144,17 @@ fn cartesian(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
 }
 
 // Subsets have different sizes, which a matrix can't hold, so this returns a list of results.
-fn powerset(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let values = cells(&mut run.meter, &args[0])?;
+fn powerset(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    let values = sorted_cells(&mut evaluator.meter, &args[0])?;
     if values.is_empty() {
         return Ok(Value::list(Vec::new()));
     }
     // 2^17 subsets exceed every budget, and the shift below must not overflow.
     if values.len() > 16 {
-        run.meter.cells(usize::MAX)?;
+        evaluator.meter.charge_cells(usize::MAX)?;
     }
     let count = 1usize << values.len();
-    run.meter.cells(count * (values.len() + 1))?;
+    evaluator.meter.charge_cells(count * (values.len() + 1))?;
     let mut masks: Vec<usize> = (0..count).collect();
     // Smaller sets first, as in mathjs. The sort is stable, so equal sizes keep their order.
     masks.sort_by_key(|mask| mask.count_ones());

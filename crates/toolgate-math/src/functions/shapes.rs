@@ -1,25 +1,25 @@
-//! Functions that reshape, cut, join and turn matrices.
+//! Functions that reshape, cut, join and transpose matrices.
 
-use super::matrices::sizes;
+use super::matrices::parse_sizes;
 use super::{FunctionRow, many};
 use crate::prelude::*;
 
 pub(super) const TABLE: &[FunctionRow] = &[
-    many("reshape", |run, args| {
+    many("reshape", |evaluator, args| {
         let matrix = args[0].as_matrix("reshape")?;
-        run.meter.cells(matrix.data.len())?;
+        evaluator.meter.charge_cells(matrix.data.len())?;
         let size = reshape_size(&args[1], matrix.data.len())?;
         matrix.reshaped(size).map(Value::from)
     }),
     many("resize", resize),
-    many("flatten", |run, args| {
+    many("flatten", |evaluator, args| {
         let matrix = args[0].as_matrix("flatten")?;
-        run.meter.cells(matrix.data.len())?;
+        evaluator.meter.charge_cells(matrix.data.len())?;
         Ok(Value::list(matrix.data.clone()))
     }),
-    many("squeeze", |run, args| match &args[0] {
+    many("squeeze", |evaluator, args| match &args[0] {
         Value::Matrix(matrix) => {
-            run.meter.cells(matrix.data.len())?;
+            evaluator.meter.charge_cells(matrix.data.len())?;
             let size: Vec<usize> = matrix.size.iter().copied().filter(|&n| n != 1).collect();
             match (size.is_empty(), matrix.data.as_slice()) {
                 (true, [only]) => Ok(only.clone()),
@@ -29,29 +29,35 @@ pub(super) const TABLE: &[FunctionRow] = &[
         other => Ok(other.clone()),
     }),
     many("concat", concat),
-    many("row", |run, args| line(run, args, "row")),
-    many("column", |run, args| line(run, args, "column")),
-    many("matrixFromRows", |run, args| stack(&mut run.meter, args)),
-    many("matrixFromColumns", |run, args| {
-        let rows = stack(&mut run.meter, args)?;
-        ops::transpose(&mut run.meter, &rows, false)
+    many("row", |evaluator, args| {
+        row_or_column(evaluator, args, "row")
+    }),
+    many("column", |evaluator, args| {
+        row_or_column(evaluator, args, "column")
+    }),
+    many("matrixFromRows", |evaluator, args| {
+        stack_rows(&mut evaluator.meter, args)
+    }),
+    many("matrixFromColumns", |evaluator, args| {
+        let rows = stack_rows(&mut evaluator.meter, args)?;
+        ops::transpose(&mut evaluator.meter, &rows, false)
     }),
     many("diff", diff),
-    many("transpose", |run, args| {
-        ops::transpose(&mut run.meter, &args[0], false)
+    many("transpose", |evaluator, args| {
+        ops::transpose(&mut evaluator.meter, &args[0], false)
     }),
-    many("ctranspose", |run, args| {
-        ops::transpose(&mut run.meter, &args[0], true)
+    many("ctranspose", |evaluator, args| {
+        ops::transpose(&mut evaluator.meter, &args[0], true)
     }),
 ];
 
-// Reads the new size. One number may be -1, which means the rest.
+// Reads the new size. One number may be -1: that dimension takes the remaining cells.
 fn reshape_size(value: &Value, cells: usize) -> Result<Vec<usize>> {
     let list = value.as_matrix("reshape")?;
     let numbers: Vec<f64> = list
         .data
         .iter()
-        .map(|n| n.number("reshape"))
+        .map(|n| n.to_number("reshape"))
         .collect::<Result<_>>()?;
     // Products of sizes stay exact in a double, and the budget bounds the cells.
     let known: f64 = numbers.iter().filter(|n| **n != -1.0).product();
@@ -64,20 +70,24 @@ fn reshape_size(value: &Value, cells: usize) -> Result<Vec<usize>> {
                 Value::Number(n)
             }
         })
-        .map(|n| n.count("reshape"))
+        .map(|n| n.to_count("reshape"))
         .collect()
 }
 
-fn resize(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let size = sizes(std::slice::from_ref(&args[1]), "resize")?;
+fn resize(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    let size = parse_sizes(std::slice::from_ref(&args[1]), "resize")?;
     let fill = args.get(2).cloned().unwrap_or(Value::Number(0.0));
     match &args[0] {
-        Value::Matrix(matrix) => Ok(Value::from(matrix.resized(&mut run.meter, &size, &fill)?)),
+        Value::Matrix(matrix) => Ok(Value::from(matrix.resized(
+            &mut evaluator.meter,
+            &size,
+            &fill,
+        )?)),
         Value::Text(text) => {
             let &[length] = size.as_slice() else {
                 return fail("Dimension mismatch: a text has one dimension");
             };
-            run.meter.text(length)?;
+            evaluator.meter.charge_text(length)?;
             let fill = match args.get(2) {
                 Some(Value::Text(fill)) => fill.chars().next().unwrap_or(' '),
                 _ => ' ',
@@ -94,24 +104,28 @@ fn resize(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
                 return Ok(value.clone());
             }
             let one = Matrix::new(vec![1; size.len()], vec![value.clone()]);
-            Ok(Value::from(one.resized(&mut run.meter, &size, &fill)?))
+            Ok(Value::from(one.resized(
+                &mut evaluator.meter,
+                &size,
+                &fill,
+            )?))
         }
     }
 }
 
-fn concat(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn concat(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     if args.iter().all(|arg| matches!(arg, Value::Text(_))) {
         let mut joined = String::new();
         for arg in args {
             let text = arg.as_text("concat")?;
-            run.meter.text(joined.len() + text.len())?;
+            evaluator.meter.charge_text(joined.len() + text.len())?;
             joined.push_str(text);
         }
         return Ok(Value::text(joined));
     }
     let (parts, dimension) = match args {
         [parts @ .., last @ (Value::Number(_) | Value::Big(_))] => {
-            (parts, Some(last.count("concat")?))
+            (parts, Some(last.to_count("concat")?))
         }
         parts => (parts, None),
     };
@@ -120,7 +134,7 @@ fn concat(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         return fail("At least one matrix expected");
     };
     let first = first?;
-    run.meter.cells(first.data.len())?;
+    evaluator.meter.charge_cells(first.data.len())?;
     let mut joined = Matrix::clone(first);
     let dimension = match dimension {
         None => joined.size.len() - 1,
@@ -130,7 +144,7 @@ fn concat(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         }
     };
     for next in matrices {
-        joined = join(&mut run.meter, &joined, next?, dimension)?;
+        joined = join(&mut evaluator.meter, &joined, next?, dimension)?;
     }
     Ok(Value::from(joined))
 }
@@ -143,9 +157,9 @@ fn join(meter: &mut Meter, a: &Matrix, b: &Matrix, dimension: usize) -> Result<M
             .enumerate()
             .all(|(at, (m, n))| at == dimension || m == n);
     if !fits {
-        return matrix::mismatch(matrix::list(&a.size), matrix::list(&b.size));
+        return matrix::size_mismatch(matrix::size_text(&a.size), matrix::size_text(&b.size));
     }
-    meter.cells(a.data.len() + b.data.len())?;
+    meter.charge_cells(a.data.len() + b.data.len())?;
     let inner: usize = a.size[dimension + 1..].iter().product();
     let (step_a, step_b) = (a.size[dimension] * inner, b.size[dimension] * inner);
     let outer: usize = a.size[..dimension].iter().product();
@@ -159,15 +173,15 @@ fn join(meter: &mut Meter, a: &Matrix, b: &Matrix, dimension: usize) -> Result<M
     Ok(Matrix::new(size, data))
 }
 
-fn line(run: &mut Evaluator<'_>, args: &[Value], name: &str) -> Result<Value> {
+fn row_or_column(evaluator: &mut Evaluator<'_>, args: &[Value], name: &str) -> Result<Value> {
     let matrix = args[0].as_matrix(name)?;
     let (rows, columns) = matrix.rows_columns(name)?;
-    let index = args[1].count(name)?;
+    let index = args[1].to_count(name)?;
     let length = if name == "row" { rows } else { columns };
     if index < 1 || index > length {
         return fail(format!("Index out of range ({index} > {length})"));
     }
-    run.meter.cells(rows.max(columns))?;
+    evaluator.meter.charge_cells(rows.max(columns))?;
     let at = index - 1;
     if name == "row" {
         Ok(Value::matrix(
@@ -182,7 +196,7 @@ fn line(run: &mut Evaluator<'_>, args: &[Value], name: &str) -> Result<Value> {
     }
 }
 
-fn stack(meter: &mut Meter, args: &[Value]) -> Result<Value> {
+fn stack_rows(meter: &mut Meter, args: &[Value]) -> Result<Value> {
     let rows = args
         .iter()
         .map(|row| {
@@ -191,18 +205,18 @@ fn stack(meter: &mut Meter, args: &[Value]) -> Result<Value> {
             if !wide {
                 return fail("Expected vectors as rows or columns");
             }
-            meter.cells(matrix.data.len())?;
+            meter.charge_cells(matrix.data.len())?;
             Ok(Value::list(matrix.data.clone()))
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(Value::from(Matrix::from_items(meter, rows)?))
 }
 
-fn diff(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn diff(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let matrix = args[0].as_matrix("diff")?;
     let dimension = match args.get(1) {
         Some(at) => at
-            .count("diff")?
+            .to_count("diff")?
             .checked_sub(1)
             .ok_or_else(|| MathError::new("Index out of range (0 < 1)"))?,
         None => 0,
@@ -216,12 +230,12 @@ fn diff(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let inner: usize = matrix.size[dimension + 1..].iter().product();
     let mut size = matrix.size.clone();
     size[dimension] = length.saturating_sub(1);
-    run.meter.cells(matrix.data.len())?;
+    evaluator.meter.charge_cells(matrix.data.len())?;
     let mut data = Vec::new();
     for (at, value) in matrix.data.iter().enumerate() {
         if (at / inner.max(1)) % length + 1 < length {
             data.push(ops::subtract(
-                &mut run.meter,
+                &mut evaluator.meter,
                 &matrix.data[at + inner],
                 value,
             )?);

@@ -6,23 +6,29 @@ use super::{FunctionRow, many};
 use crate::prelude::*;
 
 pub(super) const TABLE: &[FunctionRow] = &[
-    many("sum", |run, args| along(run, args, "sum", sum)),
-    many("prod", |run, args| match args {
+    many("sum", |evaluator, args| {
+        apply_along(evaluator, args, "sum", sum)
+    }),
+    many("prod", |evaluator, args| match args {
         [Value::Matrix(_), _] => {
             fail("The product along a dimension is not supported; use map over the rows")
         }
-        args => along(run, args, "prod", prod),
+        args => apply_along(evaluator, args, "prod", prod),
     }),
-    many("mean", |run, args| along(run, args, "mean", mean)),
-    many("min", |run, args| {
-        extremes(run, args, "min", Ordering::Less)
+    many("mean", |evaluator, args| {
+        apply_along(evaluator, args, "mean", mean)
     }),
-    many("max", |run, args| {
-        extremes(run, args, "max", Ordering::Greater)
+    many("min", |evaluator, args| {
+        extremes(evaluator, args, "min", Ordering::Less)
     }),
-    many("variance", |run, args| apply_spread(run, args, variance)),
-    many("std", |run, args| {
-        apply_spread(run, args, |meter, values, kind| {
+    many("max", |evaluator, args| {
+        extremes(evaluator, args, "max", Ordering::Greater)
+    }),
+    many("variance", |evaluator, args| {
+        apply_spread(evaluator, args, variance)
+    }),
+    many("std", |evaluator, args| {
+        apply_spread(evaluator, args, |meter, values, kind| {
             let variance = variance(meter, values, kind)?;
             ops::square_root(meter, &variance)
         })
@@ -31,12 +37,12 @@ pub(super) const TABLE: &[FunctionRow] = &[
     many("corr", corr),
 ];
 
-pub(super) fn flat(meter: &mut Meter, args: &[Value]) -> Result<Vec<Value>> {
+pub(super) fn flatten_arguments(meter: &mut Meter, args: &[Value]) -> Result<Vec<Value>> {
     let mut values = Vec::new();
     for arg in args {
         match arg {
             Value::Matrix(matrix) => {
-                meter.cells(matrix.data.len())?;
+                meter.charge_cells(matrix.data.len())?;
                 values.extend_from_slice(&matrix.data);
             }
             value => values.push(value.clone()),
@@ -45,37 +51,46 @@ pub(super) fn flat(meter: &mut Meter, args: &[Value]) -> Result<Vec<Value>> {
     Ok(values)
 }
 
-pub(super) fn scalars(meter: &mut Meter, args: &[Value], name: &str) -> Result<Vec<Value>> {
+pub(super) fn scalar_arguments(
+    meter: &mut Meter,
+    args: &[Value],
+    name: &str,
+) -> Result<Vec<Value>> {
     if args.len() > 1 && args.iter().any(|arg| matches!(arg, Value::Matrix(_))) {
         return fail(format!("Scalar values expected in function {name}"));
     }
-    flat(meter, args)
+    flatten_arguments(meter, args)
 }
 
 type LineFunction = fn(&mut Meter, &[Value]) -> Result<Value>;
 
 /// Reads the dimension argument and returns it counted from 0.
-pub(super) fn dimension(value: &Value, name: &str) -> Result<usize> {
-    let number = value.number(name)?;
+pub(super) fn parse_dimension(value: &Value, name: &str) -> Result<usize> {
+    let number = value.to_number(name)?;
     if number < 1.0 || number.fract() != 0.0 {
         return fail(format!("Index out of range ({number} < 1)"));
     }
     Ok(number as usize - 1)
 }
 
-fn along(run: &mut Evaluator<'_>, args: &[Value], name: &str, f: LineFunction) -> Result<Value> {
+fn apply_along(
+    evaluator: &mut Evaluator<'_>,
+    args: &[Value],
+    name: &str,
+    f: LineFunction,
+) -> Result<Value> {
     if let [Value::Matrix(matrix), at] = args
         && !matches!(at, Value::Matrix(_))
     {
-        let at = dimension(at, name)?;
-        return matrix.reduce(&mut run.meter, at, f);
+        let at = parse_dimension(at, name)?;
+        return matrix.reduce(&mut evaluator.meter, at, f);
     }
-    let values = scalars(&mut run.meter, args, name)?;
-    run.meter.step(values.len())?;
-    f(&mut run.meter, &values)
+    let values = scalar_arguments(&mut evaluator.meter, args, name)?;
+    evaluator.meter.charge_steps(values.len())?;
+    f(&mut evaluator.meter, &values)
 }
 
-pub(super) fn empty(name: &str) -> MathError {
+pub(super) fn empty_error(name: &str) -> MathError {
     MathError::new(format!("Cannot calculate {name} of an empty array"))
 }
 
@@ -92,9 +107,9 @@ fn prod(meter: &mut Meter, values: &[Value]) -> Result<Value> {
 
 fn fold(meter: &mut Meter, values: &[Value], name: &str, f: ops::ScalarFunction) -> Result<Value> {
     match values {
-        [] => Err(empty(name)),
-        // A single text is converted, as adding it to something would.
-        [text @ Value::Text(_)] => Ok(text.number(name)?.into()),
+        [] => Err(empty_error(name)),
+        // A single text becomes a number, as it would in an addition.
+        [text @ Value::Text(_)] => Ok(text.to_number(name)?.into()),
         [first, rest @ ..] => {
             let combine = |sum: Value, value| f(meter, &sum, value);
             rest.iter().try_fold(first.clone(), combine)
@@ -104,33 +119,33 @@ fn fold(meter: &mut Meter, values: &[Value], name: &str, f: ops::ScalarFunction)
 
 pub(super) fn mean(meter: &mut Meter, values: &[Value]) -> Result<Value> {
     if values.is_empty() {
-        return Err(empty("mean"));
+        return Err(empty_error("mean"));
     }
     let total = sum(meter, values)?;
     ops::divide(meter, &total, &Value::Number(values.len() as f64))
 }
 
 fn extremes(
-    run: &mut Evaluator<'_>,
+    evaluator: &mut Evaluator<'_>,
     args: &[Value],
     name: &str,
     wanted: Ordering,
 ) -> Result<Value> {
-    let meter = &mut run.meter;
+    let meter = &mut evaluator.meter;
     if let [Value::Matrix(matrix), at] = args
         && !matches!(at, Value::Matrix(_))
     {
-        let at = dimension(at, name)?;
+        let at = parse_dimension(at, name)?;
         return matrix.reduce(meter, at, |meter, line| {
             last_extreme(meter, line, name, wanted)
         });
     }
-    let values = scalars(meter, args, name)?;
+    let values = scalar_arguments(meter, args, name)?;
     extreme(meter, &values, name, wanted)
 }
 
-// Of two values along a dimension, the later one wins unless the earlier one is strictly beyond it.
-// NaN is never beyond and never passed over.
+// The extreme along a dimension. As in mathjs, a later value replaces an earlier one unless the
+// earlier one is strictly more extreme, so comparisons with NaN always pick the later value.
 fn last_extreme(
     meter: &mut Meter,
     values: &[Value],
@@ -138,11 +153,11 @@ fn last_extreme(
     wanted: Ordering,
 ) -> Result<Value> {
     let [first, rest @ ..] = values else {
-        return Err(empty(name));
+        return Err(empty_error(name));
     };
     let mut best = first;
     for value in rest {
-        meter.step(1)?;
+        meter.charge_steps(1)?;
         if ops::ordering(name, best, value)? != Some(wanted) {
             best = value;
         }
@@ -152,11 +167,11 @@ fn last_extreme(
 
 fn extreme(meter: &mut Meter, values: &[Value], name: &str, wanted: Ordering) -> Result<Value> {
     let [first, rest @ ..] = values else {
-        return Err(empty(name));
+        return Err(empty_error(name));
     };
     let mut best = first;
     for value in rest {
-        meter.step(1)?;
+        meter.charge_steps(1)?;
         if let Some(nan) = [best, value].into_iter().find(|value| is_nan(value)) {
             return Ok(nan.clone());
         }
@@ -166,7 +181,7 @@ fn extreme(meter: &mut Meter, values: &[Value], name: &str, wanted: Ordering) ->
     }
     match best {
         Value::Null | Value::Undefined | Value::Object(_) => Err(type_error(name, best)),
-        Value::Text(_) => Ok(best.number(name)?.into()),
+        Value::Text(_) => Ok(best.to_number(name)?.into()),
         best => Ok(best.clone()),
     }
 }
@@ -189,17 +204,17 @@ fn exact_order(name: &str, a: &Value, b: &Value) -> Result<Option<Ordering>> {
 type SpreadFunction = fn(&mut Meter, &[Value], &str) -> Result<Value>;
 
 // For `variance` and `std`: a normalization and a dimension may follow the matrix.
-fn apply_spread(run: &mut Evaluator<'_>, args: &[Value], f: SpreadFunction) -> Result<Value> {
-    let meter = &mut run.meter;
+fn apply_spread(evaluator: &mut Evaluator<'_>, args: &[Value], f: SpreadFunction) -> Result<Value> {
+    let meter = &mut evaluator.meter;
     match args {
         [Value::Matrix(matrix)] => f(meter, &matrix.data, "unbiased"),
         [Value::Matrix(matrix), Value::Text(kind)] => f(meter, &matrix.data, kind),
         [Value::Matrix(matrix), at] => {
-            let at = dimension(at, "variance")?;
+            let at = parse_dimension(at, "variance")?;
             matrix.reduce(meter, at, |meter, line| f(meter, line, "unbiased"))
         }
         [Value::Matrix(matrix), at, kind] => {
-            let at = dimension(at, "variance")?;
+            let at = parse_dimension(at, "variance")?;
             let kind = kind.as_text("variance")?;
             matrix.reduce(meter, at, |meter, line| f(meter, line, kind))
         }
@@ -214,14 +229,14 @@ fn variance(meter: &mut Meter, values: &[Value], kind: &str) -> Result<Value> {
     let mean = mean(meter, values)?;
     let mut total = Value::Number(0.0);
     for value in values {
-        meter.step(1)?;
+        meter.charge_steps(1)?;
         let distance = ops::subtract(meter, value, &mean)?;
         // For a complex number, the square of its length.
         let square = match distance {
             Value::Complex(d) => Value::Number(d.re * d.re + d.im * d.im),
             d => ops::multiply(meter, &d, &d)?,
         };
-        // A sum starts with a plain zero, which has no unit to add a quantity to.
+        // The sum starts as a plain zero, to which a quantity can't be added.
         total = match (&total, square) {
             (Value::Number(zero), square @ Value::Unit(_)) if *zero == 0.0 => square,
             (total, square) => ops::add(meter, total, &square)?,
@@ -245,7 +260,7 @@ fn variance(meter: &mut Meter, values: &[Value], kind: &str) -> Result<Value> {
     ops::divide(meter, &total, &Value::Number(divisor))
 }
 
-fn running(meter: &mut Meter, values: &[Value]) -> Result<Vec<Value>> {
+fn running_sums(meter: &mut Meter, values: &[Value]) -> Result<Vec<Value>> {
     let mut sums: Vec<Value> = Vec::with_capacity(values.len());
     for value in values {
         let next = match sums.last() {
@@ -257,20 +272,20 @@ fn running(meter: &mut Meter, values: &[Value]) -> Result<Vec<Value>> {
     Ok(sums)
 }
 
-fn cumsum(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut run.meter;
+fn cumsum(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut evaluator.meter;
     let (matrix, at) = match args {
         [Value::Matrix(matrix)] => (matrix.clone(), 0),
-        [Value::Matrix(matrix), at] => (matrix.clone(), dimension(at, "cumsum")?),
+        [Value::Matrix(matrix), at] => (matrix.clone(), parse_dimension(at, "cumsum")?),
         args => {
-            meter.cells(args.len())?;
-            return Ok(Value::list(running(meter, args)?));
+            meter.charge_cells(args.len())?;
+            return Ok(Value::list(running_sums(meter, args)?));
         }
     };
     let Some(&length) = matrix.size.get(at) else {
         return matrix::out_of_range(at, matrix.size.len());
     };
-    meter.cells(matrix.data.len())?;
+    meter.charge_cells(matrix.data.len())?;
     let inner: usize = matrix.size[at + 1..].iter().product();
     let mut data = matrix.data.clone();
     for k in inner..data.len() {
@@ -282,8 +297,8 @@ fn cumsum(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::matrix(matrix.size.clone(), data))
 }
 
-fn corr(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut run.meter;
+fn corr(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+    let meter = &mut evaluator.meter;
     let (a, b) = (args[0].as_matrix("corr")?, args[1].as_matrix("corr")?);
     let (Some(x), Some(y)) = (a.numbers(), b.numbers()) else {
         return Err(type_error("corr", &args[0]));
@@ -291,7 +306,7 @@ fn corr(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     if a.size != b.size {
         return fail("Dimension mismatch: the lists of corr must have the same length");
     }
-    meter.step(x.len())?;
+    meter.charge_steps(x.len())?;
     let lines: Vec<(&[f64], &[f64])> = match a.size.as_slice() {
         [_] => vec![(&x, &y)],
         &[_, columns] => x.chunks(columns).zip(y.chunks(columns)).collect(),

@@ -7,43 +7,46 @@ use crate::prelude::*;
 use crate::value::MathObject;
 
 pub(super) const TABLE: &[FunctionRow] = &[
-    many("string", |run, args| match args {
+    many("string", |evaluator, args| match args {
         [] => Ok(Value::text("")),
-        [value, ..] => string(run, value),
+        [value, ..] => string(evaluator, value),
     }),
-    many("format", |run, args| {
+    many("format", |evaluator, args| {
         let style = match args.get(1) {
             None => FormatStyle::default(),
-            Some(options) => style(options)?,
+            Some(options) => parse_style(options)?,
         };
-        let text = format::value(&mut run.meter, &run.system, &args[0], &style)?;
+        let text = format::format_value(&mut evaluator.meter, &evaluator.system, &args[0], &style)?;
         Ok(Value::text(text))
     }),
     many("print", print),
-    many("bin", |run, args| based(run, args, 2)),
-    many("oct", |run, args| based(run, args, 8)),
-    many("hex", |run, args| based(run, args, 16)),
+    many("bin", |evaluator, args| format_in_base(evaluator, args, 2)),
+    many("oct", |evaluator, args| format_in_base(evaluator, args, 8)),
+    many("hex", |evaluator, args| format_in_base(evaluator, args, 16)),
 ];
 
-fn string(run: &mut Evaluator<'_>, value: &Value) -> Result<Value> {
+fn string(evaluator: &mut Evaluator<'_>, value: &Value) -> Result<Value> {
     match value {
         Value::Text(_) => Ok(value.clone()),
         Value::Matrix(matrix) => {
-            run.meter.cells(matrix.data.len())?;
-            let cells: Result<Vec<Value>> =
-                matrix.data.iter().map(|cell| string(run, cell)).collect();
+            evaluator.meter.charge_cells(matrix.data.len())?;
+            let cells: Result<Vec<Value>> = matrix
+                .data
+                .iter()
+                .map(|cell| string(evaluator, cell))
+                .collect();
             Ok(Value::matrix(matrix.size.clone(), cells?))
         }
-        Value::Complex(value) => Ok(Value::text(format::plain_complex(*value))),
-        Value::Big(value) => Ok(Value::text(format::plain_decimal(value)?)),
+        Value::Complex(value) => Ok(Value::text(format::format_plain_complex(*value))),
+        Value::Big(value) => Ok(Value::text(format::format_plain_decimal(value)?)),
         Value::Fraction(value) => {
             // Finding the repeating digits takes a division per digit.
-            run.meter.step(2000)?;
+            evaluator.meter.charge_steps(2000)?;
             Ok(Value::text(value.to_decimal_text()))
         }
-        value => Ok(Value::text(format::value(
-            &mut run.meter,
-            &run.system,
+        value => Ok(Value::text(format::format_value(
+            &mut evaluator.meter,
+            &evaluator.system,
             value,
             &FormatStyle::default(),
         )?)),
@@ -52,8 +55,8 @@ fn string(run: &mut Evaluator<'_>, value: &Value) -> Result<Value> {
 
 const MAX_PRECISION: f64 = 1000.0;
 
-fn digits(value: &Value) -> Result<usize> {
-    let number = value.number("format")?;
+fn parse_digits(value: &Value) -> Result<usize> {
+    let number = value.to_number("format")?;
     if number.fract() != 0.0 || !(0.0..=MAX_PRECISION).contains(&number) {
         return fail(format!(
             "The precision of a format must be a whole number from 0 to {MAX_PRECISION}"
@@ -62,10 +65,10 @@ fn digits(value: &Value) -> Result<usize> {
     Ok(number as usize)
 }
 
-fn style(options: &Value) -> Result<FormatStyle> {
+fn parse_style(options: &Value) -> Result<FormatStyle> {
     let mut style = FormatStyle::default();
     match options {
-        Value::Number(_) | Value::Big(_) => style.precision = Some(digits(options)?),
+        Value::Number(_) | Value::Big(_) => style.precision = Some(parse_digits(options)?),
         Value::Object(options) => read_options(&mut style, options)?,
         other => return Err(type_error("format", other)),
     }
@@ -75,7 +78,7 @@ fn style(options: &Value) -> Result<FormatStyle> {
 fn read_options(style: &mut FormatStyle, options: &MathObject) -> Result<()> {
     for (key, value) in &options.entries {
         match key.as_ref() {
-            "precision" => style.precision = Some(digits(value)?),
+            "precision" => style.precision = Some(parse_digits(value)?),
             "notation" => {
                 style.notation = match value.as_text("format")?.as_ref() {
                     "auto" => NumberNotation::Auto,
@@ -93,18 +96,18 @@ fn read_options(style: &mut FormatStyle, options: &MathObject) -> Result<()> {
                 };
             }
             "fraction" => style.decimal_fractions = value.as_text("format")?.as_ref() == "decimal",
-            "lowerExp" => style.lower = value.number("format")? as i64,
-            "upperExp" => style.upper = value.number("format")? as i64,
-            "wordSize" => style.word = Some(digits(value)? as u32),
+            "lowerExp" => style.lower = value.to_number("format")? as i64,
+            "upperExp" => style.upper = value.to_number("format")? as i64,
+            "wordSize" => style.word = Some(parse_digits(value)? as u32),
             _ => {}
         }
     }
     Ok(())
 }
 
-fn based(run: &mut Evaluator<'_>, args: &[Value], base: u32) -> Result<Value> {
+fn format_in_base(evaluator: &mut Evaluator<'_>, args: &[Value], base: u32) -> Result<Value> {
     let word = match args.get(1) {
-        Some(size) => Some(digits(size)? as u32),
+        Some(size) => Some(parse_digits(size)? as u32),
         None => None,
     };
     let style = FormatStyle {
@@ -114,23 +117,24 @@ fn based(run: &mut Evaluator<'_>, args: &[Value], base: u32) -> Result<Value> {
     };
     match &args[0] {
         Value::Fraction(_) => Err(crate::ops::no_fraction()),
-        value @ (Value::Number(_) | Value::Big(_)) => Ok(Value::text(format::value(
-            &mut run.meter,
-            &run.system,
+        value @ (Value::Number(_) | Value::Big(_)) => Ok(Value::text(format::format_value(
+            &mut evaluator.meter,
+            &evaluator.system,
             value,
             &style,
         )?)),
-        value @ (Value::Bool(_) | Value::Text(_)) => {
-            Ok(Value::text(format::number(value.number("bin")?, &style)?))
-        }
+        value @ (Value::Bool(_) | Value::Text(_)) => Ok(Value::text(format::format_number(
+            value.to_number("bin")?,
+            &style,
+        )?)),
         other => Err(type_error("bin", other)),
     }
 }
 
-fn print(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn print(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let template = args[0].as_text("print")?.clone();
     let style = match args.get(2) {
-        Some(options) => style(options)?,
+        Some(options) => parse_style(options)?,
         None => FormatStyle::default(),
     };
     let mut text = String::new();
@@ -142,10 +146,15 @@ fn print(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
             .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'))
             .unwrap_or(after.len());
         let path = after[..end].trim_end_matches('.');
-        match find(&args[1], path) {
+        match find_path(&args[1], path) {
             Some(Value::Text(value)) => text.push_str(&value),
             Some(value) => {
-                text.push_str(&format::value(&mut run.meter, &run.system, &value, &style)?);
+                text.push_str(&format::format_value(
+                    &mut evaluator.meter,
+                    &evaluator.system,
+                    &value,
+                    &style,
+                )?);
             }
             None => {
                 text.push('$');
@@ -153,16 +162,16 @@ fn print(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
             }
         }
         // In the loop, so that a template of many placeholders ends at the limit.
-        run.meter.text(text.len())?;
+        evaluator.meter.charge_text(text.len())?;
         rest = &after[path.len()..];
     }
     text.push_str(rest);
-    run.meter.text(text.len())?;
+    evaluator.meter.charge_text(text.len())?;
     Ok(Value::text(text))
 }
 
 // Finds the value at a path such as `a.b.1`. Indexes count from 1.
-fn find(values: &Value, path: &str) -> Option<Value> {
+fn find_path(values: &Value, path: &str) -> Option<Value> {
     if path.is_empty() {
         return None;
     }

@@ -13,17 +13,17 @@ pub(super) const TABLE: &[FunctionRow] = &[
             Value::Complex(x) => x.re.is_nan() && x.im.is_nan(),
             Value::Big(x) => x.is_nan(),
             Value::Fraction(_) => false,
-            Value::Unit(unit) => matches!(unit.required()?, Value::Number(x) if x.is_nan()),
-            Value::Bool(_) | Value::Text(_) => x.number("isNaN")?.is_nan(),
+            Value::Unit(unit) => matches!(unit.require_value()?, Value::Number(x) if x.is_nan()),
+            Value::Bool(_) | Value::Text(_) => x.to_number("isNaN")?.is_nan(),
             _ => return Err(type_error("isNaN", x)),
         }
         .into())
     }),
     each("isFinite", |_, x| Ok(is_finite(x)?.into())),
-    many("isBounded", |run, args| match &args[0] {
+    many("isBounded", |evaluator, args| match &args[0] {
         Value::Matrix(matrix) => {
             for cell in &matrix.data {
-                run.meter.step(1)?;
+                evaluator.meter.charge_steps(1)?;
                 if !is_finite(cell)? {
                     return Ok(false.into());
                 }
@@ -38,7 +38,7 @@ pub(super) const TABLE: &[FunctionRow] = &[
         Value::Complex(x) => {
             Ok((real::nearly_equal(x.re, 0.0) && real::nearly_equal(x.im, 0.0)).into())
         }
-        Value::Unit(unit) => Ok((sign(unit.required()?, "isZero")? == 0).into()),
+        Value::Unit(unit) => Ok((sign(unit.require_value()?, "isZero")? == 0).into()),
         x => Ok((sign(x, "isZero")? == 0).into()),
     }),
     each("isNumeric", |_, x| Ok(is_numeric(x).into())),
@@ -67,7 +67,7 @@ fn is_integer(_: &mut Meter, x: &Value) -> Result<Value> {
         Value::Big(x) => x.is_integer(),
         Value::Fraction(x) => x.is_integer(),
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
-            let x = x.number("isInteger")?;
+            let x = x.to_number("isInteger")?;
             x.is_finite() && real::nearly_equal(x, x.round())
         }
         _ => return Err(type_error("isInteger", x)),
@@ -81,9 +81,9 @@ fn is_finite(x: &Value) -> Result<bool> {
         Value::Complex(x) => x.re.is_finite() && x.im.is_finite(),
         Value::Big(x) => x.is_finite(),
         Value::Fraction(_) => true,
-        Value::Unit(unit) => is_finite(unit.required()?)?,
+        Value::Unit(unit) => is_finite(unit.require_value()?)?,
         Value::Bool(_) => true,
-        Value::Text(_) => x.number("isFinite")?.is_finite(),
+        Value::Text(_) => x.to_number("isFinite")?.is_finite(),
         _ => false,
     })
 }
@@ -109,8 +109,8 @@ fn sign(x: &Value, name: &str) -> Result<i8> {
             }
         }
         Value::Fraction(x) => of(x.to_f64()),
-        Value::Number(_) | Value::Bool(_) | Value::Text(_) => of(x.number(name)?),
-        Value::Unit(unit) => sign(unit.required()?, name)?,
+        Value::Number(_) | Value::Bool(_) | Value::Text(_) => of(x.to_number(name)?),
+        Value::Unit(unit) => sign(unit.require_value()?, name)?,
         _ => return Err(type_error(name, x)),
     })
 }
@@ -119,7 +119,7 @@ fn is_prime(meter: &mut Meter, x: &Value) -> Result<Value> {
     let number = match x {
         Value::Fraction(_) => return Err(ops::no_fraction()),
         Value::Number(_) | Value::Bool(_) | Value::Text(_) | Value::Big(_) => {
-            x.number("isPrime")?
+            x.to_number("isPrime")?
         }
         _ => return Err(type_error("isPrime", x)),
     };
@@ -139,12 +139,12 @@ fn is_prime(meter: &mut Meter, x: &Value) -> Result<Value> {
     }
     // Only these fit 64 bits; others are tried one by one until the steps are used up.
     if number.fract() == 0.0 && number < 1.8e19 {
-        meter.step(50)?;
+        meter.charge_steps(50)?;
         return Ok(is_prime_u64(number as u64).into());
     }
     let mut divisor = 5.0;
     while divisor * divisor <= number {
-        meter.step(1)?;
+        meter.charge_steps(1)?;
         if number % divisor == 0.0 || number % (divisor + 2.0) == 0.0 {
             return Ok(false.into());
         }

@@ -6,34 +6,34 @@ use crate::unit;
 use crate::unit::Unit;
 
 pub(super) const TABLE: &[FunctionRow] = &[
-    many("unit", units),
+    many("unit", make_units),
     two("to", convert),
     many("toBest", to_best),
     many("splitUnit", split_unit),
 ];
 
-pub(super) fn target_unit(run: &mut Evaluator<'_>, target: &Value) -> Result<Unit> {
+pub(super) fn target_unit(evaluator: &mut Evaluator<'_>, target: &Value) -> Result<Unit> {
     match target {
         Value::Unit(unit) => Ok(unit.as_ref().clone()),
-        Value::Text(text) => unit::parse(&mut run.meter, text, &mut run.system),
+        Value::Text(text) => unit::parse(&mut evaluator.meter, text, &mut evaluator.system),
         other => Err(type_error("to", other)),
     }
 }
 
-fn units(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn make_units(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     match args {
         [Value::Matrix(matrix)] => {
-            run.meter.cells(matrix.data.len())?;
+            evaluator.meter.charge_cells(matrix.data.len())?;
             let cells: Result<Vec<Value>> = matrix
                 .data
                 .iter()
-                .map(|value| one_unit(run, value))
+                .map(|value| make_unit(evaluator, value))
                 .collect();
             Ok(Value::matrix(matrix.size.clone(), cells?))
         }
-        [value] => one_unit(run, value),
+        [value] => make_unit(evaluator, value),
         [value, name, ..] => {
-            let unit = target_unit(run, name)?;
+            let unit = target_unit(evaluator, name)?;
             if unit.value.is_some() {
                 return fail("The second argument of unit must be a unit without a number");
             }
@@ -47,25 +47,27 @@ fn units(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
             ) {
                 return Err(type_error("unit", value));
             }
-            let amount = unit.normalize(&mut run.meter, value)?;
-            Ok(Value::unit(unit.with(Some(amount))))
+            let amount = unit.normalize(&mut evaluator.meter, value)?;
+            Ok(Value::unit(unit.with_value(Some(amount))))
         }
         [] => fail("Too few arguments in function unit"),
     }
 }
 
-fn one_unit(run: &mut Evaluator<'_>, value: &Value) -> Result<Value> {
+fn make_unit(evaluator: &mut Evaluator<'_>, value: &Value) -> Result<Value> {
     match value {
         Value::Unit(_) => Ok(value.clone()),
         Value::Text(text) => Ok(Value::unit(unit::parse(
-            &mut run.meter,
+            &mut evaluator.meter,
             text,
-            &mut run.system,
+            &mut evaluator.system,
         )?)),
         Value::Number(_) | Value::Big(_) | Value::Fraction(_) => {
-            Ok(Value::unit(Unit::plain(value.clone())))
+            Ok(Value::unit(Unit::dimensionless(value.clone())))
         }
-        Value::Bool(_) => Ok(Value::unit(Unit::plain(value.number("unit")?.into()))),
+        Value::Bool(_) => Ok(Value::unit(Unit::dimensionless(
+            value.to_number("unit")?.into(),
+        ))),
         other => Err(type_error("unit", other)),
     }
 }
@@ -89,7 +91,7 @@ pub(crate) fn convert(meter: &mut Meter, value: &Value, target: &Value) -> Resul
     }
 }
 
-fn to_best(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn to_best(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let Value::Unit(quantity) = &args[0] else {
         return Err(type_error("toBest", &args[0]));
     };
@@ -101,10 +103,10 @@ fn to_best(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     };
     let mut best: Option<(f64, Unit)> = None;
     for choice in &choices.as_matrix("toBest")?.data {
-        let target = target_unit(run, choice)?;
-        let converted = quantity.convert(&mut run.meter, &target)?;
-        let count = converted.denormalize(&mut run.meter, converted.required()?)?;
-        // As for prefixes, prefers numbers around 16.
+        let target = target_unit(evaluator, choice)?;
+        let converted = quantity.convert(&mut evaluator.meter, &target)?;
+        let count = converted.denormalize(&mut evaluator.meter, converted.require_value()?)?;
+        // Like the choice of a prefix, this prefers numbers around 16.
         let size = (libm::log10(ops::magnitude(&count).unwrap_or(0.0).max(1e-300)) - 1.2).abs();
         if best.as_ref().is_none_or(|(known, _)| size < *known) {
             best = Some((size, converted));
@@ -114,21 +116,22 @@ fn to_best(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         .ok_or_else(|| MathError::new("toBest needs at least one unit to choose from"))
 }
 
-fn split_unit(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
+fn split_unit(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let Value::Unit(quantity) = &args[0] else {
         return Err(type_error("splitUnit", &args[0]));
     };
     let targets = args[1].as_matrix("splitUnit")?.data.clone();
-    run.meter.cells(2 * targets.len())?;
+    evaluator.meter.charge_cells(2 * targets.len())?;
     let mut rest = quantity.as_ref().clone();
     let mut parts = Vec::with_capacity(targets.len());
     for (at, target) in targets.iter().enumerate() {
-        let target = target_unit(run, target)?;
-        let meter = &mut run.meter;
+        let target = target_unit(evaluator, target)?;
+        let meter = &mut evaluator.meter;
         let mut count = rest.count_in(meter, &target)?;
         if at + 1 < targets.len() {
-            // Without this, a rounding error could lose a whole unit.
-            let exact = count.number("splitUnit")?;
+            // Otherwise a rounding error could lose a whole unit: 2.9999999999999996 would become
+            // 2.
+            let exact = count.to_number("splitUnit")?;
             let nearest = exact.round();
             count = Value::Number(if crate::number::real::nearly_equal(exact, nearest) {
                 nearest
@@ -137,12 +140,12 @@ fn split_unit(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
             });
         }
         let amount = target.normalize(meter, &count)?;
-        let left = ops::subtract(meter, rest.required()?, &amount)?;
+        let left = ops::subtract(meter, rest.require_value()?, &amount)?;
         parts.push(Value::unit(Unit {
             fixed_prefix: true,
-            ..target.with(Some(amount))
+            ..target.with_value(Some(amount))
         }));
-        rest = rest.with(Some(left));
+        rest = rest.with_value(Some(left));
     }
     Ok(Value::list(parts))
 }

@@ -14,7 +14,7 @@ pub(crate) const fn complex(re: f64, im: f64) -> Complex {
     Complex { re, im }
 }
 
-// By definition, because that gives the same last digits as complex.js.
+// Computed by definition, which gives the same last digits as complex.js.
 fn cosh(x: f64) -> f64 {
     (real::exp(x) + real::exp(-x)) * 0.5
 }
@@ -47,7 +47,8 @@ impl Complex {
     const NAN: Self = complex(f64::NAN, f64::NAN);
     const INFINITY: Self = complex(f64::INFINITY, f64::INFINITY);
 
-    // There is only one infinity: it swallows the other part, and two of them give NaN.
+    // There is only one infinity. Adding a finite number doesn't change it, and adding two of them
+    // gives NaN.
     pub(crate) fn add(self, other: Self) -> Self {
         match (self.is_infinite(), other.is_infinite()) {
             (true, true) => Self::NAN,
@@ -89,7 +90,7 @@ impl Complex {
         )
     }
 
-    // In sums and products NaN counts as infinite.
+    // NaN counts as infinite in sums and products, as in complex.js.
     pub(crate) fn is_infinite(self) -> bool {
         !self.re.is_finite() || !self.im.is_finite()
     }
@@ -303,8 +304,8 @@ impl Complex {
         complex(-0.5 * t.im, 0.5 * t.re)
     }
 
-    /// The function `f` of 1/z; at 0 of an infinite argument.
-    pub(crate) fn of_inverse(self, f: fn(Self) -> Self) -> Self {
+    /// Computes `f(1/z)`, with infinity for 1/0.
+    pub(crate) fn apply_to_inverse(self, f: fn(Self) -> Self) -> Self {
         if self.im == 0.0 && self.re != 0.0 {
             return f(complex(1.0 / self.re, 0.0));
         }

@@ -14,7 +14,7 @@ use super::real::DecimalDigits;
 pub(crate) const PRECISION: usize = 64;
 // Intermediate results carry more digits, so that the last digit of the final one is right.
 pub(crate) const WIDE: usize = PRECISION + 24;
-// Larger exponents are infinity, smaller ones zero.
+// A number with a larger exponent becomes infinity; below the negative limit it becomes zero.
 const MAX_EXPONENT: i64 = 9_000_000_000_000_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,10 +155,10 @@ impl Decimal {
             self.exponent = 0;
             return;
         }
-        // Large steps first: most zeros go in few divisions.
+        // Large steps first, so that few divisions remove most zeros.
         for step in [16usize, 4, 1] {
             let power = ten_to(step);
-            // A multiple of 10^k is one of 2^k, which shows without a division.
+            // A multiple of 10^k is also a multiple of 2^k, which can be checked without dividing.
             while self.coefficient.trailing_zeros() >= Some(step as u64) {
                 let (quotient, rest) = self.coefficient.div_rem(&power);
                 if !rest.is_zero() {
@@ -169,7 +169,7 @@ impl Decimal {
             }
         }
         let magnitude = self.magnitude();
-        // As in decimal.js, whose limits these are.
+        // These are the limits of decimal.js.
         if magnitude > MAX_EXPONENT {
             *self = Self::infinity(self.negative);
         } else if magnitude < -MAX_EXPONENT {

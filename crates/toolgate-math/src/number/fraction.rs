@@ -92,8 +92,8 @@ impl Fraction {
         Some(if negative { value.neg() } else { value })
     }
 
-    /// The decimal text, with repeating digits in brackets: `0.1(6)`. Without a cycle, or with a
-    /// very long one, it ends after 15 decimals.
+    /// The decimal text, with repeating digits in brackets: `0.1(6)`. If no digits repeat, or if
+    /// the cycle is very long, it ends after 15 decimals.
     pub(crate) fn to_decimal_text(&self) -> String {
         const MAX_CYCLE: usize = 2000;
         let sign = if self.num.is_negative() { "-" } else { "" };

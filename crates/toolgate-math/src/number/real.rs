@@ -40,7 +40,7 @@ pub(crate) fn nearly_equal(a: f64, b: f64) -> bool {
     (a - b).abs() <= (RELATIVE * a.abs().max(b.abs())).max(ABSOLUTE)
 }
 
-/// True if a number has no fraction. Infinities count, as in mathjs.
+/// True if a number is finite and has no fraction.
 pub(crate) fn is_integer(x: f64) -> bool {
     x.is_finite() && x.fract() == 0.0
 }
@@ -49,8 +49,8 @@ const POWERS: [f64; 16] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 ];
 
-// Rounds half away from zero. What twelve decimals can't tell from a tie counts as one, because
-// 1.005 is stored a little below.
+// Rounds half away from zero. A number that looks like a tie in twelve decimals counts as one:
+// 1.005 is stored as a slightly smaller double.
 pub(crate) fn round(x: f64, digits: i32) -> f64 {
     const SURE: i32 = 12;
     let Some(&power) = usize::try_from(digits)
@@ -92,12 +92,12 @@ pub(crate) fn modulo(x: f64, y: f64) -> f64 {
     if y == 0.0 { x } else { x - y * floor(x / y) }
 }
 
-/// The integer below, or the nearest one if only rounding errors separate them.
+/// The nearest integer below, or the nearest one if only rounding errors separate them.
 pub(crate) fn floor(x: f64) -> f64 {
     nearest_or(x, x.floor())
 }
 
-/// The integer above, or the nearest one if only rounding errors separate them.
+/// The nearest integer above, or the nearest one if only rounding errors separate them.
 pub(crate) fn ceil(x: f64) -> f64 {
     nearest_or(x, x.ceil())
 }
@@ -111,7 +111,7 @@ fn nearest_or(x: f64, whole: f64) -> f64 {
     }
 }
 
-/// The shortest decimal digits that name a double: `0.d1d2d3… × 10^(exponent + 1)`.
+/// The shortest decimal digits that identify a double: `0.d1d2d3… × 10^(exponent + 1)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DecimalDigits {
     pub(crate) negative: bool,
@@ -196,7 +196,8 @@ impl DecimalDigits {
     }
 }
 
-// If two shortest texts are equally close to the number, ECMAScript takes the even one.
+// If two shortest texts are equally close to the number, ECMAScript takes the one with an even last
+// digit.
 fn break_tie(digits: &mut [u8], x: f64) {
     let exact = format!("{:.40e}", x.abs());
     let mut beyond = exact
@@ -226,8 +227,8 @@ pub(crate) fn to_text(x: f64) -> String {
     }
     let digits = DecimalDigits::from_number(x);
     if x.abs() >= 1e21 || x.abs() < 1e-6 {
-        crate::format::exponential(&digits, None)
+        crate::format::format_exponential(&digits, None)
     } else {
-        crate::format::fixed(&digits, None)
+        crate::format::format_fixed(&digits, None)
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn gamma(x: f64) -> f64 {
     if x >= 171.35 {
         return f64::INFINITY;
     }
-    // Lanczos loses digits up there.
+    // The Lanczos approximation loses digits for large arguments.
     if x > 85.0 {
         return stirling(x);
     }
@@ -67,7 +67,8 @@ fn whole_gamma(x: f64) -> f64 {
     product(1.0, x - 1.0)
 }
 
-// Halves the range until it is short, which keeps rounding errors small.
+// The product of all whole numbers from `low` to `high`. Splitting the range in halves keeps
+// rounding errors small.
 pub(crate) fn product(low: f64, high: f64) -> f64 {
     if high < low {
         return 1.0;
@@ -98,13 +99,13 @@ pub(crate) fn complex_gamma(z: Complex) -> Complex {
         return complex(gamma(z.re), 0.0);
     }
     if z.re < 0.5 {
-        let turned = gamma_of(complex(1.0 - z.re, -z.im));
+        let turned = lanczos_gamma(complex(1.0 - z.re, -z.im));
         return complex(PI, 0.0).div(z.scale(PI).sin().mul(turned));
     }
-    gamma_of(z)
+    lanczos_gamma(z)
 }
 
-fn gamma_of(z: Complex) -> Complex {
+fn lanczos_gamma(z: Complex) -> Complex {
     let z = complex(z.re - 1.0, z.im);
     let mut sum = complex(LANCZOS[0], 0.0);
     for (c, k) in LANCZOS[1..].iter().zip(1u8..) {

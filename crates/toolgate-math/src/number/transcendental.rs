@@ -85,7 +85,7 @@ impl Decimal {
         }
         let magnitude = self.magnitude();
         let (_, coefficient, exponent) = self.parts();
-        // Near one, so that the double that the iteration starts from is accurate.
+        // The mantissa is close to one, so the iteration starts from an accurate double.
         let mantissa = Self::exact(false, coefficient.clone(), exponent - magnitude);
         let start = Self::from_number(libm::log(mantissa.to_f64()));
         // Each round triples the correct digits (15, 45, 135), so the first needs few.

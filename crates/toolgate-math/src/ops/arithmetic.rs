@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive};
 
-use super::{NumberPair, broadcast, counted, counted_big, matrix_product, pair};
+use super::{NumberPair, broadcast, counted_big, counted_fraction, matrix_product, number_pair};
 use crate::number::{Fraction, complex, real};
 use crate::prelude::*;
 use crate::unit::Unit;
@@ -19,11 +19,11 @@ fn add_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     if let (Value::Unit(a), Value::Unit(b)) = (a, b) {
         return join_units(meter, a, b, add);
     }
-    match pair("add", a, b)? {
+    match number_pair("add", a, b)? {
         NumberPair::Number(a, b) => Ok(Value::Number(a + b)),
         NumberPair::Complex(a, b) => Ok(a.add(b).into()),
         NumberPair::Big(a, b) => counted_big(meter, a.add(&b)),
-        NumberPair::Fraction(a, b) => counted(meter, a.add(&b)),
+        NumberPair::Fraction(a, b) => counted_fraction(meter, a.add(&b)),
     }
 }
 
@@ -38,11 +38,11 @@ fn subtract_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     if let (Value::Unit(a), Value::Unit(b)) = (a, b) {
         return join_units(meter, a, b, subtract);
     }
-    match pair("subtract", a, b)? {
+    match number_pair("subtract", a, b)? {
         NumberPair::Number(a, b) => Ok(Value::Number(a - b)),
         NumberPair::Complex(a, b) => Ok(a.sub(b).into()),
         NumberPair::Big(a, b) => counted_big(meter, a.sub(&b)),
-        NumberPair::Fraction(a, b) => counted(meter, a.sub(&b)),
+        NumberPair::Fraction(a, b) => counted_fraction(meter, a.sub(&b)),
     }
 }
 
@@ -50,8 +50,8 @@ fn join_units(meter: &mut Meter, a: &Unit, b: &Unit, f: super::ScalarFunction) -
     if !a.is_compatible(b) {
         return fail("Units do not match");
     }
-    let value = f(meter, a.required()?, b.required()?)?;
-    let mut sum = a.with(Some(value));
+    let value = f(meter, a.require_value()?, b.require_value()?)?;
+    let mut sum = a.with_value(Some(value));
     sum.fixed_prefix = false;
     Ok(Value::unit(sum))
 }
@@ -78,11 +78,11 @@ fn multiply_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
         }
         _ => {}
     }
-    match pair("multiply", a, b)? {
+    match number_pair("multiply", a, b)? {
         NumberPair::Number(a, b) => Ok(Value::Number(a * b)),
         NumberPair::Complex(a, b) => Ok(a.mul(b).into()),
         NumberPair::Big(a, b) => counted_big(meter, a.mul(&b)),
-        NumberPair::Fraction(a, b) => counted(meter, a.mul(&b)),
+        NumberPair::Fraction(a, b) => counted_fraction(meter, a.mul(&b)),
     }
 }
 
@@ -118,19 +118,21 @@ fn divide_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
         (Value::Number(a), Value::Number(b)) => return Ok(Value::Number(a / b)),
         (Value::Unit(a), Value::Unit(b)) => return a.combine(meter, b, -1.0),
         (Value::Unit(unit), divisor) if is_number(divisor) => {
-            let value = divide(meter, unit.required()?, divisor)?;
-            return Ok(Value::unit(unit.with(Some(value))));
+            let value = divide(meter, unit.require_value()?, divisor)?;
+            return Ok(Value::unit(unit.with_value(Some(value))));
         }
         (number, Value::Unit(unit)) if is_number(number) => {
-            return Unit::plain(number.clone()).combine(meter, unit, -1.0);
+            return Unit::dimensionless(number.clone()).combine(meter, unit, -1.0);
         }
         _ => {}
     }
-    match pair("divide", a, b)? {
+    match number_pair("divide", a, b)? {
         NumberPair::Number(a, b) => Ok(Value::Number(a / b)),
         NumberPair::Complex(a, b) => Ok(a.div(b).into()),
         NumberPair::Big(a, b) => counted_big(meter, a.div(&b)),
-        NumberPair::Fraction(a, b) => counted(meter, a.div(&b).ok_or_else(division_by_zero)?),
+        NumberPair::Fraction(a, b) => {
+            counted_fraction(meter, a.div(&b).ok_or_else(division_by_zero)?)
+        }
     }
 }
 
@@ -147,7 +149,7 @@ pub(crate) fn modulo(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
 }
 
 fn modulo_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    match pair("mod", a, b)? {
+    match number_pair("mod", a, b)? {
         NumberPair::Number(a, b) => Ok(Value::Number(real::modulo(a, b))),
         NumberPair::Complex(..) => Err(type_error("mod", a)),
         NumberPair::Big(a, b) if b.is_zero() => counted_big(meter, a),
@@ -157,7 +159,7 @@ fn modulo_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
         }
         NumberPair::Fraction(a, b) => {
             let quotient = a.div(&b).ok_or_else(division_by_zero)?.floor();
-            counted(meter, a.sub(&b.mul(&quotient)))
+            counted_fraction(meter, a.sub(&b.mul(&quotient)))
         }
     }
 }
@@ -168,7 +170,7 @@ pub(crate) fn power(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
         (Value::Matrix(a), Value::Number(b)) => super::linear::matrix_power(meter, a, *b),
         (Value::Unit(a), Value::Number(b)) => a.power(meter, *b),
         (Value::Unit(a), Value::Big(_) | Value::Fraction(_)) => {
-            let exponent = b.number("pow")?;
+            let exponent = b.to_number("pow")?;
             a.power(meter, exponent)
         }
         _ => power_scalars(meter, a, b),
@@ -190,7 +192,7 @@ fn number_power(a: f64, b: f64) -> Value {
 }
 
 fn power_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    match pair("pow", a, b)? {
+    match number_pair("pow", a, b)? {
         NumberPair::Number(a, b) => Ok(number_power(a, b)),
         NumberPair::Complex(a, b) => Ok(a.pow(b).into()),
         NumberPair::Big(a, b) => match a.pow(&b) {
@@ -223,7 +225,7 @@ fn fraction_power(meter: &mut Meter, a: &Fraction, b: &Fraction) -> Result<Value
         .to_u32()
         .ok_or_else(|| meter.too_many_digits())?;
     if a.bits() > 1 {
-        meter.big(a.bits().saturating_mul(u64::from(count)))?;
+        meter.charge_big(a.bits().saturating_mul(u64::from(count)))?;
     }
     let raise = |n: &BigInt| {
         if n.bits() <= 1 {
@@ -238,7 +240,7 @@ fn fraction_power(meter: &mut Meter, a: &Fraction, b: &Fraction) -> Result<Value
     } else {
         Fraction::new(num, den)
     };
-    counted(meter, result.ok_or_else(division_by_zero)?)
+    counted_fraction(meter, result.ok_or_else(division_by_zero)?)
 }
 
 pub(crate) fn negate(meter: &mut Meter, value: &Value) -> Result<Value> {
@@ -247,10 +249,10 @@ pub(crate) fn negate(meter: &mut Meter, value: &Value) -> Result<Value> {
         Value::Complex(value) => value.neg().into(),
         Value::Big(value) => Value::big(value.neg()),
         Value::Fraction(value) => Value::fraction(value.neg()),
-        Value::Bool(_) | Value::Text(_) => Value::Number(-value.number("unaryMinus")?),
+        Value::Bool(_) | Value::Text(_) => Value::Number(-value.to_number("unaryMinus")?),
         Value::Unit(unit) => {
-            let value = negate(meter, unit.required()?)?;
-            Value::unit(unit.with(Some(value)))
+            let value = negate(meter, unit.require_value()?)?;
+            Value::unit(unit.with_value(Some(value)))
         }
         // A zero in a matrix keeps its sign.
         Value::Matrix(matrix) => matrix.map(meter, |meter, cell| match cell {
@@ -263,7 +265,7 @@ pub(crate) fn negate(meter: &mut Meter, value: &Value) -> Result<Value> {
 
 pub(crate) fn plus(meter: &mut Meter, value: &Value) -> Result<Value> {
     Ok(match value {
-        Value::Bool(_) | Value::Text(_) => Value::Number(value.number("unaryPlus")?),
+        Value::Bool(_) | Value::Text(_) => Value::Number(value.to_number("unaryPlus")?),
         Value::Matrix(matrix) => matrix.map(meter, plus)?,
         Value::Number(_)
         | Value::Complex(_)
@@ -292,7 +294,7 @@ pub(crate) fn square_root(meter: &mut Meter, value: &Value) -> Result<Value> {
         Value::Big(x) if x.is_negative() => complex(x.to_f64(), 0.0).sqrt().into(),
         Value::Big(x) => return counted_big(meter, x.sqrt()),
         Value::Bool(_) | Value::Text(_) => {
-            return square_root(meter, &Value::Number(value.number("sqrt")?));
+            return square_root(meter, &Value::Number(value.to_number("sqrt")?));
         }
         Value::Unit(unit) => return unit.power(meter, 0.5),
         Value::Fraction(_) => return Err(no_fraction()),

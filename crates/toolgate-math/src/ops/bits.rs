@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
-use super::{NumberPair, broadcast, counted_big, pair};
+use super::{NumberPair, broadcast, counted_big, number_pair};
 use crate::number::Decimal;
 use crate::number::decimal::PRECISION;
 use crate::prelude::*;
@@ -11,19 +11,19 @@ use crate::tree::BinaryOperator;
 use crate::value::read_number;
 
 // The low 32 bits of an integer, as in ECMAScript.
-fn word(value: f64, function: &str) -> Result<i32> {
+fn to_word(value: f64, function: &str) -> Result<i32> {
     if value.fract() != 0.0 || value.is_nan() {
         return fail(format!("Integers expected in function {function}"));
     }
     Ok(value.rem_euclid(4_294_967_296.0) as u32 as i32)
 }
 
-fn whole(meter: &Meter, value: &Decimal, function: &str) -> Result<BigInt> {
+fn to_big_integer(meter: &Meter, value: &Decimal, function: &str) -> Result<BigInt> {
     if !value.is_integer() {
         return fail(format!("Integers expected in function {function}"));
     }
     value
-        .to_integer(meter.digits())
+        .to_integer(meter.max_digits())
         .ok_or_else(|| meter.too_many_digits())
 }
 
@@ -35,14 +35,18 @@ fn bitwise(
     small: fn(i32, i32) -> f64,
     big: fn(BigInt, BigInt) -> Option<BigInt>,
 ) -> Result<Value> {
-    match pair(function, a, b)? {
-        NumberPair::Number(a, b) => {
-            Ok(Value::Number(small(word(a, function)?, word(b, function)?)))
-        }
+    match number_pair(function, a, b)? {
+        NumberPair::Number(a, b) => Ok(Value::Number(small(
+            to_word(a, function)?,
+            to_word(b, function)?,
+        ))),
         NumberPair::Big(a, b) if a.is_nan() || b.is_nan() => Ok(Value::big(Decimal::nan())),
         NumberPair::Big(a, b) => {
-            let (a, b) = (whole(meter, &a, function)?, whole(meter, &b, function)?);
-            // As in mathjs, which has no big shift by a negative number.
+            let (a, b) = (
+                to_big_integer(meter, &a, function)?,
+                to_big_integer(meter, &b, function)?,
+            );
+            // As in mathjs, which can't shift a big number by a negative count.
             if function.contains("Shift") && b.sign() == num_bigint::Sign::Minus {
                 return Ok(Value::big(Decimal::nan()));
             }
@@ -58,7 +62,7 @@ fn bitwise(
     }
 }
 
-/// The result if the left side of `&` or `|` decides it alone. As in mathjs, the right side
+/// The result of `&` or `|` if the left side alone decides it. As in mathjs, the right side
 /// is then not checked.
 #[inline]
 pub(crate) fn short_circuit(operator: BinaryOperator, left: &Value) -> Option<Value> {
@@ -116,12 +120,14 @@ bit_operators! {
 }
 
 pub(crate) fn shift_right_logical(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    broadcast(meter, a, b, |_, a, b| match pair("rightLogShift", a, b)? {
-        NumberPair::Number(a, b) => {
-            let (a, b) = (word(a, "rightLogShift")?, word(b, "rightLogShift")?);
-            Ok(Value::Number(f64::from((a as u32).wrapping_shr(b as u32))))
+    broadcast(meter, a, b, |_, a, b| {
+        match number_pair("rightLogShift", a, b)? {
+            NumberPair::Number(a, b) => {
+                let (a, b) = (to_word(a, "rightLogShift")?, to_word(b, "rightLogShift")?);
+                Ok(Value::Number(f64::from((a as u32).wrapping_shr(b as u32))))
+            }
+            _ => Err(type_error("rightLogShift", a)),
         }
-        _ => Err(type_error("rightLogShift", a)),
     })
 }
 
@@ -129,15 +135,15 @@ pub(crate) fn bit_not(meter: &mut Meter, value: &Value) -> Result<Value> {
     match value {
         Value::Matrix(matrix) => matrix.map(meter, bit_not),
         Value::Big(value) => {
-            let value = whole(meter, value, "bitNot")?;
+            let value = to_big_integer(meter, value, "bitNot")?;
             counted_big(meter, Decimal::from_integer(&!value))
         }
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
-            let number = value.number("bitNot")?;
+            let number = value.to_number("bitNot")?;
             if number.fract() != 0.0 {
                 return fail("Integer expected in function bitNot");
             }
-            Ok(Value::Number(f64::from(!word(number, "bitNot")?)))
+            Ok(Value::Number(f64::from(!to_word(number, "bitNot")?)))
         }
         _ => Err(type_error("bitNot", value)),
     }

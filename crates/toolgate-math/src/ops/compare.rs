@@ -1,9 +1,9 @@
-//! The comparisons: numbers with a tolerance for rounding errors, texts only in
+//! Comparisons. Numbers are compared with a tolerance for rounding errors, texts only by the
 //! functions made for them.
 
 use std::cmp::Ordering;
 
-use super::{NumberPair, broadcast, pair};
+use super::{NumberPair, broadcast, number_pair};
 use crate::number::Decimal;
 use crate::number::real::nearly_equal;
 use crate::prelude::*;
@@ -12,9 +12,9 @@ use crate::unit::Unit;
 /// Compares two scalars; `None` if one is NaN.
 pub(crate) fn ordering(function: &str, a: &Value, b: &Value) -> Result<Option<Ordering>> {
     if let (Value::Unit(a), Value::Unit(b)) = (a, b) {
-        return units(a, b).and_then(|(a, b)| ordering(function, a, b));
+        return comparable_values(a, b).and_then(|(a, b)| ordering(function, a, b));
     }
-    Ok(match pair(function, a, b)? {
+    Ok(match number_pair(function, a, b)? {
         NumberPair::Number(a, b) => number_order(a, b),
         NumberPair::Complex(..) => {
             return fail("No ordering relation is defined for complex numbers");
@@ -33,11 +33,11 @@ fn number_order(a: f64, b: f64) -> Option<Ordering> {
     }
 }
 
-fn units<'a>(a: &'a Unit, b: &'a Unit) -> Result<(&'a Value, &'a Value)> {
+fn comparable_values<'a>(a: &'a Unit, b: &'a Unit) -> Result<(&'a Value, &'a Value)> {
     if !a.is_compatible(b) {
         return fail("Cannot compare units with different base");
     }
-    Ok((a.required()?, b.required()?))
+    Ok((a.require_value()?, b.require_value()?))
 }
 
 fn nearly_equal_big(a: &Decimal, b: &Decimal) -> bool {
@@ -57,7 +57,8 @@ fn nearly_equal_big(a: &Decimal, b: &Decimal) -> bool {
     within(&relative) || within(&absolute)
 }
 
-/// The integer below a big number, or the nearest one if only rounding errors separate them.
+/// The nearest integer below a big number, or the nearest one if only
+/// rounding errors separate them.
 pub(crate) fn floor_big(x: &Decimal) -> Decimal {
     let (below, nearest) = (x.floor(), x.round(0));
     if below != nearest && nearly_equal_big(x, &nearest) && !nearly_equal_big(x, &below) {
@@ -67,7 +68,7 @@ pub(crate) fn floor_big(x: &Decimal) -> Decimal {
     }
 }
 
-/// Rounds half away from zero to `places` decimals, after removing what is only a rounding error.
+/// Rounds half away from zero to `places` decimals, after removing rounding errors.
 pub(crate) fn round_big(x: &Decimal, places: i32) -> Decimal {
     const SURE: i32 = 12;
     if places < SURE {
@@ -89,10 +90,12 @@ fn is_equal(a: &Value, b: &Value) -> Result<bool> {
         (Value::Null | Value::Undefined, _) | (_, Value::Null | Value::Undefined) => {
             return Ok(false);
         }
-        (Value::Unit(a), Value::Unit(b)) => return units(a, b).and_then(|(a, b)| is_equal(a, b)),
+        (Value::Unit(a), Value::Unit(b)) => {
+            return comparable_values(a, b).and_then(|(a, b)| is_equal(a, b));
+        }
         _ => {}
     }
-    Ok(match pair("equal", a, b)? {
+    Ok(match number_pair("equal", a, b)? {
         NumberPair::Number(a, b) => nearly_equal(a, b),
         NumberPair::Complex(a, b) => nearly_equal(a.re, b.re) && nearly_equal(a.im, b.im),
         NumberPair::Big(a, b) => nearly_equal_big(&a, &b),
@@ -133,14 +136,14 @@ pub(crate) fn unequal(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> 
     broadcast(meter, a, b, |_, a, b| Ok((!is_equal(a, b)?).into()))
 }
 
-/// Returns -1, 0 or 1, and -1 if one of two doubles is NaN.
+/// Returns -1, 0 or 1; also -1 if one of two doubles is NaN.
 pub(crate) fn compare(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     broadcast(meter, a, b, compare_scalars)
 }
 
 fn compare_scalars(_: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     let order = ordering("compare", a, b)?.map(|order| f64::from(order as i8));
-    Ok(match pair("compare", a, b) {
+    Ok(match number_pair("compare", a, b) {
         Ok(NumberPair::Big(..)) => Value::big(Decimal::from_number(order.unwrap_or(f64::NAN))),
         Ok(NumberPair::Fraction(..)) => {
             super::implicit_fraction(order.unwrap_or(f64::NAN)).map(Value::fraction)?
@@ -149,17 +152,20 @@ fn compare_scalars(_: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     })
 }
 
-/// Orders all values: by type first, and texts with their numbers counted ("a2" before "a10").
+/// Orders values of any type: first by type, and texts by the numbers in them ("a2" before "a10").
 pub(crate) fn natural_order(meter: &mut Meter, a: &Value, b: &Value) -> Result<Ordering> {
-    meter.step(1)?;
+    meter.charge_steps(1)?;
     let real =
         |value: &Value| matches!(value, Value::Number(_) | Value::Big(_) | Value::Fraction(_));
     if real(a) && real(b) {
-        // Kinds that don't mix are compared as doubles.
+        // Types that can't be mixed are compared as doubles.
         return Ok(match ordering("compareNatural", a, b) {
             Ok(order) => order.unwrap_or(Ordering::Less),
             Err(_) => {
-                let (a, b) = (a.number("compareNatural")?, b.number("compareNatural")?);
+                let (a, b) = (
+                    a.to_number("compareNatural")?,
+                    b.to_number("compareNatural")?,
+                );
                 a.partial_cmp(&b).unwrap_or(Ordering::Equal)
             }
         });
@@ -171,7 +177,7 @@ pub(crate) fn natural_order(meter: &mut Meter, a: &Value, b: &Value) -> Result<O
             .cmp(&b.type_name().to_lowercase()));
     }
     match (a, b) {
-        (Value::Text(a), Value::Text(b)) => Ok(natural_texts(a, b)),
+        (Value::Text(a), Value::Text(b)) => Ok(compare_texts_naturally(a, b)),
         (Value::Complex(a), Value::Complex(b)) => {
             let key = |x: f64, y: f64| x.partial_cmp(&y).unwrap_or(Ordering::Equal);
             Ok(key(a.re, b.re).then(key(a.im, b.im)))
@@ -194,10 +200,10 @@ pub(crate) fn natural_order(meter: &mut Meter, a: &Value, b: &Value) -> Result<O
     }
 }
 
-fn natural_texts(a: &str, b: &str) -> Ordering {
+fn compare_texts_naturally(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a, b);
     loop {
-        let (x, y) = (chunk(a), chunk(b));
+        let (x, y) = (leading_chunk(a), leading_chunk(b));
         if x.is_empty() || y.is_empty() {
             return a.len().cmp(&b.len());
         }
@@ -220,7 +226,7 @@ fn natural_texts(a: &str, b: &str) -> Ordering {
     }
 }
 
-fn chunk(text: &str) -> &str {
+fn leading_chunk(text: &str) -> &str {
     let digits = text.starts_with(|c: char| c.is_ascii_digit());
     let end = text
         .find(|c: char| c.is_ascii_digit() != digits)
@@ -228,15 +234,15 @@ fn chunk(text: &str) -> &str {
     &text[..end]
 }
 
-pub(crate) fn same(meter: &mut Meter, a: &Value, b: &Value) -> Result<bool> {
-    meter.step(1)?;
+pub(crate) fn deep_equal(meter: &mut Meter, a: &Value, b: &Value) -> Result<bool> {
+    meter.charge_steps(1)?;
     match (a, b) {
         (Value::Matrix(a), Value::Matrix(b)) => {
             if a.size != b.size {
                 return Ok(false);
             }
             for (a, b) in a.data.iter().zip(&b.data) {
-                if !same(meter, a, b)? {
+                if !deep_equal(meter, a, b)? {
                     return Ok(false);
                 }
             }

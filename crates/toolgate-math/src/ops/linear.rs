@@ -29,10 +29,10 @@ pub(crate) fn matrix_product(meter: &mut Meter, a: &Matrix, b: &Matrix) -> Resul
         return fail("Cannot multiply two empty vectors");
     }
     let mut data = Vec::new();
-    meter.cells(rows.saturating_mul(columns))?;
+    meter.charge_cells(rows.saturating_mul(columns))?;
     for row in 0..rows {
         for column in 0..columns {
-            meter.step(inner)?;
+            meter.charge_steps(inner)?;
             data.push(line_product(
                 meter,
                 (0..inner).map(|k| (&a.data[row * inner + k], &b.data[k * columns + column])),
@@ -72,13 +72,13 @@ pub(crate) fn transpose(meter: &mut Meter, value: &Value, conjugate: bool) -> Re
             Ok(turned.map(meter, |_, cell| {
                 Ok(match cell {
                     Value::Complex(value) => value.conj().into(),
-                    Value::Bool(_) | Value::Text(_) => cell.number("conj")?.into(),
+                    Value::Bool(_) | Value::Text(_) => cell.to_number("conj")?.into(),
                     cell => cell.clone(),
                 })
             })?)
         }
         Value::Complex(value) if conjugate => Ok(value.conj().into()),
-        Value::Bool(_) | Value::Text(_) if conjugate => Ok(value.number("ctranspose")?.into()),
+        Value::Bool(_) | Value::Text(_) if conjugate => Ok(value.to_number("ctranspose")?.into()),
         Value::Null
         | Value::Undefined
         | Value::Object(_)
@@ -98,7 +98,7 @@ pub(super) fn matrix_power(meter: &mut Meter, matrix: &Matrix, exponent: f64) ->
             "For A^b, b must be an integer (value is {exponent})"
         ));
     }
-    let n = matrix.square()?;
+    let n = matrix.square_size()?;
     if matrix.size.len() != 2 {
         return fail("For A^b, A must be 2 dimensional (A has 1 dimensions)");
     }
@@ -117,7 +117,7 @@ pub(super) fn matrix_power(meter: &mut Meter, matrix: &Matrix, exponent: f64) ->
         if count >= 1.0 {
             base = multiply(meter, &base, &base)?;
         }
-        meter.step(1)?;
+        meter.charge_steps(1)?;
     }
     Ok(result)
 }
@@ -144,9 +144,9 @@ pub(crate) fn is_zero(value: &Value) -> bool {
 
 // Bareiss elimination: its divisions leave no remainder, so integers stay exact.
 pub(crate) fn determinant(meter: &mut Meter, matrix: &Matrix) -> Result<Value> {
-    let n = matrix.square()?;
+    let n = matrix.square_size()?;
     let mut cells = matrix.data.clone();
-    meter.cells(cells.len())?;
+    meter.charge_cells(cells.len())?;
     match n {
         0 => return Ok(Value::Number(1.0)),
         1 => return Ok(cells[0].clone()),
@@ -178,7 +178,7 @@ pub(crate) fn determinant(meter: &mut Meter, matrix: &Matrix) -> Result<Value> {
             cells[rows[k - 1] * n + k - 1].clone()
         };
         for i in k + 1..n {
-            meter.step(n - k)?;
+            meter.charge_steps(n - k)?;
             for j in k + 1..n {
                 let left = multiply(meter, &cells[rows[i] * n + j], &pivot)?;
                 let right = multiply(meter, &cells[rows[i] * n + k], &cells[rows[k] * n + j])?;
@@ -197,11 +197,11 @@ pub(crate) fn determinant(meter: &mut Meter, matrix: &Matrix) -> Result<Value> {
 
 // Gauss-Jordan elimination. The largest pivot keeps rounding errors small.
 pub(crate) fn inverse(meter: &mut Meter, matrix: &Matrix) -> Result<Value> {
-    let n = matrix.square()?;
+    let n = matrix.square_size()?;
     if matches!(n, 1 | 2) {
         return small_inverse(meter, matrix, n);
     }
-    meter.cells(n * n)?;
+    meter.charge_cells(n * n)?;
     let mut a = matrix.data.clone();
     let mut b = identity(meter, n, n)?.data;
     for c in 0..n {
@@ -222,7 +222,7 @@ pub(crate) fn inverse(meter: &mut Meter, matrix: &Matrix) -> Result<Value> {
             }
         }
         for r in 0..n {
-            meter.step(2 * n)?;
+            meter.charge_steps(2 * n)?;
             let pivot = a[c * n + c].clone();
             if r == c {
                 for j in 0..n {

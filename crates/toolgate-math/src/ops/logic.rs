@@ -3,22 +3,22 @@
 use super::broadcast;
 use crate::prelude::*;
 
-/// True for numbers other than zero, and for values that exist.
+/// Whether a value counts as true: any number except zero and NaN, and a quantity by its number.
 pub(crate) fn truth(function: &str, value: &Value) -> Result<bool> {
     Ok(match value {
         Value::Bool(value) => *value,
         Value::Number(value) => *value != 0.0 && !value.is_nan(),
         Value::Complex(value) => value.re != 0.0 || value.im != 0.0,
         Value::Big(value) => !value.is_zero() && !value.is_nan(),
-        Value::Unit(unit) => truth(function, unit.required()?)?,
-        Value::Text(_) => value.number(function)? != 0.0,
+        Value::Unit(unit) => truth(function, unit.require_value()?)?,
+        Value::Text(_) => value.to_number(function)? != 0.0,
         Value::Fraction(_) => return Err(super::arithmetic::no_fraction()),
         _ => return Err(type_error(function, value)),
     })
 }
 
-/// Both sides of `and`, `or` or `xor` as booleans. Kinds don't mix: a complex number or
-/// quantity needs its like.
+/// Both sides of `and`, `or` or `xor` as booleans. Some types can't be mixed: a
+/// quantity needs another quantity.
 pub(crate) fn truths(function: &str, a: &Value, b: &Value) -> Result<(bool, bool)> {
     match (a, b) {
         (Value::Unit(_), Value::Unit(_)) => {}

@@ -1,6 +1,6 @@
 //! Binary operators, from `or` to percentages, by precedence climbing.
 //!
-//! [`Parser::binary`] is one loop, so that a level of brackets costs four stack frames and
+//! [`Parser::parse_binary`] is one loop, so that a level of brackets costs four stack frames and
 //! a long sum none.
 
 use super::Parser;
@@ -8,10 +8,10 @@ use crate::error::Result;
 use crate::lexer::Token;
 use crate::tree::{BinaryOperator, NodeId, SyntaxNode, UnaryOperator};
 
-/// The precedence of the loosest operator.
+/// The precedence of the operator that binds loosest.
 pub(super) const LOOSEST: u8 = level::OR;
 
-/// The precedence levels of [`Parser::binary`].
+/// The precedence levels of [`Parser::parse_binary`].
 mod level {
     pub(super) const OR: u8 = 1;
     pub(super) const XOR: u8 = 2;
@@ -31,7 +31,7 @@ mod level {
 }
 
 // The precedence and operator of a token between two operands.
-fn infix(token: Token) -> Option<(u8, BinaryOperator)> {
+fn infix_operator(token: Token) -> Option<(u8, BinaryOperator)> {
     Some(match token {
         Token::Or => (level::OR, BinaryOperator::Or),
         Token::Xor => (level::XOR, BinaryOperator::Xor),
@@ -61,56 +61,63 @@ fn infix(token: Token) -> Option<(u8, BinaryOperator)> {
 }
 
 impl Parser<'_> {
-    /// Parses operators of precedence `floor` and tighter.
-    pub(super) fn binary(&mut self, floor: u8) -> Result<NodeId> {
-        let first = if floor <= level::RANGE && self.lexer.token == Token::Colon {
+    /// Parses operators of precedence `min_precedence` and tighter.
+    pub(super) fn parse_binary(&mut self, min_precedence: u8) -> Result<NodeId> {
+        let first = if min_precedence <= level::RANGE && self.lexer.token == Token::Colon {
             if self.conditional == Some(self.lexer.nesting) {
                 return Err(self
                     .lexer
                     .error("The true-expression of a conditional operator may not be empty"));
             }
-            self.add(SyntaxNode::Number(1.0))?
+            self.add_node(SyntaxNode::Number(1.0))?
         } else {
-            self.term()?
+            self.parse_term()?
         };
-        let mut node = self.ratio(first)?;
+        let mut node = self.parse_ratio(first)?;
         let mut last = node;
-        // Each operator binds looser than the one before it in this loop, because the right side
-        // took the tighter ones.
-        let mut ceiling = level::IMPLICIT;
+        // The right side takes all tighter operators, so each operator in this loop binds at most
+        // as tightly as the one before.
+        let mut max_precedence = level::IMPLICIT;
         loop {
-            if ceiling == level::IMPLICIT && floor <= level::IMPLICIT && self.multiplies(node, last)
+            if max_precedence == level::IMPLICIT
+                && min_precedence <= level::IMPLICIT
+                && self.starts_implicit_product(node, last)
             {
-                last = self.operand(level::RATIO)?;
-                node = self.add(SyntaxNode::Binary(BinaryOperator::Multiply, node, last))?;
+                last = self.parse_right_operand(level::RATIO)?;
+                node = self.add_node(SyntaxNode::Binary(BinaryOperator::Multiply, node, last))?;
                 continue;
             }
-            if ceiling >= level::RANGE && floor <= level::RANGE && self.starts_range() {
-                node = self.range(node)?;
-                ceiling = level::CONVERT;
+            if max_precedence >= level::RANGE
+                && min_precedence <= level::RANGE
+                && self.starts_range()
+            {
+                node = self.parse_range(node)?;
+                max_precedence = level::CONVERT;
                 continue;
             }
-            let Some((rung, operator)) =
-                infix(self.lexer.token).filter(|&(rung, _)| rung >= floor && rung <= ceiling)
+            let Some((precedence, operator)) =
+                infix_operator(self.lexer.token).filter(|&(precedence, _)| {
+                    precedence >= min_precedence && precedence <= max_precedence
+                })
             else {
                 return Ok(node);
             };
-            node = match rung {
-                level::COMPARE => self.comparison(node, operator)?,
-                level::CONVERT => self.conversion(node)?,
+            node = match precedence {
+                level::COMPARE => self.parse_comparison(node, operator)?,
+                level::CONVERT => self.parse_conversion(node)?,
                 _ => {
                     self.lexer.advance_over_newlines()?;
-                    let right = self.operand(rung + 1)?;
-                    let operator = self.share_of_left(operator, right);
-                    self.add(SyntaxNode::Binary(operator, node, right))?
+                    let right = self.parse_right_operand(precedence + 1)?;
+                    let operator = self.percentage_operator(operator, right);
+                    self.add_node(SyntaxNode::Binary(operator, node, right))?
                 }
             };
-            ceiling = rung;
+            max_precedence = precedence;
         }
     }
 
     // In `100 + 10%`, the percentage refers to the 100.
-    fn share_of_left(&self, operator: BinaryOperator, right: NodeId) -> BinaryOperator {
+    fn percentage_operator(&self, operator: BinaryOperator, right: NodeId) -> BinaryOperator {
         match (operator, self.tree.node(right)) {
             (BinaryOperator::Add, SyntaxNode::Unary(UnaryOperator::Percent, _)) => {
                 BinaryOperator::AddPercent
@@ -124,13 +131,13 @@ impl Parser<'_> {
 
     // `number / number` before a symbol or bracket binds tighter than the
     // implicit product: `1/2 pi`.
-    fn ratio(&mut self, mut node: NodeId) -> Result<NodeId> {
+    fn parse_ratio(&mut self, mut node: NodeId) -> Result<NodeId> {
         let mut last = node;
         while self.lexer.token == Token::Divide && self.is_signed_constant(last) {
             let before = self.lexer;
             self.lexer.advance_over_newlines()?;
             let divisor = self.lexer;
-            // Looks two tokens ahead; the copied lexer brings the parser back.
+            // Looks two tokens ahead, then restores the copied lexer.
             let matched = self.lexer.token == Token::Number && {
                 self.lexer.advance_over_newlines()?;
                 matches!(self.lexer.token, Token::Symbol | Token::Open | Token::In)
@@ -140,8 +147,8 @@ impl Parser<'_> {
                 break;
             }
             self.lexer = divisor;
-            last = self.term()?;
-            node = self.add(SyntaxNode::Binary(BinaryOperator::Divide, node, last))?;
+            last = self.parse_term()?;
+            node = self.add_node(SyntaxNode::Binary(BinaryOperator::Divide, node, last))?;
         }
         Ok(node)
     }
@@ -169,7 +176,7 @@ impl Parser<'_> {
     }
 
     // True if the current token multiplies without an operator: `2 a`, `(1)2`, `2(3)`, `2 in`.
-    fn multiplies(&self, node: NodeId, last: NodeId) -> bool {
+    fn starts_implicit_product(&self, node: NodeId, last: NodeId) -> bool {
         match self.lexer.token {
             Token::Symbol | Token::Open => true,
             Token::In => match self.tree.node(node) {
@@ -185,18 +192,19 @@ impl Parser<'_> {
         }
     }
 
-    fn comparison(&mut self, first: NodeId, operator: BinaryOperator) -> Result<NodeId> {
+    fn parse_comparison(&mut self, first: NodeId, operator: BinaryOperator) -> Result<NodeId> {
         let mark = self.tree.scratch.len();
         self.tree.scratch.push(first);
         let mut operators = Vec::new();
         let mut operator = operator;
         loop {
             self.lexer.advance_over_newlines()?;
-            let right = self.operand(level::SHIFT)?;
-            let next = infix(self.lexer.token).filter(|&(rung, _)| rung == level::COMPARE);
+            let right = self.parse_right_operand(level::SHIFT)?;
+            let next = infix_operator(self.lexer.token)
+                .filter(|&(precedence, _)| precedence == level::COMPARE);
             if next.is_none() && operators.is_empty() {
                 self.tree.scratch.truncate(mark);
-                return self.add(SyntaxNode::Binary(operator, first, right));
+                return self.add_node(SyntaxNode::Binary(operator, first, right));
             }
             self.tree.scratch.push(right);
             operators.push(operator);
@@ -205,16 +213,16 @@ impl Parser<'_> {
                 None => break,
             }
         }
-        let list = self.finish(mark);
+        let list = self.finish_list(mark);
         let start = self.tree.operators.len() as u32;
         self.tree.operators.append(&mut operators);
-        self.add(SyntaxNode::Chain {
+        self.add_node(SyntaxNode::Chain {
             list,
             operators: start,
         })
     }
 
-    fn conversion(&mut self, value: NodeId) -> Result<NodeId> {
+    fn parse_conversion(&mut self, value: NodeId) -> Result<NodeId> {
         let inch = (self.lexer.token == Token::In).then(|| self.lexer.lexeme());
         self.lexer.advance_over_newlines()?;
         if let Some(inch) = inch
@@ -224,49 +232,49 @@ impl Parser<'_> {
             )
         {
             let name = self.tree.names.intern(inch);
-            let unit = self.add(SyntaxNode::Symbol(name))?;
-            return self.add(SyntaxNode::Binary(BinaryOperator::Multiply, value, unit));
+            let unit = self.add_node(SyntaxNode::Symbol(name))?;
+            return self.add_node(SyntaxNode::Binary(BinaryOperator::Multiply, value, unit));
         }
-        let unit = self.operand(level::RANGE)?;
-        self.add(SyntaxNode::Binary(BinaryOperator::Convert, value, unit))
+        let unit = self.parse_right_operand(level::RANGE)?;
+        self.add_node(SyntaxNode::Binary(BinaryOperator::Convert, value, unit))
     }
 
     fn starts_range(&self) -> bool {
         self.lexer.token == Token::Colon && self.conditional != Some(self.lexer.nesting)
     }
 
-    fn range(&mut self, start: NodeId) -> Result<NodeId> {
-        let second = self.range_part()?;
+    fn parse_range(&mut self, start: NodeId) -> Result<NodeId> {
+        let second = self.parse_range_part()?;
         if !self.starts_range() {
-            return self.add(SyntaxNode::Range {
+            return self.add_node(SyntaxNode::Range {
                 start,
                 step: None,
                 end: second,
             });
         }
-        let end = self.range_part()?;
-        self.add(SyntaxNode::Range {
+        let end = self.parse_range_part()?;
+        self.add_node(SyntaxNode::Range {
             start,
             step: Some(second),
             end,
         })
     }
 
-    fn range_part(&mut self) -> Result<NodeId> {
+    fn parse_range_part(&mut self) -> Result<NodeId> {
         self.lexer.advance_over_newlines()?;
         match self.lexer.token {
             Token::Close | Token::CloseBracket | Token::Comma | Token::End => {
                 let end = self.tree.names.intern("end");
-                self.add(SyntaxNode::Symbol(end))
+                self.add_node(SyntaxNode::Symbol(end))
             }
-            _ => self.operand(level::ADD),
+            _ => self.parse_right_operand(level::ADD),
         }
     }
 
     // The right side of an operator, one level deeper.
-    fn operand(&mut self, floor: u8) -> Result<NodeId> {
-        self.enter()?;
-        let node = self.binary(floor)?;
+    fn parse_right_operand(&mut self, min_precedence: u8) -> Result<NodeId> {
+        self.enter_level()?;
+        let node = self.parse_binary(min_precedence)?;
         self.depth -= 1;
         Ok(node)
     }

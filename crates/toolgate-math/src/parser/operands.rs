@@ -7,8 +7,8 @@ use crate::tree::{BinaryOperator, NodeId, NodeList, SyntaxNode, UnaryOperator};
 
 impl Parser<'_> {
     /// An operand, optionally followed by `%`.
-    pub(super) fn term(&mut self) -> Result<NodeId> {
-        let node = self.signed()?;
+    pub(super) fn parse_term(&mut self) -> Result<NodeId> {
+        let node = self.parse_signed()?;
         if self.lexer.token != Token::Percent {
             return Ok(node);
         }
@@ -19,7 +19,7 @@ impl Parser<'_> {
             self.lexer = before;
             return Ok(node);
         }
-        self.add(SyntaxNode::Unary(UnaryOperator::Percent, node))
+        self.add_node(SyntaxNode::Unary(UnaryOperator::Percent, node))
     }
 
     fn starts_operand(&self) -> bool {
@@ -41,48 +41,48 @@ impl Parser<'_> {
     }
 
     // Prefix operators and powers: `-2^-3` is `-(2^(-3))`.
-    fn signed(&mut self) -> Result<NodeId> {
+    fn parse_signed(&mut self) -> Result<NodeId> {
         let mark = self.prefixes.len();
-        while let Some(operator) = prefix(self.lexer.token) {
+        while let Some(operator) = prefix_operator(self.lexer.token) {
             self.prefixes.push(operator);
             self.lexer.advance_over_newlines()?;
         }
-        let mut node = self.postfix()?;
+        let mut node = self.parse_postfix()?;
         if self.lexer.token == Token::Nullish {
-            node = self.coalescing(node)?;
+            node = self.parse_coalescing(node)?;
         }
-        if let Some(operator) = power(self.lexer.token) {
+        if let Some(operator) = power_operator(self.lexer.token) {
             self.lexer.advance_over_newlines()?;
-            self.enter()?;
-            let exponent = self.signed()?;
+            self.enter_level()?;
+            let exponent = self.parse_signed()?;
             self.depth -= 1;
-            node = self.add(SyntaxNode::Binary(operator, node, exponent))?;
+            node = self.add_node(SyntaxNode::Binary(operator, node, exponent))?;
         }
         while self.prefixes.len() > mark
             && let Some(operator) = self.prefixes.pop()
         {
-            node = self.add(SyntaxNode::Unary(operator, node))?;
+            node = self.add_node(SyntaxNode::Unary(operator, node))?;
         }
         Ok(node)
     }
 
-    fn coalescing(&mut self, mut node: NodeId) -> Result<NodeId> {
+    fn parse_coalescing(&mut self, mut node: NodeId) -> Result<NodeId> {
         while self.lexer.token == Token::Nullish {
             self.lexer.advance_over_newlines()?;
-            let right = self.postfix()?;
-            node = self.add(SyntaxNode::Binary(BinaryOperator::Nullish, node, right))?;
+            let right = self.parse_postfix()?;
+            node = self.add_node(SyntaxNode::Binary(BinaryOperator::Nullish, node, right))?;
         }
         Ok(node)
     }
 
-    fn postfix(&mut self) -> Result<NodeId> {
+    fn parse_postfix(&mut self) -> Result<NodeId> {
         // Plain numbers are the most common operand, so they take a shortcut.
         let mut node = if self.lexer.token == Token::Number {
-            let number = super::literal::number(&self.lexer)?;
+            let number = super::literal::parse_number(&self.lexer)?;
             self.lexer.advance()?;
-            self.add(SyntaxNode::Number(number))?
+            self.add_node(SyntaxNode::Number(number))?
         } else {
-            self.primary()?
+            self.parse_primary()?
         };
         loop {
             let operator = match self.lexer.token {
@@ -91,34 +91,34 @@ impl Parser<'_> {
                 _ => return Ok(node),
             };
             self.lexer.advance()?;
-            node = self.add(SyntaxNode::Unary(operator, node))?;
-            node = self.accessors(node)?;
+            node = self.add_node(SyntaxNode::Unary(operator, node))?;
+            node = self.parse_accessors(node)?;
         }
     }
 
-    fn primary(&mut self) -> Result<NodeId> {
+    fn parse_primary(&mut self) -> Result<NodeId> {
         let node = match self.lexer.token {
             Token::DoubleQuote | Token::Quote => {
-                let text = self.text()?;
-                self.add(SyntaxNode::Text(text))?
+                let text = self.parse_text()?;
+                self.add_node(SyntaxNode::Text(text))?
             }
-            Token::OpenBracket => self.matrix()?,
-            Token::OpenBrace => self.object()?,
-            Token::Open => self.group()?,
-            Token::Symbol => self.symbol()?,
-            token if token.is_word() => self.symbol()?,
+            Token::OpenBracket => self.parse_matrix()?,
+            Token::OpenBrace => self.parse_object()?,
+            Token::Open => self.parse_group()?,
+            Token::Symbol => self.parse_symbol()?,
+            token if token.is_word() => self.parse_symbol()?,
             Token::End => return Err(self.lexer.error("Unexpected end of expression")),
             _ => return Err(self.lexer.error("Value expected")),
         };
         match self.lexer.token {
             Token::Open | Token::OpenBracket | Token::Dot | Token::QuestionDot => {
-                self.accessors(node)
+                self.parse_accessors(node)
             }
             _ => Ok(node),
         }
     }
 
-    fn symbol(&mut self) -> Result<NodeId> {
+    fn parse_symbol(&mut self) -> Result<NodeId> {
         let node = match self.lexer.lexeme() {
             "true" => SyntaxNode::True,
             "false" => SyntaxNode::False,
@@ -129,37 +129,37 @@ impl Parser<'_> {
             name => SyntaxNode::Symbol(self.tree.names.intern(name)),
         };
         self.lexer.advance()?;
-        self.add(node)
+        self.add_node(node)
     }
 
-    fn text(&mut self) -> Result<u32> {
+    fn parse_text(&mut self) -> Result<u32> {
         let quote = if self.lexer.token == Token::Quote {
             '\''
         } else {
             '"'
         };
-        let text = self.lexer.string(quote)?;
-        Ok(self.keep(&text))
+        let text = self.lexer.lex_string(quote)?;
+        Ok(self.store_text(&text))
     }
 
-    fn keep(&mut self, text: &str) -> u32 {
+    fn store_text(&mut self, text: &str) -> u32 {
         self.tree.texts.push(text.into());
         self.tree.texts.len() as u32 - 1
     }
 
-    fn group(&mut self) -> Result<NodeId> {
-        self.open()?;
-        let inner = self.assignment()?;
-        self.close(Token::Close, "Parenthesis ) expected")?;
-        self.add(SyntaxNode::Group(inner))
+    fn parse_group(&mut self) -> Result<NodeId> {
+        self.open_bracket()?;
+        let inner = self.parse_assignment()?;
+        self.close_bracket(Token::Close, "Parenthesis ) expected")?;
+        self.add_node(SyntaxNode::Group(inner))
     }
 
-    fn open(&mut self) -> Result<()> {
+    fn open_bracket(&mut self) -> Result<()> {
         self.lexer.nesting += 1;
         self.lexer.advance()
     }
 
-    fn close(&mut self, token: Token, message: &str) -> Result<()> {
+    fn close_bracket(&mut self, token: Token, message: &str) -> Result<()> {
         if self.lexer.token != token {
             return Err(self.lexer.error(message));
         }
@@ -168,24 +168,24 @@ impl Parser<'_> {
     }
 
     // Applied in a loop, so that `a[1][2]…` costs no stack.
-    fn accessors(&mut self, mut node: NodeId) -> Result<NodeId> {
+    fn parse_accessors(&mut self, mut node: NodeId) -> Result<NodeId> {
         loop {
             let optional = self.lexer.token == Token::QuestionDot;
             if optional {
                 self.lexer.advance()?;
             }
             node = match self.lexer.token {
-                Token::Open if self.is_place(node) => {
-                    self.open()?;
-                    let list = self.arguments(Token::Close)?;
-                    self.close(Token::Close, "Parenthesis ) expected")?;
-                    self.add(SyntaxNode::Call(node, list))?
+                Token::Open if self.is_reference(node) => {
+                    self.open_bracket()?;
+                    let list = self.parse_arguments(Token::Close)?;
+                    self.close_bracket(Token::Close, "Parenthesis ) expected")?;
+                    self.add_node(SyntaxNode::Call(node, list))?
                 }
                 Token::OpenBracket => {
-                    self.open()?;
-                    let list = self.arguments(Token::CloseBracket)?;
-                    self.close(Token::CloseBracket, "Parenthesis ] expected")?;
-                    self.add(SyntaxNode::Index {
+                    self.open_bracket()?;
+                    let list = self.parse_arguments(Token::CloseBracket)?;
+                    self.close_bracket(Token::CloseBracket, "Parenthesis ] expected")?;
+                    self.add_node(SyntaxNode::Index {
                         object: node,
                         list,
                         optional,
@@ -197,7 +197,7 @@ impl Parser<'_> {
                     if !optional {
                         self.lexer.advance()?;
                     }
-                    self.property(node, optional)?
+                    self.parse_property(node, optional)?
                 }
                 _ if optional => return Err(self.lexer.error("Property name expected after ?.")),
                 _ => return Ok(node),
@@ -205,13 +205,13 @@ impl Parser<'_> {
         }
     }
 
-    fn property(&mut self, object: NodeId, optional: bool) -> Result<NodeId> {
+    fn parse_property(&mut self, object: NodeId, optional: bool) -> Result<NodeId> {
         if self.lexer.token != Token::Symbol && !self.lexer.token.is_word() {
             return Err(self.lexer.error("Property name expected after dot"));
         }
-        let key = self.keep(self.lexer.lexeme());
+        let key = self.store_text(self.lexer.lexeme());
         self.lexer.advance()?;
-        self.add(SyntaxNode::Property {
+        self.add_node(SyntaxNode::Property {
             object,
             key,
             optional,
@@ -219,31 +219,31 @@ impl Parser<'_> {
     }
 
     // Parses arguments up to `end`, which is not consumed.
-    fn arguments(&mut self, end: Token) -> Result<NodeList> {
+    fn parse_arguments(&mut self, end: Token) -> Result<NodeList> {
         let mark = self.tree.scratch.len();
         if self.lexer.token == end {
-            return Ok(self.finish(mark));
+            return Ok(self.finish_list(mark));
         }
-        let first = self.assignment()?;
+        let first = self.parse_assignment()?;
         if self.lexer.token != Token::Comma {
-            return Ok(self.single(first));
+            return Ok(self.single_item_list(first));
         }
         self.tree.scratch.push(first);
         while self.lexer.token == Token::Comma {
             self.lexer.advance()?;
-            let argument = self.assignment()?;
+            let argument = self.parse_assignment()?;
             self.tree.scratch.push(argument);
         }
-        Ok(self.finish(mark))
+        Ok(self.finish_list(mark))
     }
 
-    fn matrix(&mut self) -> Result<NodeId> {
-        self.open()?;
+    fn parse_matrix(&mut self) -> Result<NodeId> {
+        self.open_bracket()?;
         let rows = self.tree.scratch.len();
         let mut columns = None;
         let mut single = None;
         while self.lexer.token != Token::CloseBracket {
-            let row = self.row()?;
+            let row = self.parse_row()?;
             let SyntaxNode::Array(list) = self.tree.node(row) else {
                 return Err(self.lexer.error("Value expected"));
             };
@@ -259,7 +259,7 @@ impl Parser<'_> {
             }
             let expected = *columns.get_or_insert(list.len);
             if list.len != expected {
-                // The error is reported behind the matrix, where mathjs notices it.
+                // mathjs reports this error at the end of the matrix.
                 while self.lexer.token != Token::CloseBracket && self.lexer.token != Token::End {
                     self.lexer.advance()?;
                 }
@@ -270,19 +270,19 @@ impl Parser<'_> {
                 )));
             }
         }
-        self.close(Token::CloseBracket, "End of matrix ] expected")?;
+        self.close_bracket(Token::CloseBracket, "End of matrix ] expected")?;
         if let Some(row) = single {
             self.tree.scratch.truncate(rows);
             return Ok(row);
         }
-        let list = self.finish(rows);
-        self.add(SyntaxNode::Array(list))
+        let list = self.finish_list(rows);
+        self.add_node(SyntaxNode::Array(list))
     }
 
-    fn row(&mut self) -> Result<NodeId> {
+    fn parse_row(&mut self) -> Result<NodeId> {
         let mark = self.tree.scratch.len();
         loop {
-            let item = self.assignment()?;
+            let item = self.parse_assignment()?;
             self.tree.scratch.push(item);
             if self.lexer.token != Token::Comma {
                 break;
@@ -292,41 +292,41 @@ impl Parser<'_> {
                 break;
             }
         }
-        let list = self.finish(mark);
-        self.add(SyntaxNode::Array(list))
+        let list = self.finish_list(mark);
+        self.add_node(SyntaxNode::Array(list))
     }
 
-    fn object(&mut self) -> Result<NodeId> {
+    fn parse_object(&mut self) -> Result<NodeId> {
         let mark = self.tree.scratch.len();
         let mut keys = Vec::new();
-        self.open()?;
+        self.open_bracket()?;
         while self.lexer.token != Token::CloseBrace {
-            keys.push(self.key()?);
+            keys.push(self.parse_key()?);
             if self.lexer.token != Token::Colon {
                 return Err(self.lexer.error("Colon : expected after object key"));
             }
             self.lexer.advance()?;
-            let value = self.assignment()?;
+            let value = self.parse_assignment()?;
             self.tree.scratch.push(value);
             if self.lexer.token != Token::Comma {
                 break;
             }
             self.lexer.advance()?;
         }
-        self.close(
+        self.close_bracket(
             Token::CloseBrace,
             "Comma , or bracket } expected after object value",
         )?;
-        let list = self.finish(mark);
+        let list = self.finish_list(mark);
         let start = self.tree.texts.len() as u32;
         self.tree.texts.append(&mut keys);
-        self.add(SyntaxNode::Object { keys: start, list })
+        self.add_node(SyntaxNode::Object { keys: start, list })
     }
 
-    fn key(&mut self) -> Result<std::sync::Arc<str>> {
+    fn parse_key(&mut self) -> Result<std::sync::Arc<str>> {
         match self.lexer.token {
-            Token::DoubleQuote => Ok(self.lexer.string('"')?.into()),
-            Token::Quote => Ok(self.lexer.string('\'')?.into()),
+            Token::DoubleQuote => Ok(self.lexer.lex_string('"')?.into()),
+            Token::Quote => Ok(self.lexer.lex_string('\'')?.into()),
             token if token == Token::Symbol || token.is_word() => {
                 let key = self.lexer.lexeme().into();
                 self.lexer.advance()?;
@@ -337,7 +337,7 @@ impl Parser<'_> {
     }
 }
 
-fn prefix(token: Token) -> Option<UnaryOperator> {
+fn prefix_operator(token: Token) -> Option<UnaryOperator> {
     Some(match token {
         Token::Minus => UnaryOperator::Minus,
         Token::Plus => UnaryOperator::Plus,
@@ -347,7 +347,7 @@ fn prefix(token: Token) -> Option<UnaryOperator> {
     })
 }
 
-fn power(token: Token) -> Option<BinaryOperator> {
+fn power_operator(token: Token) -> Option<BinaryOperator> {
     match token {
         Token::Power => Some(BinaryOperator::Power),
         Token::DotPower => Some(BinaryOperator::DotPower),

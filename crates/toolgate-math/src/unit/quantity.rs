@@ -20,8 +20,8 @@ impl BaseQuantity {
     }
 }
 
-/// Name, powers of mass, length, time, current, temperature, light, amount, angle and
-/// bits, prefix and unit.
+/// The columns are the name; the powers of mass, length, time, current, temperature, luminous
+/// intensity, amount, angle and bits; and the prefix and unit.
 pub(crate) static BASES: LazyLock<Vec<BaseQuantity>> = LazyLock::new(|| {
     let rows = include_str!("quantities.tsv").lines().enumerate();
     rows.filter_map(|(index, row)| {

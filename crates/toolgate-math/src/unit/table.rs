@@ -19,13 +19,13 @@ pub(crate) struct UnitDef {
 
 // Reads a row of `units.tsv`: names, size in base units, quantity, prefix sets, and zero point
 // if it isn't 0.
-fn read(row: &'static str) -> Option<impl Iterator<Item = UnitDef>> {
+fn parse_row(row: &'static str) -> Option<impl Iterator<Item = UnitDef>> {
     let mut columns = row.split('\t');
     let names = columns.next()?;
     let value = columns.next()?.parse().ok()?;
     let quantity = columns.next()?;
     let base = BASES.iter().find(|base| base.name == quantity)?;
-    let prefixes = prefix::named(columns.next()?);
+    let prefixes = prefix::find_sets(columns.next()?);
     let offset = columns.next().map_or(Some(0), |zero| zero.parse().ok())?;
     Some(names.split(' ').map(move |name| UnitDef {
         name,
@@ -38,7 +38,7 @@ fn read(row: &'static str) -> Option<impl Iterator<Item = UnitDef>> {
 
 static UNITS: LazyLock<Vec<UnitDef>> = LazyLock::new(|| {
     let rows = include_str!("units.tsv").lines();
-    rows.filter_map(read).flatten().collect()
+    rows.filter_map(parse_row).flatten().collect()
 });
 
 static BY_NAME: LazyLock<NameMap<&'static UnitDef>> =

@@ -5,7 +5,7 @@ use super::table;
 use super::{Dimensions, Unit, UnitFactor, UnitSystem};
 use crate::prelude::*;
 
-/// The parts of a formatted quantity: its number in the chosen units, and the units.
+/// A quantity ready to be shown: its number in the chosen units, and the text of the units.
 pub(crate) struct UnitText {
     pub(crate) value: Option<Value>,
     pub(crate) units: String,
@@ -29,18 +29,18 @@ pub(crate) fn format(meter: &mut Meter, unit: &Unit, system: &UnitSystem) -> Res
     };
     Ok(UnitText {
         value,
-        units: units(&shown.parts),
+        units: units_text(&shown.parts),
     })
 }
 
 fn simplify(unit: &mut Unit, system: &UnitSystem) {
-    if unit.is_plain() {
+    if unit.is_dimensionless() {
         unit.parts.clear();
         return;
     }
     let whole = BASES
         .iter()
-        .find(|base| unit.is_of(base))
+        .find(|base| unit.has_dimensions_of(base))
         .and_then(|base| system.unit_of(base));
     if let Some((def, prefix)) = whole {
         unit.parts = vec![UnitFactor::new(def, prefix, 1.0)];
@@ -101,7 +101,7 @@ fn best_prefix(part: UnitFactor, value: Option<&Value>) -> UnitFactor {
     }
 }
 
-pub(super) fn units(parts: &[UnitFactor]) -> String {
+pub(super) fn units_text(parts: &[UnitFactor]) -> String {
     let above = parts.iter().filter(|part| part.power > 0.0).count();
     let below = parts.iter().filter(|part| part.power < 0.0).count();
     let list = |sign: f64, lift: bool| {
@@ -155,25 +155,25 @@ pub(crate) fn parse(meter: &mut Meter, text: &str, system: &mut UnitSystem) -> R
         match c {
             ' ' | '\t' | '*' => rest = &rest[1..],
             '/' => {
-                sign = -sign.abs() * group_sign(&signs);
+                sign = -sign.abs() * current_sign(&signs);
                 rest = &rest[1..];
             }
             '(' => {
                 signs.push(sign);
-                meter.nested(signs.len())?;
+                meter.check_depth(signs.len())?;
                 rest = &rest[1..];
             }
             ')' => {
                 signs.pop().ok_or_else(|| {
                     MathError::new(format!("Unexpected \")\" in the unit \"{text}\""))
                 })?;
-                sign = group_sign(&signs);
+                sign = current_sign(&signs);
                 rest = &rest[1..];
             }
             _ => {
-                rest = factor(rest, text, sign, &mut unit, system)?;
-                sign = group_sign(&signs);
-                meter.cells(1)?;
+                rest = parse_factor(rest, text, sign, &mut unit, system)?;
+                sign = current_sign(&signs);
+                meter.charge_cells(1)?;
             }
         }
     }
@@ -184,12 +184,12 @@ pub(crate) fn parse(meter: &mut Meter, text: &str, system: &mut UnitSystem) -> R
     Ok(unit)
 }
 
-fn group_sign(signs: &[f64]) -> f64 {
+fn current_sign(signs: &[f64]) -> f64 {
     signs.last().copied().unwrap_or(1.0)
 }
 
 // Reads a factor such as `cm^2` at the start of `rest` and returns what follows.
-fn factor<'a>(
+fn parse_factor<'a>(
     rest: &'a str,
     text: &str,
     sign: f64,

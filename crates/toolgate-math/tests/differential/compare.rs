@@ -6,11 +6,11 @@ use serde_json::Value;
 use crate::mathjs::{MathjsAnswer, MathjsReply};
 use crate::ours::OwnAnswer;
 
-/// How far apart two numbers may be, relative to the larger one. Some functions differ in the last
-/// bit between JavaScript engines, too.
+/// The largest allowed difference between two numbers, relative to the larger one. Some functions
+/// differ in the last bit between JavaScript engines, too.
 const TOLERANCE: f64 = 1e-12;
 
-/// The whole numbers up to here are all doubles; JSON must show them as integers.
+/// Doubles represent all whole numbers up to this one exactly. JSON must show them as integers.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// `None` if both sides agree, otherwise what each says.
@@ -60,8 +60,8 @@ fn close(left: f64, right: f64, scale: f64) -> bool {
     left == right || (left - right).abs() <= TOLERANCE * left.abs().max(right.abs()).max(scale)
 }
 
-/// True if two texts differ only in their numbers, and only slightly. `scale` is what errors are
-/// relative to where it is larger than the number itself.
+/// True if two texts differ only in their numbers, and only slightly. Errors
+/// are relative to `scale` if it is larger than the number itself.
 fn same_text(theirs: &str, ours: &str, scale: f64) -> bool {
     let (theirs, ours) = (pieces(theirs), pieces(ours));
     theirs.len() == ours.len()
@@ -140,11 +140,11 @@ fn number_length(bytes: &[u8]) -> usize {
     length
 }
 
-/// What is wrong with our JSON, which should be a number for a number, an array for a matrix, and
-/// text for the rest.
+/// Explains what is wrong with our JSON, if anything. It should be a number for a number, an array
+/// for a matrix, and a text for everything else.
 fn json_difference(theirs: &MathjsAnswer, ours: &Result<Value, String>) -> Option<String> {
     match (&theirs.json, ours) {
-        // How functions and undefined values are answered is our own choice.
+        // The JSON of functions and undefined values is our own choice, so it is not compared.
         _ if matches!(theirs.kind.as_str(), "function" | "undefined") => None,
         (Some(theirs), Ok(ours)) if same_json(theirs, ours) => None,
         (None, Err(_)) => None,
@@ -186,7 +186,7 @@ fn same_json(theirs: &Value, ours: &Value) -> bool {
 }
 
 #[test]
-fn texts_agree_when_only_their_numbers_differ_and_hardly() {
+fn texts_agree_if_only_their_numbers_differ_slightly() {
     assert!(same_text(
         "[1.0000000000001, 2 cm]",
         "[1.0000000000001001, 2 cm]",

@@ -11,19 +11,20 @@ const DEPTH: u32 = 4;
 /// The digits after the point of a small decimal: some exact in binary, some not.
 const DECIMALS: [&str; 8] = ["5", "25", "75", "1", "37", "2", "64", "9"];
 
-/// An expression as its rule: `parts` are the texts around `kids`, so there is one more of them.
+/// An expression as its rule: `parts` are the texts around `children`, so there is
+/// one more of them.
 #[derive(Clone)]
 pub(crate) struct RuleTree {
     pub(crate) kind: char,
     pub(crate) parts: Vec<String>,
-    pub(crate) kids: Vec<RuleTree>,
+    pub(crate) children: Vec<RuleTree>,
 }
 
 impl fmt::Display for RuleTree {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.parts[0])?;
-        for (kid, part) in self.kids.iter().zip(&self.parts[1..]) {
-            write!(formatter, "{kid}{part}")?;
+        for (child, part) in self.children.iter().zip(&self.parts[1..]) {
+            write!(formatter, "{child}{part}")?;
         }
         Ok(())
     }
@@ -55,7 +56,7 @@ impl ExpressionGenerator {
             return RuleTree {
                 kind: letter,
                 parts: vec![name.to_owned()],
-                kids: Vec::new(),
+                children: Vec::new(),
             };
         }
         let end = depth == 0 || self.below(5) == 0;
@@ -73,7 +74,7 @@ impl ExpressionGenerator {
         let mut tree = RuleTree {
             kind: letter,
             parts: vec![String::new()],
-            kids: Vec::new(),
+            children: Vec::new(),
         };
         let mut rest = rule;
         while let Some((before, name, after)) = placeholder(rest) {
@@ -82,8 +83,8 @@ impl ExpressionGenerator {
             if let Some(literal) = self.literal(name) {
                 push(&mut tree, &literal);
             } else {
-                let kid = self.kid(name, depth);
-                tree.kids.push(kid);
+                let child = self.child(name, depth);
+                tree.children.push(child);
                 tree.parts.push(String::new());
             }
         }
@@ -91,7 +92,7 @@ impl ExpressionGenerator {
         tree
     }
 
-    fn kid(&mut self, name: &str, depth: u32) -> RuleTree {
+    fn child(&mut self, name: &str, depth: u32) -> RuleTree {
         let before = self.variables;
         let letter = match name {
             "X" => {
@@ -183,7 +184,7 @@ fn the_same_seed_gives_the_same_programs() {
 }
 
 #[test]
-fn plain_rules_have_no_kids() {
+fn plain_rules_have_no_children() {
     let grammar = RuleGrammar::read();
     for letter in "niatcvmwldksfbzqo".chars() {
         let kind = grammar.kind(letter);
@@ -193,7 +194,7 @@ fn plain_rules_have_no_kids() {
         );
         for rule in &kind.plain {
             let tree = ExpressionGenerator::new(1).follow(letter, rule, 0);
-            assert!(tree.kids.is_empty(), "{rule}");
+            assert!(tree.children.is_empty(), "{rule}");
         }
     }
 }

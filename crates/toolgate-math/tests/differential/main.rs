@@ -1,13 +1,13 @@
 //! Compares our answers with those of the real mathjs, on a curated table
 //! and on random expressions.
 //!
-//! `table.txt` is the table, `known-differences.txt` what differs in it and why, `mathjs.mjs` the
-//! other side. The test needs node and mathjs, which `./test.sh` installs; without them it is
-//! skipped, and with `CI=true` it fails.
+//! `table.txt` is the table, `known-differences.txt` explains its known differences, and
+//! `mathjs.mjs` runs mathjs. The test needs node and mathjs, which `./test.sh` installs; without
+//! them it is skipped, and with `CI=true` it fails.
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
-    reason = "a test that can not go on says where"
+    reason = "a test that cannot continue says where"
 )]
 
 mod compare;
@@ -25,10 +25,10 @@ use generate::{ExpressionGenerator, RuleTree};
 use mathjs::MathjsProcess;
 use table::TableEntry;
 
-/// Of the random expressions, unless `MATH_SEED` says otherwise.
+/// The seed of the random expressions, unless `MATH_SEED` sets another.
 const USUAL_SEED: u64 = 20_261_115;
 
-/// Random expressions of a plain run; `MATH_RANDOM_CASES` sets another number.
+/// The number of random expressions, unless `MATH_RANDOM_CASES` sets another.
 const RANDOM_CASES: usize = 8000;
 
 /// The random test ends early after this many kinds of failures.
@@ -69,8 +69,8 @@ fn the_table_agrees_with_mathjs_but_for_the_known_differences() {
     );
 }
 
-/// What differs in each line of the table. Excluded lines are not sent to mathjs, because some of
-/// them change mathjs itself.
+/// The difference in each line of the table, if any. Excluded lines are not sent to mathjs, because
+/// some of them change mathjs itself.
 fn differences(entries: &[TableEntry], mathjs: &mut MathjsProcess) -> Vec<Option<String>> {
     let asked: Vec<&str> = entries
         .iter()
@@ -113,7 +113,7 @@ fn print_agreement(entries: &[TableEntry], differences: &[Option<String>]) {
 }
 
 #[test]
-fn the_table_is_large_and_has_no_line_twice() {
+fn the_table_is_large_and_has_no_duplicate_lines() {
     let entries = table::entries();
     let rejected = entries.iter().filter(|entry| entry.is_rejected()).count();
     assert!(entries.len() >= 450, "{} expressions", entries.len());
@@ -128,7 +128,7 @@ fn the_table_is_large_and_has_no_line_twice() {
 }
 
 #[test]
-fn every_known_difference_stands_in_the_documentation() {
+fn every_known_difference_is_documented() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/math.md");
     let documentation = std::fs::read_to_string(&path).expect("docs/math.md can be read");
     for (expression, reason) in table::known_differences() {
@@ -187,7 +187,7 @@ fn random_expressions_agree_with_mathjs() {
     );
 }
 
-/// Equal for all failures that differ only in their numbers, because one of them is enough to read.
+/// Removes the digits, so that failures that differ only in their numbers are reported once.
 fn without_digits(text: &str) -> String {
     text.chars()
         .filter(|character| !character.is_ascii_digit())

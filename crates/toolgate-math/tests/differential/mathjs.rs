@@ -7,14 +7,14 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
-/// A running `mathjs.mjs`. It ends with its stdin, so when this is dropped.
+/// A running `mathjs.mjs`. It ends when this is dropped, which closes its stdin.
 pub(crate) struct MathjsProcess {
     process: Child,
     questions: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
-/// Mathjs' reply to one expression.
+/// The answer of mathjs to one expression.
 pub(crate) enum MathjsReply {
     Value(MathjsAnswer),
     Error(String),

@@ -1,4 +1,4 @@
-//! Our own side of the comparison.
+//! Evaluates expressions with our own evaluator.
 
 use std::fmt;
 use std::panic::catch_unwind;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use toolgate_math::{Budget, evaluate};
 
-/// Our own reply to one expression.
+/// Our own answer to one expression.
 pub(crate) enum OwnAnswer {
     Value {
         format: String,

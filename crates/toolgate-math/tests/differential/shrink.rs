@@ -37,7 +37,7 @@ pub(crate) fn smallest(failing: RuleTree, mathjs: &mut MathjsProcess) -> (String
 /// Every tree that is shorter by one step: a sub-expression alone, one in place of its parent of
 /// the same kind, or the simplest of its kind in its place.
 fn smaller(tree: &RuleTree, grammar: &RuleGrammar) -> Vec<RuleTree> {
-    let mut found: Vec<RuleTree> = tree.kids.clone();
+    let mut found: Vec<RuleTree> = tree.children.clone();
     let length = tree.to_string().len();
     if let Some(simplest) = grammar
         .kind(tree.kind)
@@ -47,16 +47,16 @@ fn smaller(tree: &RuleTree, grammar: &RuleGrammar) -> Vec<RuleTree> {
         found.push(RuleTree {
             kind: tree.kind,
             parts: vec![simplest.to_owned()],
-            kids: Vec::new(),
+            children: Vec::new(),
         });
     }
-    for (at, kid) in tree.kids.iter().enumerate() {
-        for shorter in smaller(kid, grammar)
+    for (at, child) in tree.children.iter().enumerate() {
+        for shorter in smaller(child, grammar)
             .into_iter()
-            .filter(|shorter| shorter.kind == kid.kind)
+            .filter(|shorter| shorter.kind == child.kind)
         {
             let mut changed = tree.clone();
-            changed.kids[at] = shorter;
+            changed.children[at] = shorter;
             found.push(changed);
         }
     }
@@ -68,12 +68,12 @@ fn smaller_trees_are_shorter() {
     let leaf = |text: &str| RuleTree {
         kind: 'n',
         parts: vec![text.to_owned()],
-        kids: Vec::new(),
+        children: Vec::new(),
     };
     let sum = RuleTree {
         kind: 'n',
         parts: vec![String::new(), " + ".into(), String::new()],
-        kids: vec![leaf("12"), leaf("3")],
+        children: vec![leaf("12"), leaf("3")],
     };
     let mut texts: Vec<String> = smaller(&sum, &RuleGrammar::read())
         .iter()

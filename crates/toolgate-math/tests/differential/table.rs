@@ -43,7 +43,7 @@ pub(crate) fn entries() -> Vec<TableEntry> {
     entries
 }
 
-/// The reason of each known difference, by its expression as the table spells it.
+/// The reason for each known difference, by its expression as the table spells it.
 pub(crate) fn known_differences() -> BTreeMap<String, String> {
     include_str!("known-differences.txt")
         .lines()

@@ -70,7 +70,7 @@ impl<'a> PendingTurn<'a> {
                     .interpret(text, &context, self.may_call, waits)
                     .await
             }
-            _ => sentences.say_again(),
+            _ => sentences.ask_to_repeat(),
         }
     }
 

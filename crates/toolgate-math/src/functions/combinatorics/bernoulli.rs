@@ -25,7 +25,7 @@ pub(super) fn bernoulli(meter: &mut Meter, n: &Value) -> Result<Value> {
         };
         row.push(first);
         for j in (1..=m).rev() {
-            meter.step(4)?;
+            meter.charge_steps(4)?;
             row[j - 1] = row[j - 1]
                 .sub(&row[j])
                 .mul(&Fraction::integer(BigInt::from(j)));
@@ -38,7 +38,7 @@ pub(super) fn bernoulli(meter: &mut Meter, n: &Value) -> Result<Value> {
         row[0].clone()
     };
     match n {
-        Value::Fraction(_) => ops::counted(meter, value),
+        Value::Fraction(_) => ops::counted_fraction(meter, value),
         Value::Big(_) => counted_big(
             meter,
             Decimal::from_integer(&value.num).div(&Decimal::from_integer(&value.den)),

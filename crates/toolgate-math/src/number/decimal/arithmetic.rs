@@ -52,8 +52,8 @@ impl Decimal {
         } else {
             (other, self)
         };
-        // A number wholly below the last digit only affects rounding, so a single sticky
-        // digit stands for it.
+        // A number entirely below the last digit only affects rounding, so a single sticky digit
+        // can replace it.
         let reach = (digit_count(&high.coefficient).max(digits) + 2) as i64;
         let sticky = Self::exact(low.negative, BigUint::one(), high.magnitude() - reach);
         let low = if low.magnitude() < high.magnitude() - reach {
@@ -117,7 +117,7 @@ impl Decimal {
                 Self::infinity(negative)
             };
         }
-        // Three digits more than wanted, so that rounding sees what follows.
+        // Three more digits than wanted, so that rounding is exact.
         let shift = (digits + 3 + digit_count(&other.coefficient))
             .saturating_sub(digit_count(&self.coefficient));
         let (quotient, rest) = (&self.coefficient * &*ten_to(shift)).div_rem(&other.coefficient);

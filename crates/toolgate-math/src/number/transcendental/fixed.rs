@@ -75,7 +75,7 @@ impl FixedPoint {
     }
 
     // The inverse tangent of 1/n, hyperbolic unless `alternate`.
-    fn arc_of_inverse(&self, n: u32, alternate: bool) -> BigInt {
+    fn arctangent_of_inverse(&self, n: u32, alternate: bool) -> BigInt {
         let square = n * n;
         let mut power = &self.one / n;
         let mut sum = power.clone();
@@ -113,14 +113,14 @@ impl FixedPoint {
 
     // A Machin-like formula: three fast series instead of one slow one.
     fn ln10_series(&self) -> BigInt {
-        self.arc_of_inverse(31, false) * 46
-            + self.arc_of_inverse(49, false) * 34
-            + self.arc_of_inverse(161, false) * 20
+        self.arctangent_of_inverse(31, false) * 46
+            + self.arctangent_of_inverse(49, false) * 34
+            + self.arctangent_of_inverse(161, false) * 20
     }
 
     // Machin's formula.
     fn pi_series(&self) -> BigInt {
-        (self.arc_of_inverse(5, true) * 4 - self.arc_of_inverse(239, true)) * 4
+        (self.arctangent_of_inverse(5, true) * 4 - self.arctangent_of_inverse(239, true)) * 4
     }
 
     // Halves x first and squares afterwards, so that the series converges fast.

@@ -57,7 +57,7 @@ async fn a_whole_conversation_needs_no_model() {
             0,
         ),
         ("the lamp", "It is done.", 1),
-        ("thanks", "You are welcome.", 0),
+        ("thanks", "You're welcome.", 0),
     ] {
         let turn = conversation
             .turn(text, &mut |_: ModelEvent<'_>| {})

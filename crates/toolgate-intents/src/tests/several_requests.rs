@@ -10,22 +10,22 @@ const BOTH_ON: &str = r#"control_zwave_device {"deviceName":"Kitchen Lamp","acti
 const SUM: &str = r#"math_eval {"expression":"2 + 2"}"#;
 const UNLOCK: &str = r#"control_lock {"deviceName":"Front Door","action":"unlock"}"#;
 
-async fn steps(client: &SentenceInterpreter, text: &str) -> Vec<String> {
+async fn steps(interpreter: &SentenceInterpreter, text: &str) -> Vec<String> {
     let (mut history, mut steps) = (vec![user(text)], Vec::new());
     loop {
-        let reply = ask(client, &history).await;
+        let reply = ask(interpreter, &history).await;
         if reply.stop != DialogueEnd::Calls {
             return steps;
         }
-        steps.push(shown(&reply));
+        steps.push(describe_answer(&reply));
         let done = r#"{"message":"It is done."}"#;
-        history = with_result(with(history, &reply), done, false);
+        history = with_result(with_answer(history, &reply), done, false);
     }
 }
 
 #[tokio::test]
-async fn two_wishes_are_both_done_one_after_the_other() {
-    let client = everything();
+async fn several_requests_are_carried_out_in_order() {
+    let interpreter = interpreter_with_all_tools();
     for (text, expected) in [
         (
             "turn on the kitchen lamp and what is 2 plus 2",
@@ -58,13 +58,13 @@ async fn two_wishes_are_both_done_one_after_the_other() {
             &[LAMP_ON, SUM],
         ),
     ] {
-        assert_eq!(steps(&client, text).await, expected, "{text}");
+        assert_eq!(steps(&interpreter, text).await, expected, "{text}");
     }
 }
 
 #[tokio::test]
-async fn a_sentence_of_which_half_is_not_understood_does_nothing() {
-    let client = everything();
+async fn a_partly_understood_sentence_does_nothing() {
+    let interpreter = interpreter_with_all_tools();
     for (text, expected) in [
         (
             "turn on the kitchen lamp and sing a song",
@@ -84,22 +84,22 @@ async fn a_sentence_of_which_half_is_not_understood_does_nothing() {
         ),
         (
             "search for cats and turn on the kitchen lamp",
-            "I am not sure what belongs together there, so I did nothing. Please say one thing at a time.",
+            "I'm not sure how to split that up, so I did nothing. Please say one thing at a time.",
         ),
     ] {
-        assert_eq!(say(&client, text).await, expected, "{text}");
+        assert_eq!(say(&interpreter, text).await, expected, "{text}");
     }
 }
 
 #[tokio::test]
-async fn a_name_with_and_in_it_is_a_name() {
+async fn a_name_may_contain_and() {
     let devices = || {
         let device = |name: &str| json!({ "name": name, "location": "", "state": "on" });
         Ok(json!({ "devices": [device("Salt and Pepper Lamp"), device("Salt"), device("Fan")] }))
     };
     let mut tools = HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools();
     tools.extend(house_tools(devices));
-    let client = client_of(&manager_of(tools));
+    let interpreter = english_interpreter(&manager_with(tools));
     let lamp = r#"control_zwave_device {"deviceName":"Salt and Pepper Lamp","action":"on"}"#;
     for (text, expected) in [
         ("turn on the salt and pepper lamp", &[lamp][..]),
@@ -119,13 +119,13 @@ async fn a_name_with_and_in_it_is_a_name() {
             ],
         ),
     ] {
-        assert_eq!(steps(&client, text).await, expected, "{text}");
+        assert_eq!(steps(&interpreter, text).await, expected, "{text}");
     }
 }
 
 #[tokio::test]
-async fn the_answers_of_all_wishes_are_given_in_order() {
-    let client = everything();
+async fn results_of_all_requests_are_reported_in_order() {
+    let interpreter = interpreter_with_all_tools();
     let first = vec![user("what is 2 plus 2 and turn on the kitchen lamp")];
     for (is_error, answer, stop) in [
         (false, "2 + 2 = 4\nIt is done.", DialogueEnd::End),
@@ -136,47 +136,47 @@ async fn the_answers_of_all_wishes_are_given_in_order() {
         } else {
             r#"{"result":4}"#
         };
-        let reply = ask(&client, &first).await;
-        let history = with_result(with(first.clone(), &reply), result, is_error);
-        let reply = ask(&client, &history).await;
+        let reply = ask(&interpreter, &first).await;
+        let history = with_result(with_answer(first.clone(), &reply), result, is_error);
+        let reply = ask(&interpreter, &history).await;
         assert_eq!(
-            shown(&reply),
+            describe_answer(&reply),
             LAMP_ON,
             "one that fails does not stop the other"
         );
         let done = r#"{"message":"It is done."}"#;
-        let history = with_result(with(history, &reply), done, false);
-        let reply = ask(&client, &history).await;
+        let history = with_result(with_answer(history, &reply), done, false);
+        let reply = ask(&interpreter, &history).await;
         assert_eq!((reply.text.as_str(), reply.stop), (answer, stop));
     }
 }
 
 #[tokio::test]
-async fn where_no_more_calls_are_allowed_the_rest_is_said_not_to_be_done() {
-    let client = everything();
+async fn without_further_calls_the_answer_says_that_steps_are_left() {
+    let interpreter = interpreter_with_all_tools();
     let history = vec![user("what is 2 plus 2 and turn on the kitchen lamp")];
-    let reply = ask(&client, &history).await;
-    let history = with_result(with(history, &reply), r#"{"result":4}"#, false);
-    let reply = ask_where(&client, &history, false).await;
+    let reply = ask(&interpreter, &history).await;
+    let history = with_result(with_answer(history, &reply), r#"{"result":4}"#, false);
+    let reply = reply_with(&interpreter, &history, false).await;
     assert_eq!(
         (reply.text.as_str(), reply.stop),
         (
-            "2 + 2 = 4\nThat was all I could do at once; the rest is not done.",
+            "2 + 2 = 4\nThat was all I could do at once; the rest isn't done.",
             DialogueEnd::Refusal
         )
     );
 }
 
 #[tokio::test]
-async fn sentences_that_may_part_in_many_places_end_soon() {
-    let client = everything();
+async fn sentences_with_many_breaks_are_interpreted_quickly() {
+    let interpreter = interpreter_with_all_tools();
     let started = Instant::now();
     for text in [
         "turn on, and, then, and, ".repeat(10),
         "and ".repeat(64),
         "a, b and c then d and it".to_owned(),
     ] {
-        assert_eq!(steps(&client, &text).await, [""; 0], "{text}");
+        assert_eq!(steps(&interpreter, &text).await, [""; 0], "{text}");
     }
     // Guards against a hang: each part is matched once, however many ways to split there are.
     assert!(started.elapsed() < Duration::from_secs(30));

@@ -2,19 +2,23 @@
 
 use super::*;
 
-pub(super) async fn answered(client: &SentenceInterpreter, sentence: &str, answer: &str) -> String {
+pub(super) async fn answered(
+    interpreter: &SentenceInterpreter,
+    sentence: &str,
+    answer: &str,
+) -> String {
     let history = vec![user(sentence)];
-    let asked = ask(client, &history).await;
+    let asked = ask(interpreter, &history).await;
     assert_eq!(asked.calls.len(), 0, "{sentence}");
-    assert_eq!(asked.stop, DialogueEnd::End, "a question is no failure");
-    let mut history = with(history, &asked);
+    assert_eq!(asked.stop, DialogueEnd::End, "a question is not a failure");
+    let mut history = with_answer(history, &asked);
     history.push(user(answer));
-    shown(&ask(client, &history).await)
+    describe_answer(&ask(interpreter, &history).await)
 }
 
 #[tokio::test]
-async fn an_answer_to_a_question_back_is_understood() {
-    let client = everything();
+async fn replies_to_questions_are_understood() {
+    let interpreter = interpreter_with_all_tools();
     let lamp = r#"control_zwave_device {"deviceName":"Kitchen Lamp","action":"on"}"#;
     let light = r#"control_zwave_device {"deviceName":"Kitchen Light","action":"on"}"#;
     let one = r#"control_zwave_device {"deviceName":"Switch 1","action":"on"}"#;
@@ -62,7 +66,7 @@ async fn an_answer_to_a_question_back_is_understood() {
         ),
         ("unlock the frnt door", "front", unlock),
     ] {
-        let text = answered(&client, question, answer).await;
+        let text = answered(&interpreter, question, answer).await;
         assert!(
             text == expected || answer == "frnt door" && !text.contains('{'),
             "{answer}: {text}"
@@ -71,8 +75,8 @@ async fn an_answer_to_a_question_back_is_understood() {
 }
 
 #[tokio::test]
-async fn all_that_was_asked_about_may_be_meant() {
-    let client = everything();
+async fn a_reply_may_mean_all_choices_or_another_request() {
+    let interpreter = interpreter_with_all_tools();
     let both = r#"control_zwave_device {"deviceName":"Kitchen Light","action":"on"} + control_zwave_device {"deviceName":"Kitchen Lamp","action":"on"}"#;
     for (question, answer, expected) in [
         ("turn on the kitchen", "both", both),
@@ -93,14 +97,14 @@ async fn all_that_was_asked_about_may_be_meant() {
             r#"control_zwave_device {"deviceName":"Bedroom Light","action":"on"}"#,
         ),
     ] {
-        let text = answered(&client, question, answer).await;
+        let text = answered(&interpreter, question, answer).await;
         assert_eq!(text, expected, "{answer}");
     }
 }
 
 #[tokio::test]
-async fn it_is_what_was_spoken_of_last() {
-    let client = everything();
+async fn it_refers_to_the_last_subject() {
+    let interpreter = interpreter_with_all_tools();
     let off = r#"control_zwave_device {"deviceName":"Bedroom Light","action":"off"}"#;
     let both = r#"control_zwave_device {"deviceName":"Switch 1","action":"off"} + control_zwave_device {"deviceName":"Switch 2","action":"off"}"#;
     for (first, second, expected) in [
@@ -130,38 +134,42 @@ async fn it_is_what_was_spoken_of_last() {
         ),
     ] {
         let history = vec![user(first)];
-        let reply = ask(&client, &history).await;
-        let mut history = with(history, &reply);
+        let reply = ask(&interpreter, &history).await;
+        let mut history = with_answer(history, &reply);
         let results = reply.calls.iter().map(|_| ("ok".to_owned(), false));
         history.push(DialogueMessage::Results(results.collect()));
-        let reply = ask(&client, &history).await;
-        let mut history = with(history, &reply);
+        let reply = ask(&interpreter, &history).await;
+        let mut history = with_answer(history, &reply);
         history.push(user(second));
-        assert_eq!(shown(&ask(&client, &history).await), expected, "{second}");
+        assert_eq!(
+            describe_answer(&ask(&interpreter, &history).await),
+            expected,
+            "{second}"
+        );
     }
 }
 
 #[tokio::test]
-async fn a_question_is_forgotten_with_the_next_message() {
-    let client = everything();
+async fn a_question_is_forgotten_after_the_next_message() {
+    let interpreter = interpreter_with_all_tools();
     let mut history = vec![user("turn on the kitchen")];
     for text in ["what is 1 plus 1", "the lamp"] {
-        let reply = ask(&client, &history).await;
-        history = with(history, &reply);
+        let reply = ask(&interpreter, &history).await;
+        history = with_answer(history, &reply);
         history.push(user(text));
     }
-    let text = shown(&ask(&client, &history).await);
+    let text = describe_answer(&ask(&interpreter, &history).await);
     assert!(text.starts_with("I did not understand"), "{text}");
 }
 
 #[tokio::test]
-async fn what_measures_is_asked_for_where_it_is_left_out() {
+async fn an_omitted_sensor_is_the_only_one_or_asked_for() {
     let device = |name: &str, kind: &str| json!({ "name": name, "location": "Hall", "type": kind });
     let devices = json!({ "devices": [
         device("Climate Sensor", "sensor"), device("Balcony Door", "sensor"), device("Motion Sensor", "sensor"),
         device("Heater", "switch"), device("Danfoss", "thermostat"),
     ] });
-    let client = client_of(&manager_of(house_tools(move || Ok(devices.clone()))));
+    let interpreter = english_interpreter(&manager_with(house_tools(move || Ok(devices.clone()))));
     let read = |name: &str| format!(r#"get_device_sensor_data {{"deviceName":"{name}"}}"#);
     let which = "Which one: Climate Sensor or Danfoss?";
     for (text, expected) in [
@@ -174,7 +182,7 @@ async fn what_measures_is_asked_for_where_it_is_left_out() {
         ("what is the battery", "The battery of which device?"),
         ("what is the power usage", "The power of which device?"),
     ] {
-        assert_eq!(say(&client, text).await, expected, "{text}");
+        assert_eq!(say(&interpreter, text).await, expected, "{text}");
     }
     for (sentence, answer, name) in [
         ("what is the temperature", "the second one", "Danfoss"),
@@ -186,22 +194,26 @@ async fn what_measures_is_asked_for_where_it_is_left_out() {
         ("what is the battery", "motion sensor", "Motion Sensor"),
         ("what is the battery", "of the balcony door", "Balcony Door"),
     ] {
-        let text = answered(&client, sentence, answer).await;
+        let text = answered(&interpreter, sentence, answer).await;
         assert_eq!(text, read(name), "{sentence} / {answer}");
     }
-    let none = client_of(&manager_of(house_tools(|| Ok(json!({ "devices": [] })))));
+    let none = english_interpreter(&manager_with(house_tools(|| Ok(json!({ "devices": [] })))));
     let text = say(&none, "what is the temperature").await;
     assert_eq!(
         text,
         "I don't know any device that measures a temperature here."
     );
     let away = house_tools(|| Err(ToolError::failed("The gateway is away")));
-    let text = say(&client_of(&manager_of(away)), "what is the temperature").await;
+    let text = say(
+        &english_interpreter(&manager_with(away)),
+        "what is the temperature",
+    )
+    .await;
     assert!(
         text.contains("could not be read: The gateway is away"),
         "{text}"
     );
-    let no_house = client_of(&manager_of(Vec::new()));
+    let no_house = english_interpreter(&manager_with(Vec::new()));
     for text in ["what is the temperature", "what is the battery"] {
         let text = say(&no_house, text).await;
         assert!(text.starts_with("I can't read sensors here"), "{text}");

@@ -1,4 +1,4 @@
-//! Sentences while the home server is still starting.
+//! Sentences that are spoken while the home server is still starting.
 
 use tokio::sync::watch;
 use toolgate_core::ToolReadiness;
@@ -34,11 +34,11 @@ impl ToolReadiness for StartingHomeServer {
 }
 
 #[test]
-fn each_sentence_awaits_the_tool_that_it_needs() {
+fn each_sentence_waits_for_the_tool_it_needs() {
     let local = HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools();
-    let client = client_of(&manager_of(local));
+    let interpreter = english_interpreter(&manager_with(local));
     let starting = StartingHomeServer::new();
-    client
+    interpreter
         .toolbox
         .set_readiness(Arc::<StartingHomeServer>::clone(&starting));
     for (text, expected) in [
@@ -63,7 +63,7 @@ fn each_sentence_awaits_the_tool_that_it_needs() {
         ("thanks", None),
     ] {
         assert_eq!(
-            client
+            interpreter
                 .awaited_tool(text, &SentenceContext::default())
                 .as_deref(),
             expected,
@@ -73,29 +73,29 @@ fn each_sentence_awaits_the_tool_that_it_needs() {
     starting.0.send_replace(true);
     let light = "turn on the kitchen light";
     assert_eq!(
-        client.awaited_tool(light, &SentenceContext::default()),
+        interpreter.awaited_tool(light, &SentenceContext::default()),
         None
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn names_are_read_once_the_server_of_a_listed_tool_can_be_asked() {
-    let client = client_of(&manager_of(house_tools(|| Ok(devices()))));
+async fn names_are_read_once_the_listing_tool_can_be_called() {
+    let interpreter = english_interpreter(&manager_with(house_tools(|| Ok(devices()))));
     let starting = StartingHomeServer::new();
-    client
+    interpreter
         .toolbox
         .set_readiness(Arc::<StartingHomeServer>::clone(&starting));
     let begin = Instant::now();
-    // Asking only for certain calls does not wait, and has no side effect.
+    // `certain_calls` doesn't wait and has no side effect.
     let light = "turn on the kitchen light";
     let context = SentenceContext::default();
-    assert!(client.certain_calls(light, &context).await.is_none());
+    assert!(interpreter.certain_calls(light, &context).await.is_none());
     assert_eq!(begin.elapsed(), Duration::ZERO);
     let arriving = async {
         tokio::time::sleep(Duration::from_secs(4)).await;
         starting.0.send_replace(true);
     };
-    let (said, ()) = tokio::join!(say(&client, "turn on the kitchen light"), arriving);
+    let (said, ()) = tokio::join!(say(&interpreter, "turn on the kitchen light"), arriving);
     assert_eq!(
         said,
         r#"control_zwave_device {"deviceName":"Kitchen Light","action":"on"}"#

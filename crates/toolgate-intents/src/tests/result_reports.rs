@@ -1,17 +1,17 @@
-//! Turns with several messages: how results are reported.
+//! How the results of calls are reported.
 
 use super::*;
 
-pub(super) async fn told(sentence: &str, result: &Value) -> String {
-    let client = everything();
+pub(super) async fn spoken_result(sentence: &str, result: &Value) -> String {
+    let interpreter = interpreter_with_all_tools();
     let history = vec![user(sentence)];
-    let reply = ask(&client, &history).await;
-    let history = with_result(with(history, &reply), &result.to_string(), false);
-    shown(&ask(&client, &history).await)
+    let reply = ask(&interpreter, &history).await;
+    let history = with_result(with_answer(history, &reply), &result.to_string(), false);
+    describe_answer(&ask(&interpreter, &history).await)
 }
 
 #[tokio::test]
-async fn a_result_is_put_into_words() {
+async fn results_are_put_into_words() {
     for (sentence, result, expected) in [
         ("what is 2 plus 2", json!({ "result": 4 }), "2 + 2 = 4"),
         (
@@ -70,33 +70,41 @@ async fn a_result_is_put_into_words() {
             "hello",
         ),
     ] {
-        assert_eq!(told(sentence, &result).await, expected, "{sentence}");
+        assert_eq!(
+            spoken_result(sentence, &result).await,
+            expected,
+            "{sentence}"
+        );
     }
 }
 
 #[tokio::test]
-async fn a_failure_is_said_as_it_is() {
-    let client = everything();
+async fn an_error_is_reported_unchanged() {
+    let interpreter = interpreter_with_all_tools();
     let history = vec![user("turn on switch 1")];
-    let reply = ask(&client, &history).await;
-    let history = with_result(with(history, &reply), "Switch 1 does not answer", true);
+    let reply = ask(&interpreter, &history).await;
+    let history = with_result(
+        with_answer(history, &reply),
+        "Switch 1 does not answer",
+        true,
+    );
     assert_eq!(
-        shown(&ask(&client, &history).await),
+        describe_answer(&ask(&interpreter, &history).await),
         "Switch 1 does not answer"
     );
 }
 
 #[tokio::test]
-async fn the_result_of_somebody_elses_call_is_said_as_it_is() {
-    let client = everything();
-    let history = with(vec![user("?")], &DialogueAnswer::model_call("t"));
+async fn the_result_of_a_models_call_is_reported() {
+    let interpreter = interpreter_with_all_tools();
+    let history = with_answer(vec![user("?")], &DialogueAnswer::model_call("t"));
     let history = with_result(history, r#"{"summary":"Fine."}"#, false);
-    assert_eq!(shown(&ask(&client, &history).await), "Fine.");
+    assert_eq!(describe_answer(&ask(&interpreter, &history).await), "Fine.");
 }
 
 #[tokio::test]
-async fn a_program_sees_that_nothing_was_done() {
-    let client = everything();
+async fn failures_are_marked_as_refusals() {
+    let interpreter = interpreter_with_all_tools();
     for (text, stop) in [
         ("what is love", DialogueEnd::Refusal),
         ("set the volume to 150", DialogueEnd::Refusal),
@@ -107,22 +115,22 @@ async fn a_program_sees_that_nothing_was_done() {
         ("thanks", DialogueEnd::End),
         ("what time is it", DialogueEnd::Calls),
     ] {
-        assert_eq!(ask(&client, &[user(text)]).await.stop, stop, "{text}");
+        assert_eq!(ask(&interpreter, &[user(text)]).await.stop, stop, "{text}");
     }
-    let alone = client_of(&manager_of(Vec::new()));
+    let alone = english_interpreter(&manager_with(Vec::new()));
     let reply = ask(&alone, &[user("what time is it")]).await;
     assert_eq!(reply.stop, DialogueEnd::Refusal);
     let history = vec![user("turn on switch 1")];
-    let reply = ask(&client, &history).await;
-    let history = with_result(with(history, &reply), "It is broken", true);
-    assert_eq!(ask(&client, &history).await.stop, DialogueEnd::Refusal);
+    let reply = ask(&interpreter, &history).await;
+    let history = with_result(with_answer(history, &reply), "It is broken", true);
+    assert_eq!(ask(&interpreter, &history).await.stop, DialogueEnd::Refusal);
 }
 
 #[tokio::test]
-async fn failures_that_are_equal_in_words_are_told_once() {
-    let client = everything();
+async fn equal_errors_are_reported_once() {
+    let interpreter = interpreter_with_all_tools();
     let history = vec![user("turn off all the lights")];
-    let reply = ask(&client, &history).await;
+    let reply = ask(&interpreter, &history).await;
     let told = [
         ("It is away.", true),
         ("Done.", false),
@@ -133,17 +141,17 @@ async fn failures_that_are_equal_in_words_are_told_once() {
         .map(|(_, (text, is_error))| (text.to_owned(), is_error))
         .collect();
     assert_eq!(results.len(), told.len());
-    let mut history = with(history, &reply);
+    let mut history = with_answer(history, &reply);
     history.push(DialogueMessage::Results(results));
-    let reply = ask(&client, &history).await;
-    assert_eq!(shown(&reply), "It is away.\nDone.");
+    let reply = ask(&interpreter, &history).await;
+    assert_eq!(describe_answer(&reply), "It is away.\nDone.");
     assert_eq!(reply.stop, DialogueEnd::Refusal);
 }
 
 #[tokio::test]
-async fn a_round_that_must_end_in_words_does() {
-    let client = everything();
+async fn without_permission_to_call_a_sentence_fails() {
+    let interpreter = interpreter_with_all_tools();
     let messages = [user("turn on switch 1")];
-    let reply = ask_where(&client, &messages, false).await;
-    assert_eq!(shown(&reply), "Please say that again.");
+    let reply = reply_with(&interpreter, &messages, false).await;
+    assert_eq!(describe_answer(&reply), "Please say that again.");
 }
