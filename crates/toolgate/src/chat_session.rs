@@ -314,16 +314,16 @@ impl ChatSession {
             name.clone_into(&mut wanted.name);
         }
         wanted.timeout = self.wanted.timeout;
-        Ok(toolgate_models::select_model(&wanted, "you say so", &wiring::environment).await?)
+        Ok(toolgate_models::select_model(&wanted, "you chose it", &wiring::environment).await?)
     }
 
     pub(crate) fn doctor(&self, model: &ModelSettings) -> String {
         let command = wanted_model::doctor_command(self.file.as_deref(), &self.config.model, model);
-        format!("'{command}' looks at the model and says what to do")
+        format!("'{command}' checks the model and says what to do")
     }
 
     pub(crate) fn help(&self, error: &ModelError, model: &ModelSettings) -> Option<String> {
-        const LONGER: &str = "--timeout gives it longer, and so do model.timeout and model.firstByteTimeout in the configuration";
+        const LONGER: &str = "to wait longer, use --timeout, or model.timeout and model.firstByteTimeout in the configuration";
         match error {
             // Too much or too often: looking at the model wouldn't help.
             ModelError::Limited { .. } | ModelError::TooLong { .. } => None,

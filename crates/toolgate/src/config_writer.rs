@@ -31,13 +31,13 @@ impl FileConfigWriter {
         let _turn = self.turn.lock();
         let Some((path, place)) = &self.file else {
             anyhow::bail!(
-                "this gateway runs without a configuration file; 'toolgate init' writes one; restart the gateway with it to add things"
+                "this gateway runs without a configuration file; write one with 'toolgate init' and restart the gateway"
             );
         };
         let is_shared = path.file_name().is_some_and(|name| name == ".mcp.json");
         if is_shared && *place == ConfigLocation::Here {
             anyhow::bail!(
-                ".mcp.json belongs to other programs too and is not changed; 'toolgate init' writes a toolgate.json"
+                ".mcp.json is shared with other programs, so it is not changed; 'toolgate init' writes a toolgate.json"
             );
         }
         let file = ServerFile::at(path.clone(), *place)?;
@@ -66,7 +66,7 @@ impl ConfigWriter for FileConfigWriter {
         }
         let added = self.change(|file| {
             if file.names().iter().any(|taken| taken == name) {
-                let taken = format!("there is a server '{}' already", escape(name));
+                let taken = format!("there is already a server '{}'", escape(name));
                 anyhow::bail!(NameTakenError(taken));
             }
             file.put(name, &entry);
@@ -138,12 +138,12 @@ mod tests {
         assert_eq!(config.servers[0].settings.name, "remote");
         let twice = workshop.add_tool(&tool).unwrap_err();
         assert!(
-            matches!(&twice, ConfigWriteError::Taken(reason) if reason.contains("'m' already")),
+            matches!(&twice, ConfigWriteError::Taken(reason) if reason.contains("already has a tool 'm'")),
             "{twice:?}"
         );
         let twice = workshop.add_server("remote", "http://h/").unwrap_err();
         assert!(
-            matches!(&twice, ConfigWriteError::Taken(reason) if reason.contains("'remote' already")),
+            matches!(&twice, ConfigWriteError::Taken(reason) if reason.contains("already a server 'remote'")),
             "{twice:?}"
         );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);

@@ -144,16 +144,16 @@ impl DisplayState {
             ModelEvent::Text(text) => self.text(text),
             ModelEvent::Thinking(text) => self.thinking(text),
             ModelEvent::Void => {
-                self.take_back("the answer broke off: the part above doesn't count");
+                self.take_back("the answer broke off; ignore the part above");
             }
             ModelEvent::WasThinking => {
-                self.take_back("that was thinking; the answer is still to come");
+                self.take_back("that was the model's thinking; the answer follows");
             }
             ModelEvent::Retrying { error, after } => {
                 let error = escape(&error.to_string());
                 let after = seconds(*after);
-                self.remark(&format!("{error}; the model is asked again in {after}"));
-                self.wait_for("waiting to ask again");
+                self.remark(&format!("{error}; retrying in {after}"));
+                self.wait_for("waiting to retry");
             }
             ModelEvent::Replied { .. } => self.stop_waiting(),
             ModelEvent::Calling { call, source, .. } => {
@@ -197,7 +197,7 @@ impl DisplayState {
     fn text(&mut self, text: &str) {
         if !self.options.streams {
             if let Some((title, _)) = &mut self.waiting {
-                "the model answers".clone_into(title);
+                "the model is answering".clone_into(title);
             }
             return;
         }
@@ -226,7 +226,7 @@ impl DisplayState {
     fn thinking(&mut self, text: &str) {
         if !(self.options.thinking && self.options.progress) {
             if let Some((title, _)) = &mut self.waiting {
-                "the model thinks".clone_into(title);
+                "the model is thinking".clone_into(title);
             }
             return;
         }

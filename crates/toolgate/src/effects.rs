@@ -303,7 +303,7 @@ pub(crate) fn difference(before: &[ConfigEffect], after: &[ConfigEffect]) -> Vec
 }
 
 // The order of servers decides which one owns a name that several have.
-const REORDERED: &str = "~ does the same in another order, which decides which of two servers has a tool that both list";
+const REORDERED: &str = "~ has the same settings in another order, which decides which of two servers owns a tool that both list";
 
 #[cfg(test)]
 mod tests;

@@ -39,7 +39,7 @@ fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> Elic
     ));
     if let Some(url) = &question.url {
         say::stderr_line(&format!(
-            "It wants you to open {}\nDid you, and should it go on? [y/N]",
+            "It wants you to open {}\nHave you done so, and should it continue? [y/N]",
             escape(url)
         ));
         return match line().as_deref() {

@@ -48,10 +48,10 @@ impl UnusedFile {
                 format!("{path} in this folder is not in use: {error}")
             }
             UnusedFileReason::Never => format!(
-                "{path} in this folder is not in use, since nobody has agreed to it; 'toolgate trust' shows what it would do, and agrees"
+                "{path} in this folder is not in use, because you haven't agreed to it; 'toolgate trust' shows what it would do and asks you"
             ),
             UnusedFileReason::Changed => format!(
-                "{path} in this folder is not in use, since it has changed; 'toolgate trust' shows the difference, and agrees"
+                "{path} in this folder is not in use, because it has changed; 'toolgate trust' shows the difference and asks you"
             ),
         }
     }
@@ -193,6 +193,6 @@ pub(crate) fn is_agreed(path: &Path, environment: Environment<'_>) -> bool {
 pub(crate) fn changed_message(path: &Path) -> String {
     let path = toolgate_core::escape(&path.to_string_lossy());
     format!(
-        "{path} changed, and nobody has agreed to the change; 'toolgate trust' shows the difference, and agrees"
+        "{path} changed, and you haven't agreed to the change; 'toolgate trust' shows the difference and asks you"
     )
 }

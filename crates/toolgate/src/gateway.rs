@@ -150,11 +150,11 @@ pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<(TcpListener, 
         let port = address.port();
         match error.kind() {
             ErrorKind::AddrInUse => anyhow!(
-                "cannot listen on {address}: another program uses port {port} already (is a gateway running?); choose another one with --bind {}",
+                "cannot listen on {address}: another program already uses port {port} (is a gateway running?); choose another port with --bind {}",
                 SocketAddr::new(address.ip(), port.checked_add(1).unwrap_or(8080))
             ),
             ErrorKind::PermissionDenied => anyhow!(
-                "cannot listen on {address}: ports below 1024 are not for everybody; choose another one with --bind"
+                "cannot listen on {address}: ports below 1024 need special permission; choose another port with --bind"
             ),
             _ => anyhow!("cannot listen on {address}: {error}; choose another address with --bind"),
         }

@@ -42,7 +42,7 @@ impl CommandJournal {
         let folder = match tempfile::Builder::new().prefix("toolgate-").tempdir() {
             Ok(folder) => Arc::new(folder),
             Err(error) => {
-                let problem = anyhow!("no temporary folder can be made ({error}); set TMPDIR");
+                let problem = anyhow!("cannot create a temporary folder ({error}); set TMPDIR");
                 return Self::from_opened(Err(problem), config, tools, command);
             }
         };
@@ -107,7 +107,7 @@ impl CommandJournal {
                 .await
                 .is_err()
         {
-            warn!("the last calls may not be recorded: the disk takes long");
+            warn!("the last calls may not be recorded: the disk is slow");
         }
     }
 }
@@ -136,7 +136,8 @@ pub(crate) fn file(config: &Config) -> anyhow::Result<PathBuf> {
 
 fn default_file() -> anyhow::Result<PathBuf> {
     let folder = state_folder(&wiring::environment);
-    let folder = folder.context("there is no place for the journal: set HOME, or journal.file")?;
+    let folder =
+        folder.context("there is no place to store the journal: set HOME, or journal.file")?;
     Ok(folder.join("journal.db"))
 }
 

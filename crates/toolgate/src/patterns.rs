@@ -218,7 +218,7 @@ fn message(place: &str, text: &str, tools: &[ToolName], unknown: &[&ServerSettin
     let caveat = match absent.as_slice() {
         [] => String::new(),
         names => format!(
-            " (unless it is one of {}, which can't be asked now)",
+            " (unless it belongs to {}, which can't be asked now)",
             names.join(", ")
         ),
     };

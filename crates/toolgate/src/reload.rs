@@ -134,7 +134,7 @@ impl ConfigReload {
         if let Err(error) = &self.watch {
             let file = escape(&self.path.to_string_lossy());
             let applied = match self.hangup {
-                Some(_) => "SIGHUP applies edits of it",
+                Some(_) => "SIGHUP applies edits",
                 None => "edits take effect at the next start",
             };
             warn!("cannot watch {file}: {error}; {applied}");
@@ -158,7 +158,7 @@ impl ConfigReload {
                 }
                 Some(Some(())) = OptionFuture::from(hangup), if is_idle => {
                     let file = escape(&self.path.to_string_lossy());
-                    self.announce(&format!("SIGHUP: {file} is read again"));
+                    self.announce(&format!("SIGHUP: reading {file} again"));
                     reading = Some(self.start_reading(SecretCommands::Run));
                 }
                 () = tokio::time::sleep(LOOK), if waits => reading = self.look_for_agreement(),
@@ -225,7 +225,7 @@ impl ConfigReload {
             }
             Ok(None) => None,
             Err(problem) => {
-                error!("{problem:#}; the configuration before it stays in force");
+                error!("{problem:#}; the previous configuration stays in force");
                 Some(format!("{problem:#}"))
             }
         };
@@ -277,7 +277,7 @@ impl ConfigReload {
         let was_waiting = std::mem::replace(&mut self.waiting, waiting).is_some();
         if was_waiting && agreed.is_some() {
             let file = escape(&self.path.to_string_lossy());
-            self.announce(&format!("{file} is agreed to now"));
+            self.announce(&format!("{file} is now agreed to"));
         }
         if agreed.is_none() && is_in_use {
             bail!(folder_file::changed_message(&self.path));
@@ -289,8 +289,8 @@ impl ConfigReload {
         let file = escape(&self.path.to_string_lossy());
         self.announce(
             &match new.is_same_text(&self.config) && new.fetched != self.config.fetched {
-                true => format!("a secret of {file} changed, and is in use"),
-                false => format!("{file} changed, and is in use"),
+                true => format!("a secret of {file} changed and is now in use"),
+                false => format!("{file} changed and is now in use"),
             },
         );
         self.redactor.learn(new.secrets());
@@ -311,7 +311,7 @@ impl ConfigReload {
         let later: Vec<String> = later.map(|key| format!("'{key}'")).collect();
         if !later.is_empty() {
             let keys = later.join(", ");
-            warn!("{keys} changed: that takes effect at the next start");
+            warn!("{keys} changed, which takes effect after a restart");
         }
     }
 

@@ -74,8 +74,10 @@ impl RemoteGateway {
         let reached = ours.as_ref().map(|(address, _)| address.ip());
         let token = token.or(ours.map(|(_, key)| key));
         let header = |token: String| {
-            let mut value = HeaderValue::from_str(&format!("Bearer {}", token.trim()))
-                .map_err(|_| anyhow!("the token has characters that no header can carry"))?;
+            let mut value =
+                HeaderValue::from_str(&format!("Bearer {}", token.trim())).map_err(|_| {
+                    anyhow!("the token contains characters that an HTTP header can't carry")
+                })?;
             value.set_sensitive(true);
             anyhow::Ok(value)
         };
@@ -128,7 +130,7 @@ impl RemoteGateway {
         match serde_json::from_slice(&bytes) {
             Ok(body) => Ok(GatewayAnswer { status, body }),
             Err(_) => Err(RemoteError::Refused(format!(
-                "what answers at {} is not a Toolgate gateway (HTTP {status})",
+                "the server at {} is not a Toolgate gateway (HTTP {status})",
                 self.shown()
             ))),
         }
@@ -158,7 +160,7 @@ impl RemoteGateway {
         {
             if bytes.len() + chunk.len() > MAX_BODY_BYTES {
                 return Err(RemoteError::Refused(format!(
-                    "the answer has more than {} MiB",
+                    "the response is larger than {} MiB",
                     MAX_BODY_BYTES >> 20
                 )));
             }
@@ -179,10 +181,12 @@ impl RemoteGateway {
             }
             StatusCode::UNAUTHORIZED => (
                 false,
-                "wants a token: set TOOLGATE_TOKEN, or give --token".to_owned(),
+                "needs a token: set TOOLGATE_TOKEN, or use --token".to_owned(),
             ),
             StatusCode::FORBIDDEN => (false, format!("refuses: {}", detail())),
-            StatusCode::TOO_MANY_REQUESTS => (true, format!("is asked too often: {}", detail())),
+            StatusCode::TOO_MANY_REQUESTS => {
+                (true, format!("gets too many requests: {}", detail()))
+            }
             _ => return Ok(()),
         };
         let text = format!("the gateway at {} {text}", self.shown());
@@ -245,7 +249,7 @@ fn client(base: &Url, reached: Option<IpAddr>) -> anyhow::Result<Client> {
     }
     builder
         .build()
-        .map_err(|error| anyhow!("no HTTP client could be made: {error}"))
+        .map_err(|error| anyhow!("cannot create an HTTP client: {error}"))
 }
 
 fn is_overheard(base: &Url) -> bool {

@@ -44,7 +44,7 @@ fn editable_file(
     }
     let user = config::user_file(environment);
     let user =
-        user.context("there is nowhere to write to: set HOME, or name a file with --config")?;
+        user.context("there is no file to write to: set HOME, or name a file with --config")?;
     Ok((user, ConfigLocation::User))
 }
 
@@ -187,7 +187,7 @@ impl ServerFile {
             let name = escape(name.as_str().unwrap_or_default());
             let path = self.path.display();
             bail!(NameTakenError(format!(
-                "{path} has a tool '{name}' already"
+                "{path} already has a tool '{name}'"
             )));
         }
         root.array_value_or_set("tools").append(input(definition));
@@ -229,7 +229,7 @@ pub(crate) fn agree(path: &Path, text: &str, scope: &TrustScope) -> anyhow::Resu
     let file = FolderFile::open(path)?;
     if file.bytes() != text.as_bytes() {
         bail!(
-            "{} was changed by somebody else meanwhile; 'toolgate trust' shows what it does",
+            "{} was changed by another program in the meantime; 'toolgate trust' shows what it does",
             path.display()
         );
     }

@@ -168,7 +168,7 @@ impl ServerFleet {
             let withheld = status.withheld();
             if withheld > 0 {
                 say::note(&format!(
-                    "withheld tools of server '{name}': {withheld}; 'toolgate trust {name}' shows what changed, and agrees"
+                    "withheld tools of server '{name}': {withheld}; 'toolgate trust {name}' shows what changed and asks you"
                 ));
             }
             match status.state {
@@ -201,7 +201,7 @@ impl ServerFleet {
                             ago(failure.at)
                         ),
                         None => format!(
-                            "server '{name}' has never been started; 'toolgate list' does, which may take minutes the first time"
+                            "server '{name}' has never been started; 'toolgate list' starts it, which may take minutes the first time"
                         ),
                     });
                 }
@@ -295,7 +295,7 @@ fn guard() -> ServerGuard {
         Ok(program) => ServerGuard::new(program, [GUARD]),
         Err(error) => {
             warn!(
-                "this program does not know where it is ({error}): its servers may outlive it if it is killed"
+                "the path of this program is unknown ({error}): its servers may outlive it if it is killed"
             );
             ServerGuard::none()
         }

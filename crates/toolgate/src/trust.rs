@@ -182,7 +182,7 @@ fn stored(store: &Path) -> Result<BTreeMap<PathBuf, FileAgreement>, String> {
     let stored: StoredAgreements = serde_json::from_slice(&bytes).map_err(unreadable)?;
     match stored.version {
         VERSION => serde_json::from_value(stored.files).map_err(unreadable),
-        _ => Err("is of another version and is ignored; run 'toolgate trust' again in the folders you trust".to_owned()),
+        _ => Err("was written by another version and is ignored; run 'toolgate trust' again in the folders you trust".to_owned()),
     }
 }
 
@@ -243,7 +243,7 @@ pub(crate) fn question(
             let lines = effects::difference(before, effects);
             let first = match lines.is_empty() {
                 true => format!(
-                    "{path} has changed since you agreed to it, in its comments or its layout alone."
+                    "{path} has changed since you agreed to it, but only in its comments or its layout."
                 ),
                 false => format!("{path} has changed since you agreed to it:"),
             };

@@ -31,7 +31,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &AddOptions) -> anyhow::Resul
     match &missing {
         _ if options.force => {}
         _ if former.is_some() => bail!(
-            "{shown} has a server '{}' already; --force replaces it",
+            "{shown} already has a server '{}'; --force replaces it",
             escape(name)
         ),
         Some(missing) => bail!(
@@ -44,18 +44,16 @@ pub(crate) fn run(global: &GlobalOptions, options: &AddOptions) -> anyhow::Resul
     // Typing the command counts as agreeing to it.
     file.agree_to(name);
     file.save()?;
-    say::note(&format!("'{}' is in {shown} now", escape(name)));
+    say::note(&format!("added '{}' to {shown}", escape(name)));
     note_untrusted(&file);
     note_literal_secrets(&[&entry]);
     note_shadowed(&file);
     if let Some(missing) = missing {
-        say::note(&format!("it is not started: {missing}"));
+        say::note(&format!("not started: {missing}"));
         return Ok(Exit::Success);
     }
     if options.no_start {
-        say::note(
-            "it is not started; 'toolgate doctor' does that, 'toolgate list' shows its tools",
-        );
+        say::note("not started; 'toolgate doctor' starts it, and 'toolgate list' shows its tools");
         return Ok(Exit::Success);
     }
     let added = NewServerEntry {
@@ -79,9 +77,9 @@ impl NewServerEntry<'_> {
         let name = escape(self.name);
         match first_start::run(&self.path, self.name)? {
             FirstStart::Connected { tools, degraded } => {
-                say::note(&format!("added {name}: {}", counted(tools, "tool")));
+                say::note(&format!("connected to {name}: {}", counted(tools, "tool")));
                 if let Some(problem) = degraded {
-                    say::note(&format!("but {problem}; 'toolgate doctor' asks it again"));
+                    say::note(&format!("but {problem}; 'toolgate doctor' checks it again"));
                 }
             }
             FirstStart::Failed { report } => {
@@ -103,8 +101,8 @@ impl NewServerEntry<'_> {
         }
         let (name, path) = (escape(self.name), self.path.display());
         questions::confirm(&match self.former {
-            None => format!("Remove '{name}' from {path} again? [y/N]"),
-            Some(_) => format!("Restore the former '{name}' in {path}? [y/N]"),
+            None => format!("Remove '{name}' from {path}? [y/N]"),
+            Some(_) => format!("Restore the previous '{name}' in {path}? [y/N]"),
         })
     }
 
@@ -113,7 +111,7 @@ impl NewServerEntry<'_> {
         let (name, shown) = (escape(self.name), self.path.display());
         if !drop {
             say::note(&format!(
-                "'{name}' stays in {shown}; 'toolgate doctor' tries it again, 'toolgate remove {name}' takes it out"
+                "'{name}' stays in {shown}; 'toolgate doctor' tries it again, and 'toolgate remove {name}' removes it"
             ));
             return Ok(());
         }
@@ -122,12 +120,12 @@ impl NewServerEntry<'_> {
             None => {
                 file.remove(self.name);
                 file.save()?;
-                say::note(&format!("'{name}' is not in {shown} any more"));
+                say::note(&format!("removed '{name}' from {shown}"));
             }
             Some(former) => {
                 file.put(self.name, former);
                 file.save()?;
-                say::note(&format!("the former '{name}' is in {shown} again"));
+                say::note(&format!("restored the previous '{name}' in {shown}"));
             }
         }
         Ok(())
@@ -236,7 +234,7 @@ fn check(name: &str, entry: &Value, options: &AddOptions) -> anyhow::Result<()> 
     if name.trim() == name && name.contains(char::is_whitespace) {
         let better: Vec<&str> = name.split_whitespace().collect();
         bail!(
-            "server '{}': its name can't have blanks, since it is part of names that are typed; '{}' would do",
+            "server '{}': its name can't contain spaces, because it is part of tool names that people type; try '{}'",
             escape(name),
             escape(&better.join("-"))
         );
@@ -290,7 +288,7 @@ pub(super) fn note_literal_secrets(entries: &[&Value]) {
 pub(crate) fn note_untrusted(file: &ServerFile) {
     if file.is_untrusted() {
         say::note(&format!(
-            "the rest of {} is not in use, since nobody has agreed to it; 'toolgate trust' shows what it would do, and agrees",
+            "the rest of {} is not in use, because you haven't agreed to it; 'toolgate trust' shows what it would do and asks you",
             escape(&file.path().to_string_lossy())
         ));
     }
@@ -299,7 +297,7 @@ pub(crate) fn note_untrusted(file: &ServerFile) {
 pub(super) fn note_shadowed(file: &ServerFile) {
     if file.place() == ConfigLocation::User && is_read_here(Path::new(".mcp.json")) {
         say::note(
-            "in this folder .mcp.json is read instead of it; 'toolgate init' writes a ./toolgate.json, which takes precedence over both",
+            "in this folder, .mcp.json is used instead; 'toolgate init' writes a ./toolgate.json, which takes precedence over both",
         );
     }
 }

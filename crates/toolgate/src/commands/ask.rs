@@ -176,7 +176,7 @@ fn answer(
         say::note(&session.doctor(&session.wanted));
     }
     if !say::is_interactive() && needed_approval(turn) {
-        say::note("nobody could be asked for approval; --yes gives it beforehand");
+        say::note("nobody could be asked for approval; --yes approves calls in advance");
     }
     if is_fallback(chosen) && turn.end == TurnEnd::Refusal && has_no_calls(turn) {
         let doctor = session.doctor(&session.wanted);
@@ -247,7 +247,7 @@ fn report_failed(
     }
     // Without a named model the sentences were tried already.
     if matches!(error, ModelError::Unreachable { .. }) && session.names_model() {
-        say::note("'--provider intents' needs no model, and answers the sentences it knows");
+        say::note("'--provider intents' answers built-in sentences without a model");
     }
     Exit::Failure
 }

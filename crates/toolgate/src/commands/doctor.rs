@@ -164,7 +164,7 @@ impl DoctorReport {
             None if changes.is_empty() => return,
             Some(text) => Bad(text),
             None => Warning(format!(
-                "tools are not what you agreed to: 'toolgate trust {}' shows how they changed",
+                "tools differ from what you agreed to: 'toolgate trust {}' shows how they changed",
                 status.name
             )),
         };
@@ -183,7 +183,7 @@ impl DoctorReport {
         let finding = match (confined.len(), support.missing()) {
             (0, _) if open.is_empty() => return,
             (0, _) => Good(format!(
-                "{support}; no server is confined: \"sandbox\": \"default\" in its entry does that"
+                "{support}; no server is confined; \"sandbox\": \"default\" in a server's entry confines it"
             )),
             (_, Some(missing)) => Warning(format!("{support}: {missing}")),
             (count, None) if open.is_empty() => Good(format!(
@@ -274,7 +274,7 @@ fn show(name: &str, finding: DoctorFinding, redactor: &Redactor) {
 
 fn check_file(config: &Config) -> DoctorFinding {
     match config.file() {
-        Some(file) => Good(format!("{} is read", file.display())),
+        Some(file) => Good(format!("{} is in use", file.display())),
         None => Good(
             "no file; the built-in tools work without one ('toolgate init' writes one)".to_owned(),
         ),
@@ -284,7 +284,7 @@ fn check_file(config: &Config) -> DoctorFinding {
 fn check_folders(config: &Config) -> Vec<DoctorFinding> {
     let folders = config.documents.folders.iter();
     let finding = |folder: &std::path::PathBuf| match std::fs::read_dir(folder).is_ok() {
-        true => Good(format!("{} is there", folder.display())),
+        true => Good(format!("{} can be read", folder.display())),
         false => Bad(format!(
             "{} can't be read; correct documents.folders",
             folder.display()

@@ -60,7 +60,7 @@ async fn ask(url: String) -> anyhow::Result<(bool, String)> {
     };
     let answer = answer?;
     let Some(status) = answer.body["status"].as_str() else {
-        bail!("what answers there is not a Toolgate gateway");
+        bail!("the server at this address is not a Toolgate gateway");
     };
     let reasons = answer.body["reasons"].as_array();
     let reasons: Vec<&str> = reasons

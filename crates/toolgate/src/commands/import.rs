@@ -52,13 +52,13 @@ pub(crate) fn run(global: &GlobalOptions, options: &ImportOptions) -> anyhow::Re
             let is_taken = |name: &str| taken.iter().any(|(taken, _)| taken == name);
             let verdict = match evaluate(name, entry, source) {
                 ImportVerdict::Take { name, .. } if is_taken(&name) => {
-                    ImportVerdict::Skip("is taken from a file above".to_owned())
+                    ImportVerdict::Skip("was imported from a file above".to_owned())
                 }
                 ImportVerdict::Take { name, .. }
                     if !options.force && file.names().contains(&name) =>
                 {
                     ImportVerdict::Skip(format!(
-                        "is in {} already; --force replaces it",
+                        "is already in {}; --force replaces it",
                         file.path().display()
                     ))
                 }
@@ -83,13 +83,13 @@ fn finish(
     let shown = file.path().display();
     if taken.is_empty() {
         say::note(&format!(
-            "nothing to take over ({skipped} skipped); {shown} is as it was"
+            "nothing to import ({skipped} skipped); {shown} is unchanged"
         ));
         return Ok(Exit::Success);
     }
     if dry_run {
         say::note(&format!(
-            "{} would go into {shown}; nothing was written",
+            "{} would be added to {shown}; nothing was written",
             counted(taken.len(), "server")
         ));
         return Ok(Exit::Success);
@@ -99,14 +99,14 @@ fn finish(
     }
     file.save()?;
     say::note(&format!(
-        "{} put into {shown}",
+        "added {} to {shown}",
         counted(taken.len(), "server")
     ));
     note_untrusted(file);
     let entries: Vec<&Value> = taken.iter().map(|(_, entry)| entry).collect();
     note_literal_secrets(&entries);
     note_shadowed(file);
-    say::note("'toolgate doctor' starts them and says how they are");
+    say::note("'toolgate doctor' starts and checks them");
     Ok(Exit::Success)
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &InitOptions) -> anyhow::Resu
     let here = std::env::current_dir().context("the working folder is gone")?;
     let path = target_file(global, options)?;
     if !options.force && path.symlink_metadata().is_ok() {
-        bail!("{} is there already; --force overwrites it", path.display());
+        bail!("{} already exists; --force overwrites it", path.display());
     }
     let before = read_here(global, &here);
     let text = TEMPLATE.replace(SCHEMA_LINE, &schema_line());
@@ -52,7 +52,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &InitOptions) -> anyhow::Resu
 // The named file, also by `--config` or `$TOOLGATE_CONFIG`, since that is the one that is read.
 fn target_file(global: &GlobalOptions, options: &InitOptions) -> anyhow::Result<PathBuf> {
     match (&options.file, &global.config) {
-        (Some(_), Some(_)) => bail!("give the file once, by --config or behind init"),
+        (Some(_), Some(_)) => bail!("give the file once, with --config or after init"),
         (Some(file), None) => Ok(file.clone()),
         (None, _) => {
             let named = config::named_file(global.config.as_deref(), &wiring::environment);
@@ -99,7 +99,7 @@ fn note_hidden(shown: &str, hidden: &Path) {
     };
     let hidden = escape(&hidden.to_string_lossy());
     say::note(&format!(
-        "in this folder it hides {hidden}{servers}: only one file is read; copy over what you need, or delete {shown}"
+        "in this folder it replaces {hidden}{servers}, because only one file is read; copy what you need, or delete {shown}"
     ));
 }
 

@@ -84,7 +84,7 @@ fn inspect(
             }
             let hint = error
                 .hint()
-                .unwrap_or_else(|| "'toolgate list' shows all there are".to_owned());
+                .unwrap_or_else(|| "'toolgate list' shows all tools".to_owned());
             say::error(&anyhow::anyhow!("{error}. {hint}"));
             if let Some(fleet) = fleet {
                 fleet.note_missing(None);

@@ -43,7 +43,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &McpOptions) -> anyhow::Resul
     let server = McpServer::new(executor.clone(), serve);
     if std::io::stdin().is_terminal() {
         say::note(
-            "an MCP client is expected on stdin; docs/clients.md says how to start one. Ctrl-D ends this",
+            "waiting for an MCP client on stdin; docs/clients.md shows how to set one up. Ctrl-D ends the server",
         );
     }
     block_on_threads(async {
@@ -73,7 +73,7 @@ async fn serve_until_shutdown(server: &McpServer, signals: &mut CommandSignals) 
             return match end {
                 Ok(()) => Exit::Success,
                 Err(error) => {
-                    say::error(&anyhow::Error::new(error).context("the connection to the client broke"));
+                    say::error(&anyhow::Error::new(error).context("the connection to the MCP client failed"));
                     Exit::Failure
                 }
             };

@@ -68,7 +68,7 @@ fn expect_repeatable(call: &CallDetail) -> anyhow::Result<()> {
     let tool = escape(&call.summary.tool);
     if !call.asked.is_object() {
         bail!(
-            "the arguments of this call were not a JSON object or too long to keep; make a new call with 'toolgate call {tool} …'"
+            "the arguments of this call were not a JSON object, or were too long to record; make a new call with 'toolgate call {tool} …'"
         );
     }
     if is_redacted(&call.asked) {
@@ -110,12 +110,12 @@ impl ReplayConsent {
         let name = escape(tool);
         if !terminal::can_ask() {
             bail!(
-                "'{name}' does not say that it only reads, so it may have its effect twice; --yes runs it again"
+                "'{name}' is not marked as read-only, so running it again may repeat its effect; --yes runs it anyway"
             );
         }
         let arguments = escape(&arguments.to_string());
         let text =
-            format!("{name} {arguments}\nIt does not say that it only reads. Run it again? [y/N]");
+            format!("{name} {arguments}\nIt is not marked as read-only. Run it again? [y/N]");
         let answer = questions::ask(spinner, move |line| {
             say::stderr_line(&text);
             questions::is_yes(line().as_deref())

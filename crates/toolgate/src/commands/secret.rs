@@ -41,18 +41,18 @@ fn set(name: &str, keyring: &dyn Keyring) -> anyhow::Result<Exit> {
     names.insert(name.to_owned());
     index::write(names, &wiring::environment)?;
     say::note(&format!(
-        "'{name}' is in the keyring; write ${{keyring:{name}}} in the configuration"
+        "stored '{name}' in the keyring; write ${{keyring:{name}}} in the configuration"
     ));
     Ok(Exit::Success)
 }
 
 fn typed(name: &str) -> anyhow::Result<Option<String>> {
     if !terminal::can_ask() {
-        bail!("nobody can be asked here; pipe the secret in");
+        bail!("there is no terminal to ask at; pipe the secret in");
     }
     let line = block_on_interruptible(async {
         let _unseen = EchoRequest::hidden();
-        say::raw_stderr(&format!("secret '{name}' (is not shown): "));
+        say::raw_stderr(&format!("secret '{name}' (not shown): "));
         let reading = tokio::task::spawn_blocking(|| {
             let mut line = String::new();
             std::io::stdin().read_line(&mut line).map(|_| line)
@@ -73,7 +73,7 @@ fn remove(name: &str, keyring: &dyn Keyring) -> anyhow::Result<Exit> {
     };
     if names.remove(name) || was_there {
         index::write(names, &wiring::environment)?;
-        say::note(&format!("'{name}' is not in the keyring any more"));
+        say::note(&format!("removed '{name}' from the keyring"));
         return Ok(Exit::Success);
     }
     let near = nearest_names(name, names.iter().map(String::as_str), 1).pop();

@@ -189,7 +189,7 @@ async fn run_until_shutdown<E: std::error::Error + Send + Sync + 'static>(
     let exit = tokio::select! {
         end = &mut serving => {
             if let Err(error) = end {
-                say::error(&anyhow::Error::new(error).context("the gateway broke"));
+                say::error(&anyhow::Error::new(error).context("the gateway failed"));
             }
             return Exit::Failure;
         }
@@ -296,7 +296,7 @@ fn introduce(
     let names = gateway::names_to_add(address, &settings.hosts);
     if !say::is_interactive() {
         if !others.is_empty() {
-            info!("also reached as {}", others.join(", "));
+            info!("also reachable at {}", others.join(", "));
         }
         if let Some(names) = names {
             info!("{names}");
@@ -338,7 +338,7 @@ fn welcome(
     };
     let (token, header) = match is_open {
         true => (
-            "none needed to call tools, as only this machine gets in",
+            "not needed to call tools, because only this machine can connect",
             "",
         ),
         false => (
@@ -358,12 +358,12 @@ fn welcome(
         "\
 {bold}Toolgate {version}{bold:#}  {count} tools{servers}
   Dashboard  {bold}{link}{bold:#}{also}
-             {dim}The link signs you in, once: to approve calls and to see everything. kill -USR1 {pid} prints a new one.{dim:#}
+             {dim}The link signs you in once, to approve calls and to see everything. kill -USR1 {pid} prints a new one.{dim:#}
   MCP        {url}/mcp   {dim}claude mcp add --transport http toolgate {url}/mcp{header}{dim:#}
   API        {url}/api/tools   {dim}curl -s{header} {url}/api/tools/echo/call -d '{{\"a\": 1}}'{dim:#}
   Token      {token}
   Journal    {journal}
-{dim}Ctrl-C ends it.{dim:#}
+{dim}Ctrl-C stops the gateway.{dim:#}
 "
     )
 }

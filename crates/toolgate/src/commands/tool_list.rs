@@ -68,7 +68,7 @@ impl<'a> ToolFilter<'a> {
 
     fn nothing(&self, all: usize) -> String {
         if self.words.is_empty() && self.server.is_none() {
-            return "no tools: the policy hides all there are".to_owned();
+            return "no tools: the policy hides all of them".to_owned();
         }
         let words = escape(&self.words.join(" "));
         let what = match (self.server.map(escape), words.is_empty()) {

@@ -35,7 +35,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Res
         let shown = escape(&path.to_string_lossy());
         let real = std::fs::canonicalize(&path).unwrap_or(path);
         say::note(&match trust.revoke(&real)? {
-            true => format!("{shown} is not in use any more"),
+            true => format!("{shown} is no longer in use"),
             false => format!("{shown} was not in use"),
         });
         return Ok(Exit::Success);
@@ -77,7 +77,7 @@ fn agree(path: &Path, trust: &mut TrustStore, options: &TrustOptions) -> anyhow:
     if !options.yes {
         if !terminal::can_ask() {
             bail!(
-                "nobody can be asked here; if you have read the lines above: toolgate trust --yes"
+                "there is no terminal to ask at; if you have read the lines above, run: toolgate trust --yes"
             );
         }
         if !questions::confirm("Agree only if you know where this file comes from. Agree? [y/N]") {
@@ -88,7 +88,7 @@ fn agree(path: &Path, trust: &mut TrustStore, options: &TrustOptions) -> anyhow:
     let scope = merge_scopes(trust.scope(&file), scope);
     trust.agree(&file, &scope, &wiring::environment)?;
     say::note(&format!(
-        "{} in use from now on; 'toolgate trust --revoke' takes it back",
+        "{} in use from now on; 'toolgate trust --revoke' undoes this",
         scope_text(&shown, &scope)
     ));
     Ok(true)
@@ -178,7 +178,7 @@ fn list(trust: &TrustStore) {
     });
     let files: Vec<(String, String)> = files.collect();
     if files.is_empty() {
-        return say::note("no file in a folder is trusted");
+        return say::note("you have not agreed to any file");
     }
     say::pairs(&files);
 }

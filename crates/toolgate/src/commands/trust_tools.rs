@@ -41,10 +41,10 @@ fn agree(settings: &ServerSettings, redactor: &Redactor, yes: bool) -> anyhow::R
     let (catalogue, name) = (catalogue(), escape(&settings.name));
     let Some(changes) = catalogue.changes(settings, redactor) else {
         say::note(&match catalogue.knows(settings) {
-            true => format!("the tools of '{name}' are as you agreed to them"),
-            false => format!(
-                "'{name}' has not listed its tools yet; those that it lists first are agreed to"
-            ),
+            true => format!("the tools of '{name}' are the ones you agreed to"),
+            false => {
+                format!("'{name}' has not listed its tools yet; its first list counts as agreed to")
+            }
         });
         return Ok(true);
     };
@@ -52,14 +52,14 @@ fn agree(settings: &ServerSettings, redactor: &Redactor, yes: bool) -> anyhow::R
         .recall(settings)
         .map(|server| ago(server.listed_at));
     say::stderr_line(&format!(
-        "tools of '{name}' that are not what you agreed to (listed {}):\n{}",
+        "tools of '{name}' that differ from what you agreed to (listed {}):\n{}",
         listed.unwrap_or_default(),
         described(&changes)
     ));
     if !yes {
         if !terminal::can_ask() {
             bail!(
-                "nobody can be asked here; if you have read the lines above: toolgate trust {name} --yes"
+                "there is no terminal to ask at; if you have read the lines above, run: toolgate trust {name} --yes"
             );
         }
         if !questions::confirm("Agree to them as they are now? [y/N]") {
@@ -98,7 +98,7 @@ pub(super) fn differences(change: &ToolChange) -> Vec<String> {
     let mut lines: Vec<String> = change.differences.iter().map(ToString::to_string).collect();
     if change.more > 0 {
         lines.push(format!(
-            "and {} more; 'toolgate inspect' shows all of the tool as it is now",
+            "and {} more; 'toolgate inspect' shows the whole tool as it is now",
             change.more
         ));
     }

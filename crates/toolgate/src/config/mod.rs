@@ -340,7 +340,7 @@ fn unknown_root_keys(
     let unknown = root.keys().filter(|key| !ROOT_KEYS.contains(&key.as_str()));
     let told = unknown.map(|key| {
         let text = match foreign {
-            true => format!("'{key}' is not ours and is ignored"),
+            true => format!("'{key}' is not a Toolgate setting and is ignored"),
             false => unknown_key(key, key, &ROOT_KEYS),
         };
         document.error_at(&[key], text)
@@ -359,7 +359,7 @@ fn unknown_key(path: &str, key: &str, known: &[&str]) -> String {
     };
     let hint = match nearest {
         Some(name) => format!("did you mean '{name}'?"),
-        None => format!("known are: {}", known.join(", ")),
+        None => format!("known keys: {}", known.join(", ")),
     };
     format!("unknown key '{path}'; {hint}")
 }

@@ -25,19 +25,19 @@ pub(crate) fn check(path: &Path, found: &Metadata) -> Result<(), ConfigError> {
     if ![own, ROOT].contains(&found.uid()) {
         let owner = found.uid();
         return refused(&format!(
-            "it belongs to another user (uid {owner}), who could make this program run anything; if you know what it says: sudo chown {own} {shown}"
+            "it belongs to another user (uid {owner}), who could make this program run anything; if you trust its contents: sudo chown {own} {shown}"
         ));
     }
     let by_group =
         found.mode() & GROUP_MAY_WRITE != 0 && !is_private_group(found.uid(), found.gid());
     if by_group || found.mode() & EVERYBODY_MAY_WRITE != 0 {
         return refused(&format!(
-            "other users may write it, and so make this program run anything; see what it says, then: chmod go-w {shown}"
+            "other users can write to it, and so make this program run anything; check its contents, then: chmod go-w {shown}"
         ));
     }
     match folders(path).into_iter().find(|folder| is_open(folder)) {
         Some(folder) => refused(&format!(
-            "other users may replace it, since they may write its folder; see what it says, then: chmod o-w {}",
+            "other users can replace it, because they can write to its folder; check its contents, then: chmod o-w {}",
             quoted(&folder.to_string_lossy())
         )),
         None => Ok(()),

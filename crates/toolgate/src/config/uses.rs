@@ -78,7 +78,7 @@ impl Config {
         let key = self.literal_secret()?;
         is_open_to_others(mode, owner != own).then(|| {
             let file = toolgate_core::escape(&file.to_string_lossy());
-            format!("{file}: holds '{key}', and other users of this machine may read it; chmod 600 it, or write ${{VAR}}, ${{file:PATH}} or ${{keyring:NAME}} there")
+            format!("{file}: contains '{key}', and other users of this machine can read it; make it private with chmod 600, or write ${{VAR}}, ${{file:PATH}} or ${{keyring:NAME}} there")
         })
     }
 

@@ -65,15 +65,16 @@ impl RemoteEvents<'_> {
                         }
                     }
                     SseEvent::TooLarge { .. } => {
-                        return Err(gone(self.remote, "sends an event without an end"));
+                        return Err(gone(self.remote, "sent an event that is too large"));
                     }
                 }
             }
             match tokio::time::timeout(SILENCE, self.response.chunk()).await {
-                Err(_) => return Err(gone(self.remote, "has fallen silent")),
+                Err(_) => return Err(gone(self.remote, "stopped sending events")),
                 Ok(Err(error)) => return Err(self.remote.connection_error(&error)),
                 Ok(Ok(None)) => {
-                    let ended = "closed the event stream: it has ended, or we were too slow";
+                    let ended =
+                        "closed the event stream: it has stopped, or this command read too slowly";
                     return Err(gone(self.remote, ended));
                 }
                 Ok(Ok(Some(chunk))) => self.parser.feed(&chunk),

@@ -59,7 +59,7 @@ fn output_within(
         .status()
         .map_err(|problem| format!("{shown} {problem}"))?;
     if status.success() {
-        return text(bytes).map_err(|problem| format!("what {shown} prints {problem}"));
+        return text(bytes).map_err(|problem| format!("the output of {shown} {problem}"));
     }
     // What a failed command printed may be a part of the secret, so it is redacted as well.
     let printed = String::from_utf8_lossy(&bytes).into_owned();
@@ -161,7 +161,7 @@ impl CommandRun {
 
     fn time_out<T>(&mut self) -> Result<T, String> {
         let limit = self.limit.as_secs_f64();
-        self.stop(format!("took longer than {limit} s and was ended"))
+        self.stop(format!("took longer than {limit} s and was stopped"))
     }
 
     fn stop<T>(&mut self, problem: String) -> Result<T, String> {
@@ -191,10 +191,10 @@ mod tests {
             ("sh -c 'echo $((1 + 1)); exit 0'", Ok("2")),
             ("bin/sh -c 'pwd'", Ok("/")),
             ("echo $HOME ; id", Ok("$HOME ; id")),
-            ("true", Err("what true prints is empty")),
+            ("true", Err("the output of true is empty")),
             ("", Err("is not a command, or has an unclosed quote")),
             ("echo 'a", Err("is not a command, or has an unclosed quote")),
-            ("printf '\\377'", Err("what printf prints is not UTF-8")),
+            ("printf '\\377'", Err("the output of printf is not UTF-8")),
             ("sh -c 'exit 3'", Err("sh failed (exit code 3)")),
             ("sh -c 'kill -9 $$'", Err("sh failed (signal 9)")),
             (
@@ -221,7 +221,7 @@ mod tests {
         // What it has started holds its output open.
         let line = format!("sh -c 'sleep 60 & echo $! > {}; wait'", pid.display());
         let error = run(&line, Duration::from_secs(1)).unwrap_err();
-        assert_eq!(error, "sh took longer than 1 s and was ended");
+        assert_eq!(error, "sh took longer than 1 s and was stopped");
         let started: i32 = std::fs::read_to_string(pid)
             .unwrap()
             .trim()

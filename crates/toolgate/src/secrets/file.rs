@@ -105,7 +105,7 @@ mod tests {
             ),
             ("empty", b"", Err("is empty")),
             ("newline", b"\n", Err("is empty")),
-            ("zero", b"a\0b", Err("holds a zero byte")),
+            ("zero", b"a\0b", Err("contains a zero byte")),
             ("latin1", b"caf\xe9", Err("is not UTF-8")),
             (
                 "large",

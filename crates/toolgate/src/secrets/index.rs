@@ -32,7 +32,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     match is_sound {
         true => Ok(()),
         false => Err(format!(
-            "'{}' is not a name for a secret: letters, digits and . _ - / @ are, up to {MAX_NAME_LEN}, with a letter or a digit first",
+            "'{}' is not a valid name for a secret: use at most {MAX_NAME_LEN} letters, digits and . _ - / @, with a letter or a digit first",
             escape(&name.chars().take(MAX_NAME_LEN).collect::<String>())
         )),
     }

@@ -205,7 +205,7 @@ fn text(bytes: Vec<u8>) -> Result<String, String> {
     }
     match text.as_str() {
         "" => Err("is empty".to_owned()),
-        text if text.contains('\0') => Err("holds a zero byte".to_owned()),
+        text if text.contains('\0') => Err("contains a zero byte".to_owned()),
         _ => Ok(text),
     }
 }

@@ -340,16 +340,16 @@ fn doctor_asks_a_gateway_that_runs() {
     assert_eq!(well.code, Some(0), "{well:?}");
     for expected in [
         "ok       gateway        it answers\n",
-        "ok       token          it is taken\n",
+        "ok       token          accepted\n",
         concat!("ok       version        ", env!("CARGO_PKG_VERSION"), "\n"),
-        "ok       tools          5 to be called with this token\n",
+        "ok       tools          5 can be called with this token\n",
         "ok       journal        calls are recorded\n",
         "ok       ready          ready\n",
     ] {
         assert!(well.stdout.contains(expected), "{expected}: {well:?}");
     }
     for (token, expected) in [
-        ("", "wants a token: set TOOLGATE_TOKEN"),
+        ("", "needs a token: set TOOLGATE_TOKEN"),
         ("another-another-another", "does not know this token"),
     ] {
         let bad = doctor(token);
@@ -410,7 +410,7 @@ fn doctor_fails_for_a_gateway_whose_server_is_degraded() {
         "{row}"
     );
     assert!(row.contains("MQTT broker"), "{row}");
-    assert!(row.ends_with("(check_zwave_health says so)"), "{row}");
+    assert!(row.ends_with("(reported by check_zwave_health)"), "{row}");
     assert!(
         !done.stdout.contains("ready          house"),
         "it is told once: {done:?}"
@@ -428,7 +428,7 @@ fn doctor_warns_of_edits_that_need_a_restart() {
     });
     let done = ProgramRun::new(["doctor", "--at", &gateway.url()]).done();
     assert_eq!(done.code, Some(0), "{done:?}");
-    let row = "warning  configuration  'model', 'serve.rate' changed in the file: that takes effect at the next start\n";
+    let row = "warning  configuration  'model', 'serve.rate' changed in the file, which takes effect after a restart\n";
     assert!(done.stdout.contains(row), "{done:?}");
 }
 

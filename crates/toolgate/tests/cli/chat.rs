@@ -64,8 +64,8 @@ fn orders_work_in_a_pipe_too() {
     );
     for expected in [
         "error: there is no /nope",
-        "error: a slash needs a word right behind it; /help shows what there is",
-        "error: a slash needs a word right behind it; did you mean /help?",
+        "error: a command follows its slash without a space; /help lists all commands",
+        "error: a command follows its slash without a space; did you mean /help?",
     ] {
         assert!(done.stderr.contains(expected), "{expected}: {done:?}");
     }
@@ -90,7 +90,7 @@ fn help_names_every_order_and_a_saved_conversation_is_gone_on_with() {
     for remark in [
         "saved in talk.json",
         "2 messages from talk.json",
-        "the conversation stays as it is",
+        "the conversation is unchanged",
         "/resume what?",
     ] {
         assert!(done.stderr.contains(remark), "{remark}: {done:?}");
@@ -139,8 +139,8 @@ fn a_result_that_was_cut_for_the_model_can_be_seen_whole() {
     assert!(told.contains("line 0 of it") && !told.contains("line 5000 of it"));
     let done = RunOutput::from(child.wait_with_output().unwrap());
     for expected in [
-        "no result was too large",
-        "no result is kept under 'nope'",
+        "no result has been too large",
+        "no kept result matches 'nope'",
         "/result long shows it",
     ] {
         assert!(done.stderr.contains(expected), "{expected}: {done:?}");
@@ -165,10 +165,7 @@ fn results_are_found_by_id_part_or_tool() {
         let expected = if times == 1 { 3 } else { 1 };
         assert_eq!(shown, vec![lines.clone(); expected].concat(), "{times}");
         let done = RunOutput::from(child.wait_with_output().unwrap());
-        let several = done
-            .stderr
-            .matches("several results are kept under")
-            .count();
+        let several = done.stderr.matches("several kept results match").count();
         assert_eq!(several, 3 - expected, "{done:?}");
     }
 }
@@ -187,7 +184,7 @@ fn a_turn_that_fails_is_said_and_the_next_one_goes_on() {
         "{done:?}"
     );
     assert!(done.stderr.starts_with("error: ollama"), "{done:?}");
-    let doctor = "'toolgate doctor -p ollama -m qwen3:0.6b' looks at the model";
+    let doctor = "'toolgate doctor -p ollama -m qwen3:0.6b' checks the model";
     assert!(done.stderr.contains(doctor), "{done:?}");
 }
 

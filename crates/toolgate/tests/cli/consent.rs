@@ -88,7 +88,10 @@ fn an_obedient_model_is_denied_what_is_destructive_and_where_configured_what_goe
     assert_eq!(denied[0]["error_kind"], "denied");
     let hint = denied[0]["hint"].as_str().unwrap();
     assert!(hint.contains(r#""destructive": "allow""#), "{hint}");
-    assert!(stderr.contains("--yes gives it beforehand"), "{stderr}");
+    assert!(
+        stderr.contains("--yes approves calls in advance"),
+        "{stderr}"
+    );
 
     let (ran, denied, _) = ask(&flow(), &[]);
     assert_eq!(ran, ["read_mail", "read_notes"]);

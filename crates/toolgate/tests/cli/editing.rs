@@ -113,7 +113,7 @@ fn add_and_remove_keep_comments_layout_and_mode() {
     let done = run(&folder, &["remove", "door"]);
     assert_eq!(
         (done.code, done.stderr.as_str()),
-        (Some(0), "'door' is not in toolgate.json any more\n")
+        (Some(0), "removed 'door' from toolgate.json\n")
     );
     assert_eq!(text(&folder, "toolgate.json"), before);
     assert!(!folder.path().join(USER).exists());
@@ -125,7 +125,7 @@ fn what_can_not_be_added_or_removed_is_said_and_nothing_is_written() {
     for (arguments, expected) in [
         (
             &["add", "lamp", "--", "x"][..],
-            "error: toolgate.json has a server 'lamp' already; --force replaces it\n",
+            "error: toolgate.json already has a server 'lamp'; --force replaces it\n",
         ),
         (
             &["add", "x", "npx"],
@@ -212,7 +212,7 @@ fn a_file_of_other_programs_is_never_written() {
     let done = run(&folder, &["add", "--no-start", "x", "--", "sh"]);
     assert!(
         done.stderr
-            .contains("in this folder .mcp.json is read instead of it"),
+            .contains("in this folder, .mcp.json is used instead"),
         "{done:?}"
     );
     assert_eq!(text(&folder, ".mcp.json"), shared);
@@ -246,14 +246,14 @@ fn import_takes_over_what_it_can_and_says_what_it_skips() {
         ".cursor/mcp.json\n",
         "  take  files: npx -y files ",
         "(env: KEY=[REDACTED]) (sandbox: default) (without autoApprove)\n",
-        "  skip  asks: headers.K: ${input:…} is a question that VS Code asks",
-        "  skip  there: is in toolgate.json already; --force replaces it\n",
+        "  skip  asks: headers.K: ${input:…} makes VS Code ask for a value",
+        "  skip  there: is already in toolgate.json; --force replaces it\n",
     ] {
         assert!(done.stdout.contains(expected), "{expected}\n{done:?}");
     }
     assert!(
         !done.stdout.contains("s3cret-key")
-            && done.stderr.contains("1 server put into toolgate.json"),
+            && done.stderr.contains("added 1 server to toolgate.json"),
         "{done:?}"
     );
     let after = text(&folder, "toolgate.json");

@@ -185,7 +185,7 @@ fn init_writes_a_file_that_is_understood_and_never_overwrites_by_itself() {
     assert_eq!(
         (done.stderr.as_str(), done.code),
         (
-            "error: mine.json is there already; --force overwrites it\n",
+            "error: mine.json already exists; --force overwrites it\n",
             Some(2)
         )
     );
@@ -239,7 +239,7 @@ fn init_says_which_file_it_hides_and_writes_the_one_that_is_named() {
     let (done, _folder) = done_of(init);
     for expected in [
         "wrote toolgate.json; try: toolgate list\n",
-        "toolgate.json and its servers 'files', 'mail': only one file is read",
+        "toolgate.json and its servers 'files', 'mail', because only one file is read",
     ] {
         assert!(done.stderr.contains(expected), "{expected}: {done:?}");
     }
@@ -271,7 +271,7 @@ fn doctor_names_what_is_wrong_and_fails() {
     let done = ProgramRun::new(["doctor"]).config(config).done();
     assert_eq!(done.code, Some(1));
     for expected in [
-        "ok       configuration  toolgate.json is read",
+        "ok       configuration  toolgate.json is in use",
         "FAILED   configuration  toolgate.json:2:104: tool 'lost': Builtin handler 'teleport' not found",
         "FAILED   documents",
         "warning  search",

@@ -279,7 +279,7 @@ fn a_changed_secret_restarts_only_the_server_that_uses_it() {
     assert!(env().contains("second-value"));
     let log = gateway.log();
     assert!(
-        log.contains("the configuration before it stays in force"),
+        log.contains("the previous configuration stays in force"),
         "{log}"
     );
     assert!(

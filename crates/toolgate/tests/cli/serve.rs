@@ -349,7 +349,7 @@ fn policy_and_limits_of_an_edited_file_hold_for_the_next_call() {
             .log()
             .contains("policy.ask: 'volum' matches no tool; did you mean 'volume'?")
     });
-    let told = "'model', 'serve.rate' changed: that takes effect at the next start";
+    let told = "'model', 'serve.rate' changed, which takes effect after a restart";
     assert_eq!(gateway.log().matches(told).count(), 1, "{}", gateway.log());
 
     // Whatever can't be used changes nothing of it.
@@ -439,7 +439,7 @@ fn sighup_reads_the_file_again_and_ends_nothing() {
     wait_until("it is told", || {
         gateway
             .log()
-            .contains("SIGHUP: toolgate.json is read again")
+            .contains("SIGHUP: reading toolgate.json again")
     });
     assert_eq!(gateway.call("echo", "{}")["success"], true);
     assert_eq!(gateway.end("-TERM"), Some(0), "{}", gateway.log());
@@ -460,7 +460,7 @@ fn denied_tools_are_not_counted_and_every_address_is_told() {
     wait_until("all is told", || log().contains("also reached as"));
     assert!(log().contains("tools=4"), "{}", log());
     let port = gateway.address.rsplit(':').next().unwrap();
-    let also = format!("also reached as http://localhost:{port}, tools.example");
+    let also = format!("also reachable at http://localhost:{port}, tools.example");
     assert!(log().contains(&also), "{}", log());
     assert!(!log().contains("other machines"), "{}", log());
 }

@@ -292,7 +292,10 @@ fn an_edit_of_an_agreed_file_has_no_effect_before_it_is_agreed_to() {
         std::fs::write(&file, after.to_string()).unwrap();
         let listed = run(&["list"]);
         assert!(!listed.stdout.contains("mcp:house"), "{after} {listed:?}");
-        assert!(listed.stderr.contains("since it has changed"), "{listed:?}");
+        assert!(
+            listed.stderr.contains("because it has changed"),
+            "{listed:?}"
+        );
         assert_eq!(run(&["trust"]).code, Some(2));
     }
 }
@@ -319,7 +322,7 @@ fn an_edit_of_an_agreed_file_waits_while_a_gateway_runs() {
         gateway
             .get("/readyz")
             .1
-            .contains("nobody has agreed to the change")
+            .contains("you haven't agreed to the change")
     });
     assert_eq!(answer(), 1, "the old one stays in force");
     let agreed = ProgramRun::new(["trust", "--yes"])

@@ -367,7 +367,7 @@ fn its_configuration_is_followed_while_it_runs() {
     });
     signal("-INT", &child);
     let done = RunOutput::from(child.wait_with_output().unwrap());
-    let told = "'voice' changed: that takes effect at the next start";
+    let told = "'voice' changed, which takes effect after a restart";
     assert_eq!(done.stderr.matches(told).count(), 1, "{done:?}");
 }
 

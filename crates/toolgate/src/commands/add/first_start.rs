@@ -85,7 +85,7 @@ async fn start(config: &Config, tools: &ConfiguredTools, settings: &ServerSettin
     };
     if !is_settled && settings.is_package_runner() {
         say::note(&format!(
-            "stopping '{name}': a download is taken back, so that it leaves nothing half-written; Ctrl-C leaves that to the background"
+            "stopping '{name}' and its download, so that nothing is left half-written; press Ctrl-C to do that in the background"
         ));
     }
     tokio::select! {

@@ -267,7 +267,7 @@ async fn execute(
         Some(outcome) => (outcome, Exit::Failure),
         None => {
             say::note(
-                "cancelling the call; it may already have had an effect (Ctrl-C again to leave at once)",
+                "cancelling the call; it may already have had an effect (Ctrl-C again quits at once)",
             );
             cancellation.cancel();
             tokio::select! {

@@ -138,10 +138,10 @@ pub(super) fn print_cancelled(tool: &str) {
 pub(super) fn advise(kind: ErrorKind, tool: &str) {
     match kind {
         ErrorKind::Denied if !std::io::stdin().is_terminal() => {
-            say::note("approve it at a terminal, or beforehand with --yes");
+            say::note("approve it at a terminal, or in advance with --yes");
         }
         ErrorKind::NotFound if say::stdout_is_terminal() => {
-            say::note("'toolgate list' shows the tools there are");
+            say::note("'toolgate list' shows all tools");
         }
         ErrorKind::InvalidArguments if say::stdout_is_terminal() => {
             let tool = toolgate_core::escape(tool);

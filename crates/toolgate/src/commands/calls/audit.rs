@@ -107,7 +107,7 @@ pub(super) fn export(
             .open(to)
             .with_context(|| {
                 format!(
-                    "can't write {}; name a file that isn't there yet, or add to one with '--export - >> FILE'",
+                    "can't write {}; name a new file, or append to an existing one with '--export - >> FILE'",
                     escape(to)
                 )
             })?;

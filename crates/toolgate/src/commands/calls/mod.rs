@@ -182,7 +182,7 @@ pub(super) fn report_unknown(id: &str) -> Exit {
     let id = escape(id);
     Exit::failure(match id.as_str() {
         LAST => "no call has been recorded yet".to_owned(),
-        id => format!("no call '{id}' is recorded; 'toolgate calls' shows which there are"),
+        id => format!("no call '{id}' is recorded; 'toolgate calls' lists them"),
     })
 }
 

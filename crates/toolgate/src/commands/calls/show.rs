@@ -57,7 +57,7 @@ pub(super) fn detail(call: &Value, width: Option<usize>) -> String {
     part("result", pretty(&call["result"]));
     part("content", pretty(&call["content"]));
     part("trace", text(&call["trace_id"]));
-    let replay = format!("Make it once more:  toolgate replay {}", text(&call["id"]));
+    let replay = format!("Repeat it:  toolgate replay {}", text(&call["id"]));
     lines.push(format!("\n{}", wrapped(replay, 2)));
     lines.join("\n")
 }

@@ -17,7 +17,7 @@ impl ChatLoop<'_> {
         }
         if source.is_typed() {
             say::stderr_line(&format!(
-                "{who} answers where stdout goes: one line is one turn, Ctrl-D ends"
+                "{who} answers on stdout; each line is one turn, Ctrl-D ends the chat"
             ));
         }
         if source.is_live() {

@@ -239,7 +239,7 @@ impl ChatLoop<'_> {
                 }
                 if matches!(error, ModelError::Unreachable { .. }) && self.session.names_model() {
                     say::note(
-                        "'/model intents' goes on without a model, with the sentences it knows",
+                        "'/model intents' continues without a model, using built-in sentences",
                     );
                 }
             }

@@ -17,8 +17,8 @@ impl ChatLoop<'_> {
         let shown = escape(wanted);
         match find_results(&kept, wanted)[..] {
             [outcome] => say::result(clean(&outcome.to_model_text()).trim_end()),
-            [] => bail!("no result is kept under '{shown}'; /result shows which ones are"),
-            _ => bail!("several results are kept under '{shown}'; /result shows their ids"),
+            [] => bail!("no kept result matches '{shown}'; /result lists them"),
+            _ => bail!("several kept results match '{shown}'; /result lists their ids"),
         }
         Ok(())
     }
@@ -40,9 +40,10 @@ fn list(kept: &[&ToolOutcome]) {
         .map(|outcome| format!("{}\t{}", outcome.call_id, escape(&outcome.tool_name)))
         .collect();
     let how = match kept {
-        [] => return say::note("no result was too large for the model so far"),
+        [] => return say::note("no result has been too large for the model so far"),
         [only] => format!("/result {} shows it", escape(&only.tool_name)),
-        _ => "/result and the beginning or the end of an id shows one of them".to_owned(),
+        _ => "'/result ID' shows one of them; the beginning or the end of its id is enough"
+            .to_owned(),
     };
     say::result(&lines.join("\n"));
     say::note(&how);

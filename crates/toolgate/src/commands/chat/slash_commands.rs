@@ -13,21 +13,21 @@ use crate::config::resolve_path;
 use crate::{chat_session, exit, say, wanted_model, wiring};
 
 pub(super) const COMMANDS: [(&str, &str, &str); 8] = [
-    ("/tools", "[PATTERN,…]", "the tools the model may use"),
+    ("/tools", "[PATTERN,…]", "show the tools the model may use"),
     (
         "/model",
         "[PROVIDER[:NAME]]",
-        "which model answers, or go on with another",
+        "show which model answers, or switch to another",
     ),
-    ("/save", "FILE", "keep the conversation in a file"),
-    ("/resume", "FILE", "go on with a conversation from a file"),
+    ("/save", "FILE", "save the conversation in a file"),
+    ("/resume", "FILE", "continue a conversation from a file"),
     (
         "/result",
         "[ID]",
-        "a result that was cut for the model, whole",
+        "show in full a result that was cut for the model",
     ),
     ("/clear", "", "begin a new conversation"),
-    ("/help", "", "this list"),
+    ("/help", "", "show this list"),
     ("/quit", "", "leave; so does Ctrl-D"),
 ];
 
@@ -70,16 +70,16 @@ impl ChatLoop<'_> {
             "/result" => self.show_result(command.rest)?,
             "/clear" => {
                 self.conversation = self.session.conversation(&self.chosen, None)?;
-                say::note("a new conversation");
+                say::note("started a new conversation");
             }
             "/help" | "/?" => help(),
             "/quit" | "/exit" | "/q" => return Ok(AfterCommand::Leave),
             "/" => {
                 let word = command.rest.split_whitespace().next().unwrap_or_default();
                 let hint = hint(&format!("/{word}"));
-                bail!("a slash needs a word right behind it; {hint}");
+                bail!("a command follows its slash without a space; {hint}");
             }
-            other => bail!("there is no {}; {}", escape(other), hint(other)),
+            other => bail!("unknown command {}; {}", escape(other), hint(other)),
         }
         Ok(AfterCommand::Go)
     }
@@ -114,14 +114,17 @@ impl ChatLoop<'_> {
         let choosing = self.session.rechoose(text, &self.chosen.settings);
         let choice = tokio::select! {
             choice = choosing => choice?,
-            () = exit::interrupted() => bail!("stopped; the model stays as it is"),
+            () = exit::interrupted() => bail!("stopped; the model is unchanged"),
         };
         let chosen = self.session.connect(choice)?;
         self.conversation.set_router(chosen.router.clone());
         self.display
             .set_format(chat_session::answer_format(&chosen));
         self.chosen = chosen;
-        say::note(&format!("now {}", wanted_model::described(&self.chosen)));
+        say::note(&format!(
+            "now using {}",
+            wanted_model::described(&self.chosen)
+        ));
         Ok(())
     }
 
@@ -142,7 +145,7 @@ impl ChatLoop<'_> {
         }
         let file = file(text);
         let resumed = self.session.conversation(&self.chosen, Some(&file));
-        self.conversation = resumed.context("the conversation stays as it is")?;
+        self.conversation = resumed.context("the conversation is unchanged")?;
         self.note_resumed(&file);
         Ok(())
     }
@@ -150,7 +153,7 @@ impl ChatLoop<'_> {
     pub(super) fn note_resumed(&self, file: &Path) {
         let count = self.conversation.history().len();
         let file = escape(&file.to_string_lossy());
-        say::note(&format!("{count} messages from {file}"));
+        say::note(&format!("resumed {count} messages from {file}"));
     }
 }
 
@@ -158,7 +161,7 @@ fn hint(typed: &str) -> String {
     let known = COMMANDS.iter().map(|(name, ..)| *name);
     match nearest_names(typed, known, 1).pop() {
         Some(name) => format!("did you mean {name}?"),
-        None => "/help shows what there is".to_owned(),
+        None => "/help lists all commands".to_owned(),
     }
 }
 
@@ -206,7 +209,7 @@ fn help() {
         ),
         (
             "\\ at the end",
-            "goes on in the next line; so do Alt-Enter and text between ``` fences",
+            "continues on the next line; so do Alt-Enter and text between ``` fences",
         ),
     ];
     let keys = keys.map(|(key, what)| [key.to_owned(), what.to_owned()]);

@@ -95,7 +95,7 @@ fn lines(path: &Path) -> anyhow::Result<Vec<String>> {
         std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?
     };
     if text.len() as u64 > MAX_SCRIPT_BYTES {
-        bail!("a script has at most {} MiB", MAX_SCRIPT_BYTES >> 20);
+        bail!("the script is larger than {} MiB", MAX_SCRIPT_BYTES >> 20);
     }
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));

@@ -60,7 +60,7 @@ impl DoctorReport {
     ) {
         let who = wanted_model::described(chosen);
         self.add("model", Good(format!("{who}: {}", chosen.why)));
-        detail("passed over", &chosen.skipped);
+        detail("skipped", &chosen.skipped);
         // Ollama reports how much its model holds, and a small one is offered fewer tools.
         let router = chosen.router.clone();
         router.prepare(Instant::now() + PATIENCE).await;
@@ -86,7 +86,7 @@ impl DoctorReport {
         };
         let text = match choice.settings.key.is_empty() {
             true => "it answers; no key is set",
-            false => "it answers, and takes the key",
+            false => "it answers and accepts the key",
         };
         self.add(provider, Good(text.to_owned()));
         if toolgate_models::is_listed(name, &models) {
@@ -118,7 +118,7 @@ impl DoctorReport {
         if provider == Provider::OpenAi && !at.ends_with("/v1/models") {
             todo.push_str("; the address usually ends in /v1");
         }
-        detail("do", &[todo]);
+        detail("fix", &[todo]);
     }
 
     async fn on_ollama(
@@ -133,7 +133,7 @@ impl DoctorReport {
                 false => missing_finding(wanted, found.text),
             };
             self.add("ollama", finding);
-            detail("do", found.fix.as_slice());
+            detail("fix", found.fix.as_slice());
         }
     }
 }

@@ -30,8 +30,8 @@ impl DoctorReport {
             Err(text) => return self.add("token", Bad(text)),
         };
         let token = match status["token_needed"] == true {
-            true => "it is taken",
-            false => "none is needed",
+            true => "accepted",
+            false => "none needed",
         };
         self.add("token", Good(token.to_owned()));
         self.on_status(&status);
@@ -52,10 +52,12 @@ impl DoctorReport {
         let (theirs, ours) = (text(&status["version"]), env!("CARGO_PKG_VERSION"));
         let finding = match theirs == ours {
             true => Good(theirs),
-            false => Warning(format!("it is {theirs}, and this command is {ours}")),
+            false => Warning(format!(
+                "the gateway is {theirs}, but this command is {ours}"
+            )),
         };
         self.add("version", finding);
-        let tools = format!("{} to be called with this token", status["tools"]);
+        let tools = format!("{} can be called with this token", status["tools"]);
         self.add("tools", Good(tools));
         let journal = &status["journal"];
         let finding = match journal["state"].as_str() {
@@ -77,7 +79,7 @@ impl DoctorReport {
         let edited: Vec<String> = edited.map(|key| format!("'{}'", text(key))).collect();
         if !edited.is_empty() {
             let keys = edited.join(", ");
-            let text = format!("{keys} changed in the file: that takes effect at the next start");
+            let text = format!("{keys} changed in the file, which takes effect after a restart");
             self.add("configuration", Warning(text));
         }
     }
@@ -130,7 +132,7 @@ impl DoctorReport {
             self.add("ready", Bad(reason.clone()));
         }
         if ready.status != StatusCode::OK {
-            self.add("ready", Bad(format!("it takes no calls: it is {state}")));
+            self.add("ready", Bad(format!("it accepts no calls: it is {state}")));
         } else if reasons.is_empty() {
             self.add("ready", Good(state));
         }

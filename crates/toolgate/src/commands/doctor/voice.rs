@@ -26,7 +26,7 @@ impl DoctorReport {
             let text = asr.found.err().unwrap_or_default();
             let text = format!("'toolgate voice' can't understand speech: {text}");
             self.add("voice", Warning(text));
-            return detail("do", asr.todo.as_slice());
+            return detail("fix", asr.todo.as_slice());
         }
         self.on_checked(asr, is_wanted);
         for checked in check_engines(&config.voice).await {
@@ -45,7 +45,7 @@ impl DoctorReport {
         };
         let is_good = matches!(finding, Good(_));
         self.add(checked.name, finding);
-        detail("do", checked.todo.filter(|_| !is_good).as_slice());
+        detail("fix", checked.todo.filter(|_| !is_good).as_slice());
     }
 }
 

@@ -88,7 +88,7 @@ impl fmt::Display for CallStatistics {
             "Calls in the last {days} days: {more}{calls}, {failures}"
         )?;
         if let (Some(half), Some(most)) = (self.p50_ms, self.p95_ms) {
-            write!(f, "; half took up to {half} ms, 95 of 100 up to {most} ms")?;
+            write!(f, "; median {half} ms, 95th percentile {most} ms")?;
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ impl VoiceSetup {
             && WyomingAddress::may_reach(&tts, &offered)
         {
             bail!(
-                "the voice at {tts} would be the one that is offered there; --tts espeak-ng speaks itself"
+                "--tts {tts} would reach this program's own --serve-tts; use another engine, such as --tts espeak-ng"
             );
         }
         if !options.wake_word.is_empty() && settings.wake.is_empty() {
@@ -58,7 +58,7 @@ impl VoiceSetup {
     pub(super) fn remark(&self) -> Option<&'static str> {
         let is_default = self.input.is_none() && self.settings.input.is_empty();
         is_default.then_some(
-            "the microphone is off, since only other devices are served; --mic arecord listens here too",
+            "the microphone is off, because only other devices are served; --mic arecord listens here too",
         )
     }
 }
@@ -318,7 +318,7 @@ mod tests {
                     "--serve-tts",
                     "tcp://0.0.0.0:9",
                 ],
-                "the voice at tcp://localhost:9 would be the one",
+                "--tts tcp://localhost:9 would reach this program",
             ),
             (&["--mic", "arecord", "--rate", "8000"], "give --mic - too"),
         ] {

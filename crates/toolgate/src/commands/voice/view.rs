@@ -158,7 +158,7 @@ impl VoiceView {
                     true => "",
                     false => "\n'toolgate doctor' says how to get what is missing.",
                 };
-                format!("{bold}Ready{bold:#}, but not for everything: {words}{help}")
+                format!("{bold}Ready{bold:#}, with limits: {words}{help}")
             }
         });
     }

@@ -14,8 +14,8 @@ pub(super) struct GatewayVoice {
 impl GatewayVoice {
     pub(super) fn settle(&self, settings: &VoiceSettings, has_listeners: bool) {
         let why = match (settings.tts.as_str(), settings.output.as_str()) {
-            _ if !has_listeners => "Answers are given in writing here: there is no volume.",
-            ("none", _) | (_, "none") => "Nothing is spoken aloud here: there is no volume.",
+            _ if !has_listeners => "Answers are given as text here, so there is no volume.",
+            ("none", _) | (_, "none") => "Nothing is spoken aloud here, so there is no volume.",
             _ => return,
         };
         self.unheard.get_or_init(|| why);
@@ -65,7 +65,7 @@ mod tests {
             ("espeak-ng", "x.wav", true, None),
             ("espeak-ng", "none", true, Some("Nothing is spoken aloud")),
             ("none", "", true, Some("Nothing is spoken aloud")),
-            ("espeak-ng", "", false, Some("Answers are given in writing")),
+            ("espeak-ng", "", false, Some("Answers are given as text")),
         ] {
             let voice = GatewayVoice::default();
             let mut settings = VoiceSettings::default();

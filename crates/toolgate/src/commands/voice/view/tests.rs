@@ -124,7 +124,7 @@ async fn a_person_sees_what_was_heard_called_and_answered() {
         [
             "✓ transcription 12 ms",
             "✗ wake word 3.0 s\n    cannot reach\\u{1b}it with [REDACTED]",
-            "Ready, but not for everything: no wake word",
+            "Ready, with limits: no wake word",
             "› turn on\\u{1b} switch one",
             "· too quiet",
             "· the queue is full",
@@ -172,7 +172,7 @@ async fn an_engine_that_is_not_there_is_told_of_once() {
         told(&view),
         [
             "✗ transcription is not available: refused",
-            "Ready, but not for everything: I can't understand speech.\n'toolgate doctor' says how to get what is missing.",
+            "Ready, with limits: I can't understand speech.\n'toolgate doctor' says how to get what is missing.",
         ]
     );
     view.event(VoiceEvent::Back(EngineRole::Transcription));
