@@ -30,7 +30,7 @@ impl Approver for TerminalApprover {
                 return Approval::Granted(ApprovalActor::new(ApprovalChannel::Option));
             }
             // A background process that reads from its terminal would be stopped.
-            if !terminal::can_ask() || !terminal::is_ours() {
+            if !terminal::can_ask() || !terminal::is_foreground() {
                 return Approval::Nobody;
             }
             // Shown in full: the executor never asks about more than a person can be shown.

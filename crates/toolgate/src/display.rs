@@ -21,7 +21,7 @@ use toolgate_models::{AnswerSource, ModelCall, ModelEvent, ModelListener};
 
 use crate::clean::{TextCleaner, clean};
 use crate::say;
-use crate::spinner::{self, FRAMES, PATIENCE, Spinner, TURN, can_draw, clear_line};
+use crate::spinner::{self, FRAME_INTERVAL, FRAMES, SPINNER_DELAY, Spinner, can_draw, clear_line};
 use answer::{AnswerStream, AnswerStyle};
 use call_line::{timed, title};
 use unreported_errors::UnreportedErrors;
@@ -98,7 +98,7 @@ impl ChatDisplay {
         }
         loop {
             self.0.lock().draw();
-            tokio::time::sleep(TURN).await;
+            tokio::time::sleep(FRAME_INTERVAL).await;
         }
     }
 
@@ -335,7 +335,7 @@ impl DisplayState {
         self.print_held_back();
         if self.answer.is_pending() {
             let preview = self.answer.preview(self.style());
-            return spinner::draw_end(&preview);
+            return spinner::draw_tail(&preview);
         }
         self.turns += 1;
         let frame = FRAMES[self.turns % FRAMES.len()];
@@ -352,7 +352,7 @@ impl DisplayState {
             lines.push(format!("… and {more} more"));
         }
         if let Some((title, since)) = &self.waiting
-            && since.elapsed() >= PATIENCE
+            && since.elapsed() >= SPINNER_DELAY
         {
             lines.push(line(title, *since));
         }

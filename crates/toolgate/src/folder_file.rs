@@ -22,8 +22,8 @@ pub(crate) struct FolderFile {
     /// The path without links: what an agreement covers, and where relative paths start. A
     /// link in a cloned folder to an agreed file must not make its commands mean the
     /// programs beside the link.
-    real: PathBuf,
-    found: Metadata,
+    real_path: PathBuf,
+    metadata: Metadata,
     bytes: Vec<u8>,
 }
 
@@ -60,12 +60,13 @@ impl UnusedFile {
 impl FolderFile {
     pub(crate) fn open(path: &Path) -> Result<Self, ConfigErrors> {
         // Links are resolved first, so that the bytes are those of the real file.
-        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let (bytes, found) = ConfigDocument::bytes_of(&real).map_err(|error| error.about(path))?;
+        let real_path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let (bytes, metadata) =
+            ConfigDocument::read_bytes(&real_path).map_err(|error| error.about(path))?;
         Ok(Self {
             path: path.to_owned(),
-            real,
-            found,
+            real_path,
+            metadata,
             bytes,
         })
     }
@@ -74,12 +75,12 @@ impl FolderFile {
         &self.path
     }
 
-    pub(crate) fn real(&self) -> &Path {
-        &self.real
+    pub(crate) fn real_path(&self) -> &Path {
+        &self.real_path
     }
 
     pub(crate) fn owner(&self) -> u32 {
-        self.found.uid()
+        self.metadata.uid()
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -95,11 +96,11 @@ impl FolderFile {
     }
 
     pub(crate) fn document(&self) -> Result<ConfigDocument, ConfigErrors> {
-        Ok(ConfigDocument::parse(&self.path, &self.bytes)?.in_folder(self.folder()))
+        Ok(ConfigDocument::parse(&self.path, &self.bytes)?.with_folder(self.folder()))
     }
 
     fn folder(&self) -> &Path {
-        self.real.parent().unwrap_or(Path::new("/"))
+        self.real_path.parent().unwrap_or(Path::new("/"))
     }
 
     pub(crate) fn effects(
@@ -122,7 +123,7 @@ impl FolderFile {
     }
 
     pub(crate) fn check_owner(&self) -> Result<(), ConfigErrors> {
-        Ok(config::check_owner(&self.path, &self.found)?)
+        Ok(config::check_owner(&self.path, &self.metadata)?)
     }
 
     /// Resolves the part that was agreed to, narrowed by the user's own policy.
@@ -133,7 +134,7 @@ impl FolderFile {
     ) -> Result<Config, ConfigErrors> {
         self.check_owner()?;
         let mut config = Config::resolve(self.document_in_scope(scope)?, reading)?;
-        config.place = ConfigLocation::Here;
+        config.location = ConfigLocation::Here;
         for server in &mut config.servers {
             // Otherwise it would run, and look for files, beside a link.
             if let ServerConnection::Stdio(program) = &mut server.settings.connection {
@@ -143,7 +144,7 @@ impl FolderFile {
         if let Some(user) =
             config::user_file(reading.environment).filter(|path| path.symlink_metadata().is_ok())
         {
-            let user = Config::read(&user, reading.with_uses(SecretScope::Names))?;
+            let user = Config::read(&user, reading.with_secret_scope(SecretScope::Names))?;
             config.policy = config.policy.narrowed_by(user.policy);
         }
         Ok(config)
@@ -157,7 +158,7 @@ pub(crate) fn find_agreed(
     environment: Environment<'_>,
     ask: impl Fn(&FolderFile, &mut TrustStore) -> Option<TrustScope>,
 ) -> (Option<(FolderFile, TrustScope)>, Option<UnusedFile>) {
-    let mut waiting = None;
+    let mut unused = None;
     for path in config::files_in_folder(here, environment) {
         let path = wiring::relative_to(&path, here);
         // Read again for each file, since `ask` may have changed it.
@@ -165,14 +166,14 @@ pub(crate) fn find_agreed(
         let reason = match FolderFile::open(&path) {
             Err(error) => UnusedFileReason::Unreadable(error.to_string()),
             Ok(file) => match trust.scope(&file).or_else(|| ask(&file, &mut trust)) {
-                Some(scope) => return (Some((file, scope)), waiting),
+                Some(scope) => return (Some((file, scope)), unused),
                 None if trust.has_other_version(&file) => UnusedFileReason::Changed,
                 None => UnusedFileReason::Never,
             },
         };
-        waiting.get_or_insert(UnusedFile { path, reason });
+        unused.get_or_insert(UnusedFile { path, reason });
     }
-    (None, waiting)
+    (None, unused)
 }
 
 pub(crate) fn read(

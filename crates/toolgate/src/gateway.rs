@@ -38,7 +38,7 @@ pub(crate) struct GatewayObservers {
     metrics: Metrics,
     traces: Option<Arc<dyn RequestObserver>>,
     pub(crate) approvals: Approvals,
-    record: CommandJournal,
+    journal: CommandJournal,
 }
 
 impl GatewayObservers {
@@ -55,8 +55,8 @@ impl GatewayObservers {
         self
     }
 
-    pub(crate) fn with_journal(mut self, record: &CommandJournal) -> Self {
-        self.record = record.clone();
+    pub(crate) fn with_journal(mut self, journal: &CommandJournal) -> Self {
+        self.journal = journal.clone();
         self
     }
 
@@ -81,9 +81,9 @@ impl GatewayObservers {
             approvals: self.approvals,
             redactor: tools.redactor.clone(),
             model: config.model.clone(),
-            command: self.record.command().to_owned(),
-            journal: self.record.journal().cloned(),
-            journal_problem: self.record.problem().map(str::to_owned),
+            command: self.journal.command().to_owned(),
+            journal: self.journal.journal().cloned(),
+            journal_problem: self.journal.problem().map(str::to_owned),
             config_writer,
             settings,
         })
@@ -98,7 +98,7 @@ pub(crate) struct FirstAnswerApprover {
 
 impl Approver for FirstAnswerApprover {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
-        if !terminal::can_ask() || !terminal::is_ours() {
+        if !terminal::can_ask() || !terminal::is_foreground() {
             return self.dashboard.ask(request);
         }
         Box::pin(async move {

@@ -16,7 +16,7 @@ use crate::config::{Config, state_folder};
 use crate::wiring::{self, ConfiguredTools};
 
 // How long a command waits at its end for the last rows. A disk that hangs must not hold it up.
-const PATIENCE: Duration = Duration::from_secs(3);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Default)]
 pub(crate) struct CommandJournal {
@@ -32,9 +32,9 @@ impl CommandJournal {
         config: &Config,
         tools: &ConfiguredTools,
         command: &str,
-        patience: OpenRetry,
+        retry: OpenRetry,
     ) -> Self {
-        let opened = open_journal(config, tools, command, patience);
+        let opened = open_journal(config, tools, command, retry);
         Self::from_opened(opened, config, tools, command)
     }
 
@@ -49,10 +49,10 @@ impl CommandJournal {
         let file = folder.path().join("journal.db");
         let redactor = tools.redactor.clone();
         let opened = Journal::open(&file, &config.journal, redactor, command);
-        let record = Self::from_opened(opened.map_err(Into::into), config, tools, command);
+        let journal = Self::from_opened(opened.map_err(Into::into), config, tools, command);
         Self {
             _folder: Some(folder),
-            ..record
+            ..journal
         }
     }
 
@@ -62,23 +62,23 @@ impl CommandJournal {
         tools: &ConfiguredTools,
         command: &str,
     ) -> Self {
-        let mut record = Self {
+        let mut journal = Self {
             command: command.to_owned(),
             ..Self::default()
         };
         match opened {
-            Ok(journal) => {
-                tools.services.recent.set_reader(journal.reader());
-                record.journal = Some(journal);
+            Ok(opened) => {
+                tools.services.recent.set_reader(opened.reader());
+                journal.journal = Some(opened);
             }
             Err(error) => {
                 let settings = &config.journal;
                 // The message includes its cause already.
                 warn!("calls are not recorded: {error}; {}", settings.require);
-                record.replacement = Some(UnavailableJournal::new(settings, error.to_string()));
+                journal.replacement = Some(UnavailableJournal::new(settings, error.to_string()));
             }
         }
-        record
+        journal
     }
 
     pub(crate) fn attach(&self, builder: ToolExecutorBuilder) -> ToolExecutorBuilder {
@@ -103,7 +103,7 @@ impl CommandJournal {
 
     pub(crate) async fn close(&self) {
         if let Some(journal) = &self.journal
-            && tokio::time::timeout(PATIENCE, journal.close())
+            && tokio::time::timeout(CLOSE_TIMEOUT, journal.close())
                 .await
                 .is_err()
         {
@@ -116,13 +116,13 @@ fn open_journal(
     config: &Config,
     tools: &ConfiguredTools,
     command: &str,
-    patience: OpenRetry,
+    retry: OpenRetry,
 ) -> anyhow::Result<Journal> {
     if let Some(unset) = config.unset_in(&["journal"]) {
         bail!(unset.clone());
     }
     let mut settings = config.journal.clone();
-    settings.open_retry = patience;
+    settings.open_retry = retry;
     let redactor = tools.redactor.clone();
     Ok(Journal::open(&file(config)?, &settings, redactor, command)?)
 }

@@ -72,7 +72,7 @@ fn path(address: SocketAddr) -> Option<PathBuf> {
 }
 
 fn write(path: &Path, key: &str) -> io::Result<()> {
-    file::make_folder(path)?;
+    file::create_parent_folder(path)?;
     // Left by a killed gateway, or a link that somebody put there.
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::{operator_key, say, wiring};
 
 // A gateway that is there accepts a connection at once.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 // Bytes. No list or result of a gateway is larger.
 const MAX_BODY_BYTES: usize = 256 << 20;
 
@@ -28,7 +28,7 @@ pub(crate) struct RemoteGateway {
     has_named_token: bool,
 }
 
-pub(crate) struct GatewayAnswer {
+pub(crate) struct GatewayResponse {
     pub(crate) status: StatusCode,
     pub(crate) body: Value,
 }
@@ -37,19 +37,19 @@ pub(crate) struct GatewayAnswer {
 pub(crate) enum RemoteError {
     /// No gateway answers, or none any more. A retry may succeed.
     #[error("{0}")]
-    Away(String),
+    Unreachable(String),
     /// A retry fails too, unless something changes.
     #[error("{0}")]
     Refused(String),
 }
 
-type RemoteResult = Result<GatewayAnswer, RemoteError>;
+type RemoteResult = Result<GatewayResponse, RemoteError>;
 type Query<'a> = &'a [(&'a str, String)];
 
 impl RemoteError {
     pub(crate) fn report(self) -> Exit {
         let exit = match &self {
-            Self::Away(_) => Exit::Failure,
+            Self::Unreachable(_) => Exit::Failure,
             Self::Refused(_) => Exit::Usage,
         };
         say::error(&anyhow::Error::new(self));
@@ -128,7 +128,7 @@ impl RemoteGateway {
         let bytes = self.bytes(response).await?;
         self.check_status(status, &bytes)?;
         match serde_json::from_slice(&bytes) {
-            Ok(body) => Ok(GatewayAnswer { status, body }),
+            Ok(body) => Ok(GatewayResponse { status, body }),
             Err(_) => Err(RemoteError::Refused(format!(
                 "the server at {} is not a Toolgate gateway (HTTP {status})",
                 self.shown()
@@ -175,7 +175,7 @@ impl RemoteGateway {
             let detail = problem["detail"].as_str().map(escape);
             detail.unwrap_or_else(|| format!("HTTP {status}"))
         };
-        let (is_away, text) = match status {
+        let (is_temporary, text) = match status {
             StatusCode::UNAUTHORIZED if self.has_named_token => {
                 (false, "does not know this token".to_owned())
             }
@@ -190,8 +190,8 @@ impl RemoteGateway {
             _ => return Ok(()),
         };
         let text = format!("the gateway at {} {text}", self.shown());
-        Err(if is_away {
-            RemoteError::Away(text)
+        Err(if is_temporary {
+            RemoteError::Unreachable(text)
         } else {
             RemoteError::Refused(text)
         })
@@ -200,7 +200,7 @@ impl RemoteGateway {
     fn connection_error(&self, error: &reqwest::Error) -> RemoteError {
         let shown = self.shown();
         let cause = toolgate_net::root_cause(error);
-        RemoteError::Away(match error.is_connect() {
+        RemoteError::Unreachable(match error.is_connect() {
             true => format!("no gateway answers at {shown} ({cause}); 'toolgate serve' starts one"),
             false => format!("the gateway at {shown} went away before it answered ({cause})"),
         })
@@ -211,7 +211,7 @@ impl RemoteGateway {
     }
 }
 
-pub(crate) fn detail(answer: &GatewayAnswer) -> String {
+pub(crate) fn problem_detail(answer: &GatewayResponse) -> String {
     let detail = answer.body["detail"].as_str().map(escape);
     detail.unwrap_or_else(|| format!("the gateway answered HTTP {}", answer.status))
 }
@@ -243,7 +243,7 @@ fn address(text: &str) -> anyhow::Result<Url> {
 // nobody else on this machine gets the key.
 fn client(base: &Url, reached: Option<IpAddr>) -> anyhow::Result<Client> {
     let is_local = toolgate_net::is_local_url(base);
-    let mut builder = toolgate_net::client_builder(is_local).connect_timeout(CONNECT);
+    let mut builder = toolgate_net::client_builder(is_local).connect_timeout(CONNECT_TIMEOUT);
     if let Some(ip) = reached.filter(|_| is_local) {
         builder = builder.resolve_to_addrs("localhost", &[SocketAddr::new(ip, 0)]);
     }

@@ -67,7 +67,7 @@ pub(crate) fn pairs(rows: &[(String, String)]) {
 /// Like [`text`], with a hanging indent of `indent` columns.
 pub(crate) fn hanging(text: &str, indent: usize) {
     match stdout_width() {
-        Some(width) => result(&wrap::hanging(text, indent, width)),
+        Some(width) => result(&wrap::wrap_hanging(text, indent, width)),
         None => result(text),
     }
 }
@@ -145,7 +145,7 @@ pub(crate) fn stderr_line(text: &str) {
 
 pub(crate) fn wrap_for_stderr(text: &str, indent: usize) -> Cow<'_, str> {
     match stderr_width() {
-        Some(width) => Cow::Owned(wrap::hanging(text, indent, width)),
+        Some(width) => Cow::Owned(wrap::wrap_hanging(text, indent, width)),
         None => Cow::Borrowed(text),
     }
 }

@@ -22,7 +22,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 pub(crate) struct ServerFile {
     path: PathBuf,
-    place: ConfigLocation,
+    location: ConfigLocation,
     root: CstRootNode,
     /// How much of a file in the working folder is agreed to, before and after saving. Editing by
     /// command means that the person has seen that edit, and nothing more.
@@ -58,17 +58,17 @@ impl ServerFile {
         environment: Environment<'_>,
     ) -> anyhow::Result<Self> {
         let here = std::env::current_dir().context("the working folder is gone")?;
-        let (path, place) = editable_file(global, &here, environment)?;
-        Self::at(path, place)
+        let (path, location) = editable_file(global, &here, environment)?;
+        Self::at(path, location)
     }
 
-    pub(crate) fn at(path: PathBuf, place: ConfigLocation) -> anyhow::Result<Self> {
+    pub(crate) fn at(path: PathBuf, location: ConfigLocation) -> anyhow::Result<Self> {
         let (text, agreed) = match std::fs::symlink_metadata(&path) {
             // A new file of ours contains nothing unknown.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 ("{}\n".to_owned(), Some(TrustScope::Whole))
             }
-            _ if place != ConfigLocation::Here => (ConfigDocument::read_text(&path)?, None),
+            _ if location != ConfigLocation::Here => (ConfigDocument::read_text(&path)?, None),
             _ => {
                 let text = ConfigDocument::read_text(&path)?;
                 let file = FolderFile::open(&path)?;
@@ -77,12 +77,12 @@ impl ServerFile {
                 (text, agreed.filter(|_| is_same))
             }
         };
-        let file = Self::parse(path, place, &text)?;
+        let file = Self::parse(path, location, &text)?;
         *file.agreed.borrow_mut() = agreed;
         Ok(file)
     }
 
-    fn parse(path: PathBuf, place: ConfigLocation, text: &str) -> anyhow::Result<Self> {
+    fn parse(path: PathBuf, location: ConfigLocation, text: &str) -> anyhow::Result<Self> {
         // Parsed as it will be read later, so that errors have a line, and a broken
         // file isn't made worse.
         let document = ConfigDocument::parse(&path, text.as_bytes())?;
@@ -99,7 +99,7 @@ impl ServerFile {
         .with_context(|| format!("cannot read {}", path.display()))?;
         Ok(Self {
             path,
-            place,
+            location,
             root,
             agreed: RefCell::default(),
         })
@@ -109,8 +109,8 @@ impl ServerFile {
         &self.path
     }
 
-    pub(crate) fn place(&self) -> ConfigLocation {
-        self.place
+    pub(crate) fn location(&self) -> ConfigLocation {
+        self.location
     }
 
     pub(crate) fn names(&self) -> Vec<String> {
@@ -159,7 +159,7 @@ impl ServerFile {
 
     /// True if part of a file in the working folder isn't in use, because nobody has agreed to it.
     pub(crate) fn is_untrusted(&self) -> bool {
-        self.place == ConfigLocation::Here && *self.agreed.borrow() != Some(TrustScope::Whole)
+        self.location == ConfigLocation::Here && *self.agreed.borrow() != Some(TrustScope::Whole)
     }
 
     pub(crate) fn remove(&self, name: &str) -> bool {
@@ -197,11 +197,11 @@ impl ServerFile {
     pub(crate) fn save(&self) -> anyhow::Result<()> {
         let text = self.text();
         ConfigDocument::parse(&self.path, text.as_bytes()).context("nothing was written")?;
-        file::make_folder(&self.path)
+        file::create_parent_folder(&self.path)
             .and_then(|()| file::replace(&self.path, &text))
             .with_context(|| format!("cannot write {}", self.path.display()))?;
         match &*self.agreed.borrow() {
-            Some(scope) if self.place == ConfigLocation::Here => agree(&self.path, &text, scope),
+            Some(scope) if self.location == ConfigLocation::Here => agree(&self.path, &text, scope),
             _ => Ok(()),
         }
     }

@@ -128,14 +128,14 @@ impl ServerFleet {
                     1 => format!("starting {}", starting[0]),
                     several => format!("starting {several} servers: {}", starting.join(", ")),
                 };
-                spinner.title(&title);
+                spinner.set_title(&title);
                 if changed.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
             }
         };
         tokio::select! {
-            never = spinner.turn() => match never {},
+            never = spinner.animate() => match never {},
             () = titles => {}
         }
     }

@@ -24,13 +24,13 @@ const VERSION: u64 = 2;
 const MAX_LINES: usize = 30;
 const MAX_CHARS: usize = 2000;
 
-const ASKED: &str =
+const QUESTION: &str =
     "Agree only if you know where this file comes from. Use it, now and from now on? [y/N]";
 // Bytes of effects that are kept for one file.
-const MAX_KEPT: usize = 64 << 10;
+const MAX_EFFECTS_BYTES: usize = 64 << 10;
 
 // The store is read several times, but what is wrong with it is reported once.
-static TOLD: Once = Once::new();
+static REPORTED: Once = Once::new();
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TrustScope {
@@ -68,7 +68,7 @@ impl TrustStore {
             return Self::default();
         };
         let agreed = stored(&store).unwrap_or_else(|problem| {
-            TOLD.call_once(|| {
+            REPORTED.call_once(|| {
                 say::note(&format!("{}: {problem}", escape(&store.to_string_lossy())));
             });
             BTreeMap::new()
@@ -88,13 +88,13 @@ impl TrustStore {
     }
 
     fn matching_agreement(&self, file: &FolderFile) -> Option<&FileAgreement> {
-        let agreement = self.agreed.get(file.real())?;
+        let agreement = self.agreed.get(file.real_path())?;
         let is_same = agreement.owner == file.owner() && agreement.sha256 == file.sha256();
         is_same.then_some(agreement)
     }
 
     pub(crate) fn has_other_version(&self, file: &FolderFile) -> bool {
-        let agreement = self.agreed.get(file.real());
+        let agreement = self.agreed.get(file.real_path());
         let is_no =
             |agreement: &FileAgreement| agreement.servers.as_ref().is_some_and(Vec::is_empty);
         agreement.is_some_and(|agreement| !is_no(agreement))
@@ -102,7 +102,7 @@ impl TrustStore {
     }
 
     pub(crate) fn effects_before(&self, file: &FolderFile) -> Option<&[ConfigEffect]> {
-        let agreement = self.agreed.get(file.real())?;
+        let agreement = self.agreed.get(file.real_path())?;
         Some(&agreement.effects[..]).filter(|effects| !effects.is_empty())
     }
 
@@ -121,7 +121,7 @@ impl TrustStore {
         };
         // Too much to compare: a later change shows everything.
         let length: usize = effects.iter().map(|effect| effect.text.len()).sum();
-        let effects = match length > MAX_KEPT {
+        let effects = match length > MAX_EFFECTS_BYTES {
             true => Vec::new(),
             false => effects,
         };
@@ -134,7 +134,7 @@ impl TrustStore {
             },
             effects,
         };
-        self.agreed.insert(file.real().to_owned(), agreement);
+        self.agreed.insert(file.real_path().to_owned(), agreement);
         self.write()
     }
 
@@ -165,7 +165,7 @@ impl TrustStore {
             "{:#}\n",
             json!({ "version": VERSION, "files": self.agreed })
         );
-        file::make_folder(store)
+        file::create_parent_folder(store)
             .and_then(|()| file::replace(store, &text))
             .with_context(|| format!("cannot write {}", store.display()))
     }
@@ -176,7 +176,7 @@ fn stored(store: &Path) -> Result<BTreeMap<PathBuf, FileAgreement>, String> {
         return Ok(BTreeMap::new());
     }
     let told = |error: ConfigErrors| format!("is ignored: {error}");
-    let (bytes, found) = ConfigDocument::bytes_of(store).map_err(|error| told(error.into()))?;
+    let (bytes, found) = ConfigDocument::read_bytes(store).map_err(|error| told(error.into()))?;
     config::check_owner(store, &found).map_err(|error| told(error.into()))?;
     let unreadable = |error: serde_json::Error| format!("is ignored: {error}");
     let stored: StoredAgreements = serde_json::from_slice(&bytes).map_err(unreadable)?;
@@ -212,7 +212,7 @@ pub(crate) fn ask(file: &FolderFile, trust: &mut TrustStore) -> Option<TrustScop
     if question.len() > MAX_LINES || length > MAX_CHARS {
         return None;
     }
-    let is_agreed = questions::confirm(&format!("{}\n{ASKED}", question.join("\n")));
+    let is_agreed = questions::confirm(&format!("{}\n{QUESTION}", question.join("\n")));
     let scope = match is_agreed {
         true => TrustScope::Whole,
         false => TrustScope::Servers(Vec::new()),
@@ -231,7 +231,7 @@ pub(crate) fn question(
     effects: &[ConfigEffect],
 ) -> Vec<String> {
     let path = escape(&file.path().to_string_lossy());
-    let real = escape(&file.real().to_string_lossy());
+    let real = escape(&file.real_path().to_string_lossy());
     let is_link = std::fs::symlink_metadata(file.path()).is_ok_and(|found| found.is_symlink());
     let path = match is_link {
         true => format!("{path} (a link to {real})"),

@@ -21,7 +21,7 @@ pub(crate) fn resolve_wanted(
         bail!(unset.clone());
     }
     let (provider, name) = named(options)?;
-    let (mut wanted, said_by) = match provider {
+    let (mut wanted, reason) = match provider {
         Some(provider) => (
             for_provider(&config.model, provider),
             "the command line says so",
@@ -39,7 +39,7 @@ pub(crate) fn resolve_wanted(
     if let Some(name) = name {
         name.clone_into(&mut wanted.name);
     }
-    Ok((wanted, said_by))
+    Ok((wanted, reason))
 }
 
 pub(crate) fn named(

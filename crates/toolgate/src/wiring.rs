@@ -24,22 +24,25 @@ pub(crate) fn environment(name: &str) -> Option<String> {
 }
 
 /// Finds and reads the configuration, and notes a file in the working folder that isn't in use.
-pub(crate) fn configuration(global: &GlobalOptions, uses: SecretScope) -> anyhow::Result<Config> {
-    find_configuration(global, uses, |_, _| None).inspect(note_unused_file)
+pub(crate) fn configuration(
+    global: &GlobalOptions,
+    secret_scope: SecretScope,
+) -> anyhow::Result<Config> {
+    find_configuration(global, secret_scope, |_, _| None).inspect(note_unused_file)
 }
 
 /// Like [`configuration`], for a command that a person waits for: on a terminal it asks whether to
 /// use the file in the working folder.
 pub(crate) fn configuration_or_ask(
     global: &GlobalOptions,
-    uses: SecretScope,
+    secret_scope: SecretScope,
 ) -> anyhow::Result<Config> {
-    find_configuration(global, uses, trust::ask).inspect(note_unused_file)
+    find_configuration(global, secret_scope, trust::ask).inspect(note_unused_file)
 }
 
 fn note_unused_file(config: &Config) {
-    if let Some(waiting) = &config.waiting {
-        say::note(&waiting.note());
+    if let Some(unused) = &config.unused_file {
+        say::note(&unused.note());
     }
 }
 
@@ -47,15 +50,15 @@ fn note_unused_file(config: &Config) {
 /// agreed to it, else the user's; none is fine.
 pub(crate) fn find_configuration(
     global: &GlobalOptions,
-    uses: SecretScope,
+    secret_scope: SecretScope,
     ask: impl Fn(&FolderFile, &mut TrustStore) -> Option<TrustScope>,
 ) -> anyhow::Result<Config> {
-    let reading = ConfigReadOptions::new(&environment, uses);
+    let reading = ConfigReadOptions::new(&environment, secret_scope);
     if let Some(path) = config::named_file(global.config.as_deref(), &environment) {
         return Ok(Config::read(&path, reading)?);
     }
     let here = std::env::current_dir().context("the working folder is gone")?;
-    let (agreed, waiting) = folder_file::find_agreed(&here, &environment, ask);
+    let (agreed, unused) = folder_file::find_agreed(&here, &environment, ask);
     let user = config::user_file(&environment);
     // A file that can't be read must be an error, not a policy that silently doesn't apply.
     let user = user.filter(|path| path.symlink_metadata().is_ok());
@@ -63,12 +66,12 @@ pub(crate) fn find_configuration(
         (Some((file, scope)), _) => file.config(&scope, reading)?,
         (None, Some(user)) => {
             let mut config = Config::read(&relative_to(&user, &here), reading)?;
-            config.place = ConfigLocation::User;
+            config.location = ConfigLocation::User;
             config
         }
         (None, None) => Config::default(),
     };
-    config.waiting = waiting;
+    config.unused_file = unused;
     Ok(config)
 }
 

@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::folder_file::FolderFile;
 use crate::server_file::ServerFile;
 use crate::trust::TrustStore;
-use crate::wrap::counted;
+use crate::wrap::pluralize;
 use crate::{questions, say, terminal, wiring};
 
 use self::first_start::FirstStart;
@@ -24,7 +24,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &AddOptions) -> anyhow::Resul
     let file = ServerFile::open(global, &wiring::environment)?;
     let shown = file.path().display().to_string();
     let name = options.name.as_str();
-    let entry = entry(options, file.place())?;
+    let entry = entry(options, file.location())?;
     check(name, &entry, options)?;
     let former = file.entry(name)?;
     let missing = missing_program(name, &entry, file.path());
@@ -58,7 +58,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &AddOptions) -> anyhow::Resul
     }
     let added = NewServerEntry {
         path: file.path().to_owned(),
-        place: file.place(),
+        location: file.location(),
         name,
         former,
     };
@@ -67,7 +67,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &AddOptions) -> anyhow::Resul
 
 struct NewServerEntry<'a> {
     path: PathBuf,
-    place: ConfigLocation,
+    location: ConfigLocation,
     name: &'a str,
     former: Option<Value>,
 }
@@ -77,7 +77,10 @@ impl NewServerEntry<'_> {
         let name = escape(self.name);
         match first_start::run(&self.path, self.name)? {
             FirstStart::Connected { tools, degraded } => {
-                say::note(&format!("connected to {name}: {}", counted(tools, "tool")));
+                say::note(&format!(
+                    "connected to {name}: {}",
+                    pluralize(tools, "tool")
+                ));
                 if let Some(problem) = degraded {
                     say::note(&format!("but {problem}; 'toolgate doctor' checks it again"));
                 }
@@ -115,7 +118,7 @@ impl NewServerEntry<'_> {
             ));
             return Ok(());
         }
-        let file = ServerFile::at(self.path.clone(), self.place)?;
+        let file = ServerFile::at(self.path.clone(), self.location)?;
         match &self.former {
             None => {
                 file.remove(self.name);
@@ -148,7 +151,7 @@ fn missing_program(name: &str, entry: &Value, file: &Path) -> Option<String> {
     settings?.find_program().err()
 }
 
-fn entry(options: &AddOptions, place: ConfigLocation) -> anyhow::Result<Value> {
+fn entry(options: &AddOptions, location: ConfigLocation) -> anyhow::Result<Value> {
     let mut entry = Map::new();
     if let Some(url) = &options.url {
         entry.insert("url".to_owned(), json!(url));
@@ -163,7 +166,7 @@ fn entry(options: &AddOptions, place: ConfigLocation) -> anyhow::Result<Value> {
         );
     };
     let command = match command.contains('/') {
-        true => absolute_path(Path::new(command), place)?,
+        true => absolute_path(Path::new(command), location)?,
         false => command.clone(),
     };
     entry.insert("command".to_owned(), json!(command));
@@ -173,7 +176,7 @@ fn entry(options: &AddOptions, place: ConfigLocation) -> anyhow::Result<Value> {
     let env = pairs(&options.env, '=', "-e takes KEY=VALUE")?;
     insert_unless_empty(&mut entry, "env", env);
     if let Some(cwd) = &options.cwd {
-        entry.insert("cwd".to_owned(), json!(absolute_path(cwd, place)?));
+        entry.insert("cwd".to_owned(), json!(absolute_path(cwd, location)?));
     }
     let mut entry = Value::from(entry);
     let sandbox = options.sandbox.as_deref();
@@ -218,8 +221,8 @@ fn pairs(given: &[String], separator: char, usage: &str) -> anyhow::Result<Map<S
 }
 
 // Paths in the file are relative to the file, but a typed one is relative to the working folder.
-fn absolute_path(path: &Path, place: ConfigLocation) -> anyhow::Result<String> {
-    let path: PathBuf = match place {
+fn absolute_path(path: &Path, location: ConfigLocation) -> anyhow::Result<String> {
+    let path: PathBuf = match location {
         ConfigLocation::Here => path.to_owned(),
         ConfigLocation::Named | ConfigLocation::User => {
             std::path::absolute(path).with_context(|| format!("cannot find {}", path.display()))?
@@ -295,7 +298,7 @@ pub(crate) fn note_untrusted(file: &ServerFile) {
 }
 
 pub(super) fn note_shadowed(file: &ServerFile) {
-    if file.place() == ConfigLocation::User && is_read_here(Path::new(".mcp.json")) {
+    if file.location() == ConfigLocation::User && is_read_here(Path::new(".mcp.json")) {
         say::note(
             "in this folder, .mcp.json is used instead; 'toolgate init' writes a ./toolgate.json, which takes precedence over both",
         );

@@ -14,7 +14,7 @@ use crate::remote::RemoteGateway;
 use crate::{gateway, say, wiring};
 
 // A gateway that needs longer to answer isn't healthy.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 // Never exits with 2, which Docker reserves. A gateway that can't be asked isn't healthy either.
 pub(crate) fn run(global: &GlobalOptions, options: &HealthOptions) -> anyhow::Result<Exit> {
@@ -54,9 +54,9 @@ async fn ask(url: String) -> anyhow::Result<(bool, String)> {
     let Some(remote) = RemoteGateway::from_options(&options)? else {
         bail!("no address");
     };
-    let answer = tokio::time::timeout(PATIENCE, remote.get(&["readyz"], &[]));
+    let answer = tokio::time::timeout(TIMEOUT, remote.get(&["readyz"], &[]));
     let Ok(answer) = answer.await else {
-        bail!("no answer within {} s", PATIENCE.as_secs());
+        bail!("no answer within {} s", TIMEOUT.as_secs());
     };
     let answer = answer?;
     let Some(status) = answer.body["status"].as_str() else {

@@ -13,12 +13,12 @@ use crate::cli::{GlobalOptions, ImportOptions};
 use crate::config::{ConfigDocument, servers};
 use crate::exit::Exit;
 use crate::server_file::ServerFile;
-use crate::wrap::counted;
+use crate::wrap::pluralize;
 use crate::{effects, say, wiring};
 use sources::ImportSource;
 
 // Indent of the text after `take` or `skip`.
-const WORD: usize = 6;
+const VERDICT_INDENT: usize = 6;
 
 enum ImportVerdict {
     Take {
@@ -64,7 +64,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &ImportOptions) -> anyhow::Re
                 }
                 verdict => verdict,
             };
-            say::hanging(&shown(name, &verdict), WORD);
+            say::hanging(&shown(name, &verdict), VERDICT_INDENT);
             match verdict {
                 ImportVerdict::Take { name, entry, .. } => taken.push((name, entry)),
                 ImportVerdict::Skip(_) => skipped += 1,
@@ -90,7 +90,7 @@ fn finish(
     if dry_run {
         say::note(&format!(
             "{} would be added to {shown}; nothing was written",
-            counted(taken.len(), "server")
+            pluralize(taken.len(), "server")
         ));
         return Ok(Exit::Success);
     }
@@ -100,7 +100,7 @@ fn finish(
     file.save()?;
     say::note(&format!(
         "added {} to {shown}",
-        counted(taken.len(), "server")
+        pluralize(taken.len(), "server")
     ));
     note_untrusted(file);
     let entries: Vec<&Value> = taken.iter().map(|(_, entry)| entry).collect();

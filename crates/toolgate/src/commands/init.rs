@@ -26,7 +26,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &InitOptions) -> anyhow::Resu
     }
     let before = read_here(global, &here);
     let text = TEMPLATE.replace(SCHEMA_LINE, &schema_line());
-    file::make_folder(&path)
+    file::create_parent_folder(&path)
         .and_then(|()| file::replace(&path, &text))
         .with_context(|| format!("cannot write {}", path.display()))?;
     if path.file_name().is_some_and(|name| name == "toolgate.json")
@@ -107,7 +107,7 @@ fn schema_line() -> String {
     let folder = config::state_folder(&wiring::environment);
     let path = folder.map(|folder| folder.join("toolgate.schema.json"));
     let written = path.filter(|path| {
-        let written = file::make_folder(path).and_then(|()| file::replace(path, SCHEMA));
+        let written = file::create_parent_folder(path).and_then(|()| file::replace(path, SCHEMA));
         written.is_ok()
     });
     written.map_or_else(String::new, |path| {

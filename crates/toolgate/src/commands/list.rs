@@ -91,7 +91,7 @@ fn list_at(remote: &RemoteGateway, options: &ListOptions) -> anyhow::Result<Exit
                     tool_list::print(tools.clone(), options);
                     Exit::Success
                 }
-                None => RemoteError::Away(remote::detail(&answer)).report(),
+                None => RemoteError::Unreachable(remote::problem_detail(&answer)).report(),
             },
         },
     )

@@ -19,7 +19,7 @@ use crate::servers::{self, ServerFleet, ServerStart};
 use crate::signals::CommandSignals;
 use crate::{say, wiring};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(global: &GlobalOptions, options: &McpOptions) -> anyhow::Result<Exit> {
     let config = wiring::configuration(global, SecretScope::Tools)?;
@@ -35,9 +35,9 @@ pub(crate) fn run(global: &GlobalOptions, options: &McpOptions) -> anyhow::Resul
     serve.allow = patterns(&options.allow);
     serve.deny = patterns(&options.deny);
     wiring::warn_about_servers(&config);
-    let record = CommandJournal::open(&config, &tools, "toolgate mcp", OpenRetry::Endless);
+    let journal = CommandJournal::open(&config, &tools, "toolgate mcp", OpenRetry::Endless);
     // Without an approver: what needs approval is denied.
-    let executor = record
+    let executor = journal
         .attach(wiring::logged_builder(&config, &tools))
         .build();
     let server = McpServer::new(executor.clone(), serve);
@@ -58,7 +58,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &McpOptions) -> anyhow::Resul
             never = reload::run_if_any(reload) => match never {},
         };
         fleet.stop().await;
-        record.close().await;
+        journal.close().await;
         Ok(exit)
     })?
 }
@@ -82,7 +82,7 @@ async fn serve_until_shutdown(server: &McpServer, signals: &mut CommandSignals) 
     };
     stop.cancel();
     tokio::select! {
-        _ = tokio::time::timeout(PATIENCE, serving) => {}
+        _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, serving) => {}
         _ = signals.shutdown_requested() => {}
     }
     exit

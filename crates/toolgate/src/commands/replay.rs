@@ -45,7 +45,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &ReplayOptions) -> anyhow::Re
         timeout: options.timeout,
         dry_run: false,
         yes: options.yes,
-        again: Some(ReplayConsent { yes: options.yes }),
+        replay: Some(ReplayConsent { yes: options.yes }),
     };
     request.run(&config, "toolgate replay")
 }
@@ -91,15 +91,15 @@ impl ReplayConsent {
         call: &ToolCall,
         spinner: &Spinner,
     ) -> anyhow::Result<bool> {
-        let Ok(rehearsal) = executor.dry_run(call) else {
+        let Ok(dry_run) = executor.dry_run(call) else {
             // The call will fail before it has an effect, and say why.
             return Ok(true);
         };
-        let tool = rehearsal.tool.definition();
+        let tool = dry_run.tool.definition();
         if tool.annotations().read_only == Some(true) {
             return Ok(true);
         }
-        self.ask(tool.name(), rehearsal.arguments.as_value(), spinner)
+        self.ask(tool.name(), dry_run.arguments.as_value(), spinner)
             .await
     }
 

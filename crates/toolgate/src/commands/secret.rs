@@ -28,9 +28,9 @@ fn set(name: &str, keyring: &dyn Keyring) -> anyhow::Result<Exit> {
     index::check_name(name).map_err(anyhow::Error::msg)?;
     let mut names = index::names(&wiring::environment)?;
     let secret = match std::io::stdin().is_terminal() {
-        false => secrets::from_stream(std::io::stdin()),
+        false => secrets::read_secret(std::io::stdin()),
         true => match typed(name)? {
-            Some(line) => secrets::from_stream(line.as_bytes()),
+            Some(line) => secrets::read_secret(line.as_bytes()),
             None => return Ok(Exit::Interrupted),
         },
     };

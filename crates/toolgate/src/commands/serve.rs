@@ -116,26 +116,28 @@ async fn serve(
             return Ok(Exit::Failure);
         }
     };
-    let record = CommandJournal::open(&config, tools, "toolgate serve", OpenRetry::Endless);
-    let watch = GatewayObservers::default().with_journal(&record);
+    let journal = CommandJournal::open(&config, tools, "toolgate serve", OpenRetry::Endless);
+    let observers = GatewayObservers::default().with_journal(&journal);
     #[cfg(feature = "otlp")]
     let traces = start_traces(&config, tools);
     #[cfg(feature = "otlp")]
-    let watch = watch.with_traces(traces.as_ref());
-    let builder = wiring::logged_builder(&config, tools).approver(approver(tools, &watch));
+    let observers = observers.with_traces(traces.as_ref());
+    let builder = wiring::logged_builder(&config, tools).approver(approver(tools, &observers));
     #[cfg(feature = "otlp")]
     let builder = with_traces(builder, traces.as_ref());
-    let executor = watch.attach(record.attach(builder)).build();
+    let executor = observers.attach(journal.attach(builder)).build();
     let all = servers::settings(&config.servers);
     let fleet = ServerFleet::start(&config, tools, all, ServerStart::AtOnce, None);
     let (servers, config_writer) = (fleet.servers.clone(), config_writer(&config));
     let (followed, serves) = (executor.clone(), settings.clone());
-    let gateway = watch.gateway(&config, tools, executor, servers, settings, config_writer);
+    let gateway = observers.gateway(&config, tools, executor, servers, settings, config_writer);
     let link = new_link(&gateway, address)
         .unwrap_or_else(|| gateway::sign_in_link(&gateway::url(address), None));
     let _key = OperatorKeyFile::make(&gateway, address, &serves);
     // Announced last, because whoever learns the address can connect at once.
-    introduce(&config, &followed, &fleet, address, &serves, &record, &link);
+    introduce(
+        &config, &followed, &fleet, address, &serves, &journal, &link,
+    );
     if let Some(asked) = signals.new_link.take() {
         tokio::spawn(print_links(asked, gateway.clone(), address));
     }
@@ -156,7 +158,7 @@ async fn serve(
         never = reload::run_if_any(reload) => match never {},
     };
     fleet.stop().await;
-    record.close().await;
+    journal.close().await;
     info!("stopped");
     Ok(exit)
 }
@@ -166,9 +168,9 @@ fn config_writer(config: &Config) -> Option<Arc<dyn ConfigWriter>> {
     Some(Arc::new(FileConfigWriter::new(config)))
 }
 
-fn approver(tools: &ConfiguredTools, watch: &GatewayObservers) -> FirstAnswerApprover {
+fn approver(tools: &ConfiguredTools, observers: &GatewayObservers) -> FirstAnswerApprover {
     FirstAnswerApprover {
-        dashboard: watch.approvals.clone(),
+        dashboard: observers.approvals.clone(),
         terminal: TerminalApprover {
             agreed: false,
             spinner: Spinner::new(""),
@@ -274,7 +276,7 @@ fn introduce(
     fleet: &ServerFleet,
     address: SocketAddr,
     settings: &ServeSettings,
-    record: &CommandJournal,
+    journal: &CommandJournal,
     link: &str,
 ) {
     let url = gateway::url(address);
@@ -303,7 +305,7 @@ fn introduce(
         }
         return;
     }
-    let journal = match record.journal() {
+    let journal = match journal.journal() {
         Some(_) => journal::file(config).ok(),
         None => None,
     };

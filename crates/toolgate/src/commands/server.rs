@@ -5,7 +5,7 @@ use toolgate_mcp::{HealthState, ServerState, ServerStatus};
 
 use super::trust_tools;
 use crate::servers::ago;
-use crate::wrap::counted;
+use crate::wrap::pluralize;
 
 /// The state in one line: `connected over stdio, legacy protocol, 5 tools, in 120 ms`.
 pub(super) fn state(status: &ServerStatus) -> String {
@@ -14,7 +14,7 @@ pub(super) fn state(status: &ServerStatus) -> String {
         state => format!("{state} over {}", status.transport),
     }];
     words.extend(status.era.map(|era| format!("{era} protocol")));
-    words.push(counted(status.tools, "tool"));
+    words.push(pluralize(status.tools, "tool"));
     let listed_at = status.listed_at.filter(|_| status.remembered);
     words.extend(listed_at.map(|time| format!("listed {}", ago(time))));
     let milliseconds = status.connected_in.map(|time| time.as_secs_f64() * 1e3);

@@ -60,7 +60,7 @@ fn are_own(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Result<boo
         let mut servers = config.servers.iter();
         servers.any(|server| server.settings.name == *name)
     };
-    Ok(config.place == ConfigLocation::User && options.servers.iter().all(is_known))
+    Ok(config.location == ConfigLocation::User && options.servers.iter().all(is_known))
 }
 
 fn agree(path: &Path, trust: &mut TrustStore, options: &TrustOptions) -> anyhow::Result<bool> {

@@ -53,7 +53,7 @@ impl ValueLocation {
 
 impl ConfigDocument {
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigErrors> {
-        Self::parse(path, &Self::bytes_of(path)?.0)
+        Self::parse(path, &Self::read_bytes(path)?.0)
     }
 
     /// Reads a file that decides what this program does, and refuses one that others can write.
@@ -134,7 +134,7 @@ impl ConfigDocument {
         &self.folder
     }
 
-    pub(crate) fn in_folder(mut self, folder: &Path) -> Self {
+    pub(crate) fn with_folder(mut self, folder: &Path) -> Self {
         folder.clone_into(&mut self.folder);
         self
     }
@@ -152,7 +152,7 @@ impl ConfigDocument {
     }
 
     /// Reads a regular file, up to one byte more than [`parse`](Self::parse) accepts.
-    pub(crate) fn bytes_of(path: &Path) -> Result<(Vec<u8>, Metadata), ConfigError> {
+    pub(crate) fn read_bytes(path: &Path) -> Result<(Vec<u8>, Metadata), ConfigError> {
         let unreadable =
             |error: std::io::Error| ConfigError::file(path, format!("cannot be read: {error}"));
         // Checked before opening, because opening a pipe blocks until somebody writes.
@@ -185,7 +185,7 @@ impl ConfigDocument {
 }
 
 fn owned_bytes(path: &Path) -> Result<Vec<u8>, ConfigError> {
-    let (bytes, found) = ConfigDocument::bytes_of(path)?;
+    let (bytes, found) = ConfigDocument::read_bytes(path)?;
     ownership::check(path, &found)?;
     Ok(bytes)
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::ConfigError;
-use crate::command_words::quoted;
+use crate::command_words::quote_word;
 
 const GROUP_MAY_WRITE: u32 = 0o020;
 const EVERYBODY_MAY_WRITE: u32 = 0o002;
@@ -21,7 +21,7 @@ pub(crate) fn check(path: &Path, found: &Metadata) -> Result<(), ConfigError> {
         let text = format!("is not read: {text}");
         Err(ConfigError::file(path, text))
     };
-    let shown = quoted(&path.to_string_lossy());
+    let shown = quote_word(&path.to_string_lossy());
     if ![own, ROOT].contains(&found.uid()) {
         let owner = found.uid();
         return refused(&format!(
@@ -38,7 +38,7 @@ pub(crate) fn check(path: &Path, found: &Metadata) -> Result<(), ConfigError> {
     match folders(path).into_iter().find(|folder| is_open(folder)) {
         Some(folder) => refused(&format!(
             "other users can replace it, because they can write to its folder; check its contents, then: chmod o-w {}",
-            quoted(&folder.to_string_lossy())
+            quote_word(&folder.to_string_lossy())
         )),
         None => Ok(()),
     }

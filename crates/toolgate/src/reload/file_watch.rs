@@ -69,7 +69,7 @@ fn watch(
             Err(_) => true,
         };
         if is_ours {
-            // Full: a change is waiting already. Closed: nobody follows any more.
+            // Full: a change is already pending. Closed: nobody follows any more.
             let _waiting = changed.try_send(());
         }
     })?;

@@ -218,7 +218,7 @@ async fn patterns_are_checked_early_and_after_settling() {
     let started = Instant::now();
     while log.count(early) == 0 {
         assert!(started.elapsed() < EARLY_CHECK * 2, "never: {early}");
-        tokio::time::advance(QUIET).await;
+        tokio::time::advance(SETTLE_TIME).await;
     }
     assert!(started.elapsed() >= EARLY_CHECK);
     assert_eq!(log.count("matches no tool"), 1);

@@ -56,7 +56,7 @@ pub(crate) fn write(names: BTreeSet<String>, environment: Environment<'_>) -> an
     let path = file(environment)
         .context("cannot remember the name: neither HOME nor XDG_STATE_HOME is set")?;
     let text = format!("{:#}\n", serde_json::json!(SecretIndex { names }));
-    file::make_folder(&path)
+    file::create_parent_folder(&path)
         .and_then(|()| file::replace(&path, &text))
         .with_context(|| format!("cannot write {}", path.display()))
 }

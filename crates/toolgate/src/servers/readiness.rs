@@ -16,7 +16,7 @@ use crate::wiring::ConfiguredTools;
 
 // How long questions wait for servers that have never been seen, from the first wait on. A
 // conversation goes on by itself after five seconds; a little less, so that the servers are named.
-const FIRST_TOOLS: Duration = Duration::from_millis(4_800);
+const FIRST_TOOLS_TIMEOUT: Duration = Duration::from_millis(4_800);
 
 pub(crate) struct StartingServers(pub(crate) Servers);
 
@@ -55,7 +55,7 @@ pub(crate) struct UnseenServers {
     // Late servers count as failed, so that the next command doesn't wait for them again.
     gives_up: bool,
     until: OnceLock<Instant>,
-    is_told: AtomicBool,
+    is_reported: AtomicBool,
 }
 
 impl UnseenServers {
@@ -66,7 +66,7 @@ impl UnseenServers {
             knows_some: fleet.knows_some(),
             gives_up: start == ServerStart::WhenNeeded,
             until: OnceLock::new(),
-            is_told: AtomicBool::new(false),
+            is_reported: AtomicBool::new(false),
         }
     }
 
@@ -80,9 +80,11 @@ impl UnseenServers {
         // A caller that only checks polls once, and gets no further.
         tokio::task::yield_now().await;
         self.servers.start_unseen_installed();
-        let until = self.until.get_or_init(|| Instant::now() + FIRST_TOOLS);
-        let came = timeout_at(*until, coming).await;
-        if came.is_ok() || self.is_told.swap(true, Ordering::Relaxed) {
+        let until = self
+            .until
+            .get_or_init(|| Instant::now() + FIRST_TOOLS_TIMEOUT);
+        let finished = timeout_at(*until, coming).await;
+        if finished.is_ok() || self.is_reported.swap(true, Ordering::Relaxed) {
             return;
         }
         for server in self.servers.expected() {

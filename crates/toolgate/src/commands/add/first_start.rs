@@ -10,7 +10,7 @@ use toolgate_mcp::{ServerSettings, ServerState, Servers, what_to_check};
 use super::super::{block_on, server};
 use crate::config::{Config, ConfigDocument, ConfigReadOptions, SecretScope};
 use crate::exit::{self, Exit};
-use crate::spinner::{Spinner, TURN, clear_line};
+use crate::spinner::{FRAME_INTERVAL, Spinner, clear_line};
 use crate::wiring::{self, ConfiguredTools};
 use crate::{say, servers};
 
@@ -74,7 +74,7 @@ async fn start(config: &Config, tools: &ConfiguredTools, settings: &ServerSettin
     let spinner = Spinner::new(&title);
     let is_settled = tokio::select! {
         () = servers.wait_health_checked() => true,
-        never = spinner.turn() => match never {},
+        never = spinner.animate() => match never {},
         never = show_stderr(&servers, &spinner) => match never {},
         () = exit::interrupted() => false,
     };
@@ -100,8 +100,8 @@ async fn show_stderr(servers: &Servers, spinner: &Spinner) -> Infallible {
     loop {
         let status = servers.status().pop();
         let last = status.and_then(|mut status| status.stderr.pop());
-        spinner.say(&last.unwrap_or_default());
-        tokio::time::sleep(TURN).await;
+        spinner.set_message(&last.unwrap_or_default());
+        tokio::time::sleep(FRAME_INTERVAL).await;
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &CallOptions) -> anyhow::Resu
         timeout: options.timeout,
         dry_run: options.dry_run,
         yes: options.yes,
-        again: None,
+        replay: None,
     };
     request.run(&config, "toolgate call")
 }
@@ -72,7 +72,7 @@ impl CliArguments {
             },
             words => {
                 let pairs = words.iter().map(|word| {
-                    let pair = command_words::split(word).with_context(|| {
+                    let pair = command_words::split_pair(word).with_context(|| {
                         let word = toolgate_core::escape(word);
                         format!("'{word}' is not a key=value pair; give pairs, one JSON object, or - for stdin")
                     });
@@ -92,7 +92,7 @@ impl CliArguments {
                 ToolCall::rejected(tool, raw.clone(), error)
             }
             Self::Pairs(pairs) => {
-                match toolgate_core::command_line_arguments(&borrowed(pairs), schema) {
+                match toolgate_core::command_line_arguments(&as_str_pairs(pairs), schema) {
                     Ok(arguments) => ToolCall::new(tool, Value::Object(arguments)),
                     Err(error) => {
                         // An object, so that the redactor recognizes secrets by their keys.
@@ -107,14 +107,14 @@ impl CliArguments {
 
     fn explain_lists(&self, schema: &Value) {
         if let Self::Pairs(pairs) = self {
-            for hint in report::list_hints(&borrowed(pairs), schema) {
+            for hint in report::list_hints(&as_str_pairs(pairs), schema) {
                 say::note(&format!("a list is typed item by item: {hint}"));
             }
         }
     }
 }
 
-fn borrowed(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
+fn as_str_pairs(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
     let pairs = pairs.iter();
     pairs.map(|(key, text)| (&**key, &**text)).collect()
 }
@@ -139,7 +139,7 @@ pub(crate) struct CallRequest<'a> {
     /// Approves whatever the policy asks about.
     pub(crate) yes: bool,
     /// Set for a replay: a tool that isn't read-only needs a confirmation.
-    pub(crate) again: Option<ReplayConsent>,
+    pub(crate) replay: Option<ReplayConsent>,
 }
 
 impl CallRequest<'_> {
@@ -151,7 +151,7 @@ impl CallRequest<'_> {
         wiring::warn_about(config, &tools);
         patterns::warn_of_unmatched_policy(config, &tools);
         let spinner = Spinner::new(self.tool);
-        let record = match self.dry_run {
+        let journal = match self.dry_run {
             true => CommandJournal::default(),
             false => CommandJournal::open(config, &tools, command, OpenRetry::Never),
         };
@@ -167,7 +167,7 @@ impl CallRequest<'_> {
                 spinner: spinner.clone(),
                 redactor: tools.redactor.clone(),
             });
-        let executor = record.attach(executor).build();
+        let executor = journal.attach(executor).build();
         block_on(async {
             let fleet = (!needed.is_empty()).then(|| {
                 let needed = servers::settings(needed);
@@ -177,7 +177,7 @@ impl CallRequest<'_> {
             if let Some(fleet) = &fleet {
                 fleet.stop().await;
             }
-            record.close().await;
+            journal.close().await;
             exit
         })?
     }
@@ -195,7 +195,7 @@ impl CallRequest<'_> {
                 report::print_cancelled(self.tool);
                 return Ok(Exit::Interrupted);
             }
-            spinner.title(self.tool);
+            spinner.set_title(self.tool);
         }
         // `Null` for an unknown tool; the executor reports that.
         let schema = executor
@@ -207,10 +207,10 @@ impl CallRequest<'_> {
             call = call.timeout(timeout);
         }
         let (exit, kind) = if self.dry_run {
-            report::rehearse(executor, &call)
+            report::print_dry_run(executor, &call)
         } else {
-            if let Some(again) = &self.again
-                && !again.is_confirmed(executor, &call, spinner).await?
+            if let Some(replay) = &self.replay
+                && !replay.is_confirmed(executor, &call, spinner).await?
             {
                 return Ok(Exit::Failure);
             }
@@ -254,12 +254,12 @@ async fn execute(
     let progress = spinner.clone();
     let call = call
         .cancellation(cancellation.clone())
-        .on_progress(move |step| progress.show(step));
+        .on_progress(move |step| progress.show_progress(step));
     let running = executor.execute(call);
     tokio::pin!(running);
     let finished = tokio::select! {
         outcome = &mut running => Some(outcome),
-        never = spinner.turn() => match never {},
+        never = spinner.animate() => match never {},
         () = exit::interrupted() => None,
     };
     let (outcome, exit) = match finished {

@@ -10,7 +10,7 @@ use toolgate_core::{
 };
 use tracing::warn;
 
-use crate::command_words::quoted;
+use crate::command_words::quote_word;
 use crate::commands::rendered;
 use crate::exit::Exit;
 use crate::say;
@@ -84,20 +84,20 @@ fn warn_of_unknown(tool: &ToolDefinition, asked: &Value, executed: &Value) {
     }
 }
 
-pub(super) fn rehearse(executor: &ToolExecutor, call: &ToolCall) -> (Exit, Option<ErrorKind>) {
-    let rehearsal = match executor.dry_run(call) {
-        Ok(rehearsal) => rehearsal,
+pub(super) fn print_dry_run(executor: &ToolExecutor, call: &ToolCall) -> (Exit, Option<ErrorKind>) {
+    let dry_run = match executor.dry_run(call) {
+        Ok(dry_run) => dry_run,
         Err(error) => {
             let kind = error.kind();
             print(&ToolOutcome::refused(call, error));
             return (Exit::Failure, Some(kind));
         }
     };
-    let (tool, executed) = (rehearsal.tool.definition(), rehearsal.arguments.as_value());
+    let (tool, executed) = (dry_run.tool.definition(), dry_run.arguments.as_value());
     if let Ok(asked) = call.arguments() {
         warn_of_unknown(tool, asked, executed);
     }
-    let renamed = rehearsal.renamed.iter();
+    let renamed = dry_run.renamed.iter();
     let renamed: Map<String, Value> = renamed
         .map(|(from, to)| (from.clone(), json!(to)))
         .collect();
@@ -107,8 +107,8 @@ pub(super) fn rehearse(executor: &ToolExecutor, call: &ToolCall) -> (Exit, Optio
         "source": tool.source().to_string(),
         "arguments": executed,
         "renamed": renamed,
-        "dropped": rehearsal.arguments.dropped(),
-        "needs_approval": rehearsal.decision == Decision::Ask,
+        "dropped": dry_run.arguments.dropped(),
+        "needs_approval": dry_run.decision == Decision::Ask,
     })));
     (Exit::Success, None)
 }
@@ -154,7 +154,9 @@ pub(super) fn advise(kind: ErrorKind, tool: &str) {
 pub(super) fn list_hints(pairs: &[(&str, &str)], schema: &Value) -> Vec<String> {
     let lists = toolgate_core::comma_separated_lists(pairs, schema).into_iter();
     let hints = lists.map(|(key, items)| {
-        let items = items.iter().map(|item| quoted(&format!("{key}={item}")));
+        let items = items
+            .iter()
+            .map(|item| quote_word(&format!("{key}={item}")));
         toolgate_core::escape(&items.collect::<Vec<_>>().join(" "))
     });
     hints.collect()

@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::say;
 
 // Long enough to read any journal to its end. Ctrl-C stops it sooner.
-const PATIENCE: Duration = Duration::from_secs(86_400);
+const READ_TIMEOUT: Duration = Duration::from_secs(86_400);
 const STDOUT: &str = "-";
 
 pub(super) fn verify(
@@ -30,7 +30,7 @@ pub(super) fn verify(
     }
     let mut options = VerifyOptions::default();
     options.expect = expect.map(str::to_ascii_lowercase);
-    let verified = match with_patience(reader).verify(&options) {
+    let verified = match with_long_timeout(reader).verify(&options) {
         Ok(verified) => verified,
         Err(error) => return Ok(Exit::failure(error)),
     };
@@ -92,7 +92,7 @@ pub(super) fn export(
     filter: &JournalFilter,
     to: &str,
 ) -> anyhow::Result<Exit> {
-    let reader = with_patience(reader);
+    let reader = with_long_timeout(reader);
     let exported = if to == STDOUT {
         let mut out = BufWriter::new(io::stdout().lock());
         let exported = reader.export(filter, &mut out);
@@ -132,6 +132,6 @@ pub(super) fn export(
     }
 }
 
-fn with_patience(reader: JournalReader) -> JournalReader {
-    reader.with_limits(PATIENCE, Arc::default())
+fn with_long_timeout(reader: JournalReader) -> JournalReader {
+    reader.with_limits(READ_TIMEOUT, Arc::default())
 }

@@ -6,7 +6,7 @@ use toolgate_core::{escape, is_redacted};
 use toolgate_server::mock_entry;
 
 use crate::cli::GlobalOptions;
-use crate::command_words::quoted;
+use crate::command_words::quote_word;
 use crate::commands::add::note_untrusted;
 use crate::commands::rendered;
 use crate::config::Config;
@@ -33,7 +33,7 @@ pub(super) fn save(
         let (name, file) = (escape(name), escape(&file.path().to_string_lossy()));
         say::note(&format!(
             "added '{name}' to {file}; this returns the recorded result: toolgate call {}",
-            quoted(&name)
+            quote_word(&name)
         ));
     }
     say::result(&rendered(&definition));

@@ -26,7 +26,7 @@ use source::CallPages;
 pub(super) use source::{CallReadError, call_at};
 
 // Poll interval while following.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 const LAST: &str = "last";
 
 pub(crate) fn run(global: &GlobalOptions, options: &CallsOptions) -> anyhow::Result<Exit> {
@@ -36,7 +36,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &CallsOptions) -> anyhow::Res
         return audit_journal(&config, options, &filter);
     }
     let remote = RemoteGateway::from_options(&options.remote)?;
-    let looked = async {
+    let shown = async {
         let pages = match remote {
             Some(remote) => CallPages::Remote(remote),
             None => match reader(&config, options.follow).await {
@@ -46,7 +46,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &CallsOptions) -> anyhow::Res
         };
         show_calls(global, &config, options, &pages, filter).await
     };
-    block_on_interruptible(looked)?.unwrap_or(Ok(Exit::Interrupted))
+    block_on_interruptible(shown)?.unwrap_or(Ok(Exit::Interrupted))
 }
 
 fn audit_journal(
@@ -66,14 +66,14 @@ fn audit_journal(
 
 /// Opens the journal. With `waits`, a missing journal is awaited.
 async fn reader(config: &Config, waits: bool) -> anyhow::Result<JournalReader> {
-    let mut is_told = false;
+    let mut is_noted = false;
     loop {
         match journal::reader(config) {
             Err(error) if waits && is_missing(&error) => {
-                if !std::mem::replace(&mut is_told, true) {
+                if !std::mem::replace(&mut is_noted, true) {
                     say::note(&format!("{error}; waiting for the first one"));
                 }
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
             reader => return reader,
         }
@@ -87,7 +87,7 @@ async fn show_calls(
     pages: &CallPages,
     filter: JournalFilter,
 ) -> anyhow::Result<Exit> {
-    let looked = match &options.id {
+    let shown = match &options.id {
         Some(id) => {
             let call = match pages.call(id).await {
                 Ok(Some(call)) => call,
@@ -106,7 +106,7 @@ async fn show_calls(
         None if options.follow => follow(pages, filter, options.json).await,
         None => list(pages, filter, options.json).await,
     };
-    Ok(looked.unwrap_or_else(CallReadError::report))
+    Ok(shown.unwrap_or_else(CallReadError::report))
 }
 
 async fn list(
@@ -118,9 +118,9 @@ async fn list(
     if calls.is_empty() && !as_json {
         say::note("no call matches; 'toolgate calls' shows the latest calls of every kind");
     }
-    let mut lines = CallPrinter::new(&calls, pages, as_json, MoreCalls::None);
+    let mut printer = CallPrinter::new(&calls, pages, as_json, MoreCalls::None);
     for call in &calls {
-        lines.print(call);
+        printer.print(call);
     }
     Ok(Exit::Success)
 }
@@ -136,18 +136,18 @@ async fn follow(
     };
     // Position first, then the list: a call that ends in between is in both, and is shown once.
     let mut position = reader.position()?;
-    let (mut lines, mut shown) = print_last(pages, filter.clone(), as_json).await?;
+    let (mut printer, mut shown) = print_last(pages, filter.clone(), as_json).await?;
     filter.limit = 1000;
     loop {
         for (place, call) in reader.finished_after(position, &filter)? {
             position = place;
             if !shown.contains(&call.id) {
-                lines.print(&json!(call));
+                printer.print(&json!(call));
             }
         }
         // Only calls that ended between those two queries could appear twice.
         shown.clear();
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -159,10 +159,10 @@ async fn print_last(
     let mut calls = pages.newest(filter).await?;
     calls.retain(|call| call["outcome"] != "running");
     calls.reverse();
-    let mut lines = CallPrinter::new(&calls, pages, as_json, MoreCalls::Later);
-    calls.iter().for_each(|call| lines.print(call));
+    let mut printer = CallPrinter::new(&calls, pages, as_json, MoreCalls::Later);
+    calls.iter().for_each(|call| printer.print(call));
     let id = |call: &Value| Some(call["id"].as_str()?.to_owned());
-    Ok((lines, calls.iter().filter_map(id).collect()))
+    Ok((printer, calls.iter().filter_map(id).collect()))
 }
 
 /// Finds a call by its id, a prefix of it, or `last`.

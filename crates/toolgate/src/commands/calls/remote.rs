@@ -15,7 +15,7 @@ pub(super) async fn follow(
 ) -> Result<super::Exit, CallReadError> {
     // Subscribe first, then list: a call that ends in between is in both, and is shown once.
     let mut events = remote.events("call").await?;
-    let (mut lines, shown) = super::print_last(pages, filter.clone(), as_json).await?;
+    let (mut printer, shown) = super::print_last(pages, filter.clone(), as_json).await?;
     loop {
         let event = events.next().await?;
         let call = &event.data;
@@ -25,7 +25,7 @@ pub(super) async fn follow(
                 "{missed} calls came faster than they could be shown; 'toolgate calls --at' lists them"
             ));
         } else if event.name == "call" && is_wanted(&filter, call) && !is_among(&shown, call) {
-            lines.print(call);
+            printer.print(call);
         }
     }
 }

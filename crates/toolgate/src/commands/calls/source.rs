@@ -109,8 +109,8 @@ async fn page_at(
     match (answer.status, answer.body) {
         (StatusCode::OK, Value::Array(calls)) => Ok(calls),
         (status, body) => {
-            let answer = remote::GatewayAnswer { status, body };
-            Err(CallReadError::Other(remote::detail(&answer)))
+            let answer = remote::GatewayResponse { status, body };
+            Err(CallReadError::Other(remote::problem_detail(&answer)))
         }
     }
 }
@@ -133,7 +133,7 @@ pub(in crate::commands) async fn call_at(
     match answer.status {
         StatusCode::OK => Ok(Some(answer.body)),
         StatusCode::NOT_FOUND => Ok(None),
-        _ => Err(CallReadError::Other(remote::detail(&answer))),
+        _ => Err(CallReadError::Other(remote::problem_detail(&answer))),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The lines that open a chat.
 
 use super::{ChatLoop, LineSource};
-use crate::wrap::counted;
+use crate::wrap::pluralize;
 use crate::{say, wanted_model};
 
 impl ChatLoop<'_> {
@@ -28,7 +28,7 @@ impl ChatLoop<'_> {
     fn greet(&self, who: &str) {
         let tools = self.session.toolbox.current().tools().len();
         let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
-        let tools = counted(tools, "tool");
+        let tools = pluralize(tools, "tool");
         // Each reason takes a line, and few people want them.
         let more = match self.chosen.skipped.is_empty() {
             true => "",

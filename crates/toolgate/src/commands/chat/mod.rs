@@ -31,7 +31,7 @@ use crate::reload::{self, ConfigReload};
 use crate::say;
 use crate::servers::{ServerFleet, ServerStart};
 use crate::terminal::{self, EchoRequest, TerminalGuard};
-use crate::wrap::counted;
+use crate::wrap::pluralize;
 use input::{LineReader, PromptLine};
 use slash_commands::AfterCommand;
 
@@ -71,7 +71,7 @@ pub(crate) async fn converse(
     mut setup: ChatSetup<'_>,
 ) -> anyhow::Result<Exit> {
     // A chat that ends at its prompt must not leave the terminal in the editor's mode.
-    let _terminal = TerminalGuard::remember();
+    let _terminal = TerminalGuard::save_modes();
     // Type-ahead would appear in the middle of the answer, and the next prompt shows it anyway.
     // Answers that go elsewhere leave no prompt to do so.
     let _unseen = (!setup.source.is_typed()).then(EchoRequest::hidden);
@@ -94,7 +94,7 @@ pub(crate) async fn converse(
     if let Some(fleet) = &fleet {
         fleet.stop().await;
     }
-    session.record.close().await;
+    session.journal.close().await;
     exit
 }
 
@@ -164,7 +164,7 @@ async fn run_chat(
     if let Some(file) = setup.resume {
         chat.note_resumed(file);
     }
-    if let Some(text) = session.unmatched() {
+    if let Some(text) = session.unmatched_tools_error() {
         tracing::warn!("{text}");
     }
     let mut input = LineReader::new(setup.source);
@@ -193,7 +193,7 @@ impl ChatLoop<'_> {
             }
             match slash_commands::SlashCommand::read(&text) {
                 Some(command) => match self.run_command(command).await {
-                    Ok(AfterCommand::Go) => {}
+                    Ok(AfterCommand::Continue) => {}
                     Ok(AfterCommand::Leave) => break,
                     Err(error) => self.report_error(&error),
                 },
@@ -224,7 +224,7 @@ impl ChatLoop<'_> {
 
     /// Runs one turn. Returns false if Ctrl-C stopped it and nobody is there to go on.
     async fn turn(&mut self, text: &str) -> bool {
-        match chat_session::turn(&mut self.conversation, &self.display, text).await {
+        match chat_session::run_turn(&mut self.conversation, &self.display, text).await {
             Some(Ok(turn)) => {
                 self.show_answer(&turn);
                 if let Some(hook) = &mut self.hook {
@@ -234,7 +234,7 @@ impl ChatLoop<'_> {
             }
             Some(Err(error)) => {
                 self.report_error(&anyhow::anyhow!(error.to_string()));
-                if let Some(help) = self.session.help(&error, &self.chosen.settings) {
+                if let Some(help) = self.session.advise(&error, &self.chosen.settings) {
                     say::note(&help);
                 }
                 if matches!(error, ModelError::Unreachable { .. }) && self.session.names_model() {
@@ -265,7 +265,7 @@ impl ChatLoop<'_> {
             _ => {}
         }
         if turn.end == TurnEnd::Failed {
-            say::note(&self.session.doctor(&self.chosen.settings));
+            say::note(&self.session.doctor_hint(&self.chosen.settings));
         }
     }
 
@@ -296,7 +296,7 @@ fn cost(turn: &TurnRecord) -> String {
         took => format!("{:.1} s", took / 1000.0),
     }];
     if calls > 0 {
-        parts.push(counted(calls, "call"));
+        parts.push(pluralize(calls, "call"));
     }
     if tokens > 0 {
         parts.push(format!("{tokens} tokens"));

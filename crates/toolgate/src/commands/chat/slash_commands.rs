@@ -39,7 +39,7 @@ pub(super) struct SlashCommand<'a> {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AfterCommand {
-    Go,
+    Continue,
     Leave,
 }
 
@@ -81,7 +81,7 @@ impl ChatLoop<'_> {
             }
             other => bail!("unknown command {}; {}", escape(other), hint(other)),
         }
-        Ok(AfterCommand::Go)
+        Ok(AfterCommand::Continue)
     }
 
     fn show_tools(&self, patterns: &str) {
@@ -111,7 +111,7 @@ impl ChatLoop<'_> {
             }
             return Ok(());
         }
-        let choosing = self.session.rechoose(text, &self.chosen.settings);
+        let choosing = self.session.reselect_model(text, &self.chosen.settings);
         let choice = tokio::select! {
             choice = choosing => choice?,
             () = exit::interrupted() => bail!("stopped; the model is unchanged"),
@@ -133,7 +133,7 @@ impl ChatLoop<'_> {
             bail!("/save where? Give a file");
         }
         let file = file(text);
-        chat_session::expect_savable(&file)?;
+        chat_session::check_savable(&file)?;
         chat_session::save(&self.conversation, &file)?;
         say::note(&format!("saved in {}", escape(&file.to_string_lossy())));
         Ok(())
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_with_a_slash_is_an_order_and_a_path_is_a_question() {
+    fn a_slash_begins_a_command_and_a_path_is_a_question() {
         for (line, expected) in [
             ("/tools", Some(("/tools", ""))),
             (

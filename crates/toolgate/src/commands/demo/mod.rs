@@ -42,9 +42,9 @@ const MAX_SCRIPT_BYTES: u64 = 1 << 20;
 pub(crate) fn run(global: &GlobalOptions, options: &DemoOptions) -> anyhow::Result<Exit> {
     let script = options.script.as_deref().map(lines).transpose()?;
     let resume = options.resume.file.as_deref();
-    let watch = GatewayObservers::default();
+    let observers = GatewayObservers::default();
     let mut session_options = SessionOptions::new("toolgate demo").resuming(resume);
-    session_options.watch = Some(&watch);
+    session_options.observers = Some(&observers);
     session_options.is_demo = true;
     session_options.services.sounding = Some(Arc::new(SimulatedSpeakers::default()));
     let session = ChatSession::new(global, &options.model, session_options)?;
@@ -55,7 +55,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &DemoOptions) -> anyhow::Resu
         let view = HouseView::new(house.house.clone());
         // Nobody looks at a dashboard while a script runs.
         let gateway = match script.is_none() {
-            true => Some(ChatGateway::listen(watch).await?),
+            true => Some(ChatGateway::listen(observers).await?),
             false => None,
         };
         let dashboard = gateway.as_ref().map(ChatGateway::url);

@@ -13,7 +13,7 @@ use crate::commands::chat::TurnHook;
 use crate::say;
 
 // A scene is over after this much silence: the radio sends one message at a time.
-const STILL: Duration = Duration::from_millis(150);
+const QUIET_TIME: Duration = Duration::from_millis(150);
 
 /// Looks at the house itself rather than at what tools report.
 pub(super) struct HouseView {
@@ -38,7 +38,7 @@ impl HouseView {
 
     async fn wait_until_still(&self) {
         let mut changes = self.house.changes();
-        while tokio::time::timeout(STILL, changes.recv())
+        while tokio::time::timeout(QUIET_TIME, changes.recv())
             .await
             .is_ok_and(|change| change.is_ok())
         {}
@@ -100,8 +100,8 @@ fn changes(before: &[HomeDevice], now: &[HomeDevice], answer: &str) -> Vec<Strin
         let before = old.get(&device.id)?;
         let moves = !matches!(device.kind, DeviceKind::Sensor | DeviceKind::Meter);
         let is_new = *before != device.state;
-        let is_told = answer.contains(&device.name.to_lowercase());
-        (moves && is_new && !is_told)
+        let is_mentioned = answer.contains(&device.name.to_lowercase());
+        (moves && is_new && !is_mentioned)
             .then(|| format!("  * {}: {before} → {}", device.title(), device.state))
     });
     moved.collect()

@@ -17,7 +17,7 @@ use crate::journal;
 use crate::wiring::ConfiguredTools;
 
 impl DoctorReport {
-    pub(super) async fn on_journal(&mut self, config: &Config, tools: &ConfiguredTools) {
+    pub(super) async fn check_journal(&mut self, config: &Config, tools: &ConfiguredTools) {
         let (file, journal) = match journal::probe(config, tools) {
             Ok(opened) => opened,
             Err(error) => {
@@ -38,7 +38,7 @@ impl DoctorReport {
 
     /// Reports what `serve` would say at its start.
     #[cfg(feature = "serve")]
-    pub(super) async fn on_gateway(&mut self, config: &Config) {
+    pub(super) async fn check_gateway(&mut self, config: &Config) {
         if let Some(text) = config.exposed_secret_warning() {
             self.add("serve", Warning(text));
         }

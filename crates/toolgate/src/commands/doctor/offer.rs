@@ -16,7 +16,7 @@ struct ToolCounts {
 }
 
 impl DoctorReport {
-    pub(super) fn on_offer(
+    pub(super) fn check_offer(
         &mut self,
         question: &Conversation,
         toolbox: &Toolbox,
@@ -36,7 +36,7 @@ impl DoctorReport {
             self.add("model tools", Warning(text));
         }
         let all = toolbox.executor().manager().tools().len();
-        let (finding, todo) = count_finding(&ToolCounts {
+        let (finding, fix) = count_finding(&ToolCounts {
             all,
             hidden: all.saturating_sub(toolbox.current().tools().len()),
             left_out: left_out.len(),
@@ -44,16 +44,16 @@ impl DoctorReport {
             why: question.why_not_all(offer),
         });
         self.add("model tools", finding);
-        detail("fix", todo.map(str::to_owned).as_slice());
+        detail("fix", fix.map(str::to_owned).as_slice());
     }
 }
 
 fn count_finding(count: &ToolCounts) -> (DoctorFinding, Option<&'static str>) {
     const PINNED: &str = "list those that it must always have in \"pinnedTools\"";
     if count.offered == 0 {
-        let (reason, todo) = no_tool_reason(count);
+        let (reason, fix) = no_tool_reason(count);
         let text = format!("it is offered no tool: {reason}");
-        return (Warning(text), Some(todo));
+        return (Warning(text), Some(fix));
     }
     let mut text = format!(
         "it is offered {} of {} tools with each question",

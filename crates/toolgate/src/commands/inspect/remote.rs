@@ -10,7 +10,7 @@ use crate::commands::{block_on_interruptible, rendered};
 use crate::exit::Exit;
 use crate::remote::{self, RemoteError, RemoteGateway};
 use crate::say;
-use crate::wrap::counted;
+use crate::wrap::pluralize;
 
 enum RemoteItem {
     Tool(Value),
@@ -46,7 +46,7 @@ async fn find(remote: &RemoteGateway, name: &str) -> Result<RemoteItem, RemoteEr
     let servers = remote.get(&["api", "servers"], &[]).await?;
     let mut servers = servers.body.as_array().into_iter().flatten();
     let Some(server) = servers.find(|server| server["name"] == name) else {
-        return Ok(RemoteItem::Nothing(remote::detail(&tool)));
+        return Ok(RemoteItem::Nothing(remote::problem_detail(&tool)));
     };
     let tools = remote.get(&["api", "tools"], &[]).await?;
     Ok(RemoteItem::Server(server.clone(), tools.body))
@@ -65,7 +65,7 @@ fn show_server(mut server: Value, tools: &Value, as_json: bool) {
     let rows: Vec<ToolRow> = tools.map(ToolRow::from_json).collect();
     let bold = anstyle::Style::new().bold();
     let (state, transport) = (text("state"), text("transport"));
-    let count = counted(rows.len(), "tool");
+    let count = pluralize(rows.len(), "tool");
     let mut parts = vec![format!(
         "{bold}Server {name}{bold:#}  ({state} over {transport}, {count})"
     )];

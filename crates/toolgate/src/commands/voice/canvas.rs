@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use super::live_line::LiveLine;
 use crate::say;
-use crate::spinner::{self, Spinner, TURN};
+use crate::spinner::{self, FRAME_INTERVAL, Spinner};
 
 // Bounds the backlog if nobody reads.
-const MAX_UNSAID: usize = 1000;
+const MAX_PENDING: usize = 1000;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum VoiceOutput {
@@ -70,12 +70,12 @@ impl VoiceCanvas {
         }))
     }
 
-    pub(super) fn say(&self, said: VoiceOutput) {
+    pub(super) fn say(&self, output: VoiceOutput) {
         let mut content = self.0.content.lock();
-        if content.pending.len() == MAX_UNSAID {
+        if content.pending.len() == MAX_PENDING {
             content.pending.pop_front();
         }
-        content.pending.push_back(said);
+        content.pending.push_back(output);
         drop(content);
         self.0.changed.notify_all();
     }
@@ -98,15 +98,15 @@ impl VoiceCanvas {
         let closed = content.closed;
         // A question must stay the last thing on the screen.
         let is_quiet = spinner.is_paused() && !closed;
-        let unsaid = match is_quiet {
+        let pending = match is_quiet {
             true => VecDeque::new(),
             false => std::mem::take(&mut content.pending),
         };
         let is_drawn = *draws && !is_quiet && !closed;
         let lines = is_drawn.then(|| content.line.draw(spinner::width(), Instant::now()));
         drop(content);
-        for said in unsaid {
-            said.print();
+        for output in pending {
+            output.print();
         }
         if let Some(lines) = lines {
             spinner::draw(&lines);
@@ -124,7 +124,7 @@ impl VoiceCanvas {
             return;
         }
         if is_moving {
-            self.0.changed.wait_for(&mut content, TURN);
+            self.0.changed.wait_for(&mut content, FRAME_INTERVAL);
         } else if content.pending.is_empty() {
             self.0.changed.wait(&mut content);
         }
@@ -156,12 +156,12 @@ mod tests {
             false,
             Spinner::new(""),
         );
-        for number in 0..2 * MAX_UNSAID {
+        for number in 0..2 * MAX_PENDING {
             canvas.say(VoiceOutput::Info(number.to_string()));
         }
-        let unsaid = canvas.take_pending();
-        assert_eq!(unsaid.len(), MAX_UNSAID);
-        assert_eq!(unsaid[0], VoiceOutput::Info(MAX_UNSAID.to_string()));
+        let pending = canvas.take_pending();
+        assert_eq!(pending.len(), MAX_PENDING);
+        assert_eq!(pending[0], VoiceOutput::Info(MAX_PENDING.to_string()));
     }
 
     #[tokio::test]

@@ -6,10 +6,10 @@ use toolgate_voice::VoiceKey;
 use crate::questions;
 
 // Pending key presses. More of them would mean the same.
-const WAITING: usize = 4;
+const MAX_PENDING_KEYS: usize = 4;
 
 pub(super) fn listen() -> mpsc::Receiver<VoiceKey> {
-    let (sender, keys) = mpsc::channel(WAITING);
+    let (sender, keys) = mpsc::channel(MAX_PENDING_KEYS);
     tokio::spawn(async move {
         while !sender.is_closed() {
             tokio::select! {

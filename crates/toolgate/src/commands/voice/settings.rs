@@ -55,7 +55,7 @@ impl VoiceSetup {
         })
     }
 
-    pub(super) fn remark(&self) -> Option<&'static str> {
+    pub(super) fn microphone_note(&self) -> Option<&'static str> {
         let is_default = self.input.is_none() && self.settings.input.is_empty();
         is_default.then_some(
             "the microphone is off, because only other devices are served; --mic arecord listens here too",
@@ -65,7 +65,7 @@ impl VoiceSetup {
 
 fn merge_settings(configured: &VoiceSettings, options: &VoiceOptions) -> VoiceSettings {
     let mut settings = configured.clone();
-    let said = [
+    let overrides = [
         (&options.mic, &mut settings.input),
         (&options.out, &mut settings.output),
         (&options.asr, &mut settings.asr),
@@ -74,7 +74,7 @@ fn merge_settings(configured: &VoiceSettings, options: &VoiceOptions) -> VoiceSe
         (&options.handle, &mut settings.handle),
         (&options.serve_tts, &mut settings.serve_tts),
     ];
-    for (option, setting) in said {
+    for (option, setting) in overrides {
         if let Some(option) = option {
             setting.clone_from(option);
         }
@@ -171,7 +171,7 @@ fn mode(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<List
             false => ListenMode::Wake,
         });
     }
-    if !terminal::is_ours() {
+    if !terminal::is_foreground() {
         bail!("--push-to-talk needs a terminal where Enter can be pressed");
     }
     Ok(ListenMode::PushToTalk)
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    fn refused(arguments: &[&str]) -> String {
+    fn read_error(arguments: &[&str]) -> String {
         match VoiceSetup::read(&Config::default(), &options(arguments)) {
             Ok(wanted) => panic!("{wanted:?}"),
             Err(error) => format!("{error:#}"),
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn serving_others_opens_no_microphone() {
         let arecord = AudioInput::parse("arecord").ok();
-        for (words, input, is_told) in [
+        for (words, input, is_noted) in [
             (&["--handle", "tcp://h:1"][..], None, true),
             (&["--serve-tts", "tcp://h:1"], None, true),
             (&["--handle", "tcp://h:1", "--mic", "none"], None, false),
@@ -293,7 +293,7 @@ mod tests {
         ] {
             let wanted = VoiceSetup::read(&Config::default(), &options(words)).unwrap();
             assert_eq!(wanted.input, input, "{words:?}");
-            assert_eq!(wanted.remark().is_some(), is_told, "{words:?}");
+            assert_eq!(wanted.microphone_note().is_some(), is_noted, "{words:?}");
         }
         // A wake word says that somebody shall listen.
         let mut settings = VoiceSettings::default();
@@ -322,7 +322,7 @@ mod tests {
             ),
             (&["--mic", "arecord", "--rate", "8000"], "give --mic - too"),
         ] {
-            let error = refused(words);
+            let error = read_error(words);
             assert!(error.contains(expected), "{error}");
         }
         for words in [

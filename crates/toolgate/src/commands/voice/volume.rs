@@ -8,17 +8,17 @@ use toolgate_voice::{Loudness, VoiceSettings};
 #[derive(Debug, Default)]
 pub(super) struct GatewayVoice {
     pub(super) loudness: Loudness,
-    unheard: OnceLock<&'static str>,
+    inaudible: OnceLock<&'static str>,
 }
 
 impl GatewayVoice {
-    pub(super) fn settle(&self, settings: &VoiceSettings, has_listeners: bool) {
+    pub(super) fn check_audible(&self, settings: &VoiceSettings, has_listeners: bool) {
         let why = match (settings.tts.as_str(), settings.output.as_str()) {
             _ if !has_listeners => "Answers are given as text here, so there is no volume.",
             ("none", _) | (_, "none") => "Nothing is spoken aloud here, so there is no volume.",
             _ => return,
         };
-        self.unheard.get_or_init(|| why);
+        self.inaudible.get_or_init(|| why);
     }
 }
 
@@ -37,7 +37,7 @@ impl VolumeControl for GatewayVoice {
     }
 
     fn inaudible_reason(&self) -> Option<String> {
-        self.unheard.get().map(|why| (*why).to_owned())
+        self.inaudible.get().map(|why| (*why).to_owned())
     }
 }
 
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn the_volume_is_that_of_the_voice() {
         let voice = GatewayVoice::default();
-        voice.settle(&VoiceSettings::default(), true);
+        voice.check_audible(&VoiceSettings::default(), true);
         assert_eq!(voice.inaudible_reason(), None);
         for (level, muted, kept) in [(30, true, 30), (0, false, 0), (1000, false, 100)] {
             voice.set_volume(VolumeState { level, muted });
@@ -71,7 +71,7 @@ mod tests {
             let mut settings = VoiceSettings::default();
             tts.clone_into(&mut settings.tts);
             output.clone_into(&mut settings.output);
-            voice.settle(&settings, has_listeners);
+            voice.check_audible(&settings, has_listeners);
             let why = voice.inaudible_reason();
             let begins = expected.map(|begins| why.as_ref().unwrap().starts_with(begins));
             assert_eq!(

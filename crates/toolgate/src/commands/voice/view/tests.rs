@@ -6,10 +6,10 @@ use toolgate_core::{ToolCall, ToolError};
 
 use super::*;
 
-fn view(followed: bool, json: bool) -> VoiceView {
+fn view(is_interactive: bool, json: bool) -> VoiceView {
     let options = ViewOptions {
-        followed,
-        drawn: false,
+        is_interactive,
+        draws: false,
         json,
         waits_for: "Enter",
         keys: false,
@@ -278,20 +278,25 @@ async fn for_programs_each_thing_that_was_heard_has_a_line_with_its_file() {
 
 #[tokio::test]
 async fn one_turn_is_enough_where_that_was_asked_for() {
-    let enough = CancellationToken::new();
+    let stop_after_one = CancellationToken::new();
     let options = ViewOptions {
-        followed: false,
-        drawn: false,
+        is_interactive: false,
+        draws: false,
         json: false,
         waits_for: "Enter",
         keys: false,
     };
     let redactor = Redactor::default();
-    let view = VoiceView::new(options, redactor, Spinner::new(""), Some(enough.clone()));
+    let view = VoiceView::new(
+        options,
+        redactor,
+        Spinner::new(""),
+        Some(stop_after_one.clone()),
+    );
     view.event(heard("hello"));
-    assert!(!enough.is_cancelled());
+    assert!(!stop_after_one.is_cancelled());
     view.event(VoiceEvent::Turn(&turn(TurnOutcome::Answered, None)));
-    assert!(enough.is_cancelled());
+    assert!(stop_after_one.is_cancelled());
 }
 
 #[test]
