@@ -13,7 +13,7 @@ use toolgate_core::{
 pub(crate) use spoken::AloudApprover;
 
 use crate::spinner::Spinner;
-use crate::{questions, say, terminal};
+use crate::{output, questions, terminal};
 
 pub(crate) struct TerminalApprover {
     /// `--yes`: every question counts as answered with yes.
@@ -48,7 +48,7 @@ impl Approver for TerminalApprover {
             };
             let text = format!("{name} ({from}{by}) {arguments}\n{why}Run {name}? [y/N]");
             let answer = questions::ask(&self.spinner, move |line| {
-                say::stderr_line(&text);
+                output::print_to_stderr(&text);
                 questions::is_yes(line().as_deref())
             });
             let by = ApprovalActor::new(ApprovalChannel::Terminal);

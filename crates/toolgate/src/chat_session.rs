@@ -31,7 +31,7 @@ use crate::servers::{self, ServerFleet, ServerStart, UnseenServers};
 use crate::spinner::Spinner;
 use crate::wanted_model::{SAVED, for_provider, resolve_wanted, split};
 use crate::wiring::{self, ConfiguredTools, ToolServices};
-use crate::{exit, patterns, say, wanted_model};
+use crate::{exit, output, patterns, wanted_model};
 
 pub(crate) use ending::{exit_for, turn_ending};
 pub(crate) use saved::{check_savable, read_saved, save};
@@ -147,7 +147,7 @@ impl ChatSession {
         let spinner = Spinner::new("starting");
         let journal = session.open_journal(&config, &tools);
         // The display or the model shows calls already, so they aren't logged as well.
-        let builder = match say::logs_to_terminal() && global.verbose == 0 {
+        let builder = match output::logs_to_terminal() && global.verbose == 0 {
             true => wiring::unobserved_builder(&config, &tools),
             false => wiring::logged_builder(&config, &tools),
         };
@@ -240,7 +240,7 @@ impl ChatSession {
             choice = Some(chosen);
         };
         let is_settled = fleet.wait(spinner, settled).await;
-        if is_settled && say::is_interactive() {
+        if is_settled && output::is_interactive() {
             fleet.note_missing_for_good();
         }
         (Some(fleet), choice)

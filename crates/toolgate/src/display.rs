@@ -20,7 +20,7 @@ use toolgate_core::{Redactor, ToolOutcome, escape};
 use toolgate_models::{AnswerSource, ModelCall, ModelEvent, ModelListener};
 
 use crate::clean::{TextCleaner, clean};
-use crate::say;
+use crate::output;
 use crate::spinner::{self, FRAME_INTERVAL, FRAMES, SPINNER_DELAY, Spinner, can_draw, clear_line};
 use answer::{AnswerStream, AnswerStyle};
 use call_line::{timed, title};
@@ -114,7 +114,7 @@ impl ChatDisplay {
         for stopped in std::mem::take(&mut screen.running) {
             if screen.options.progress {
                 let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
-                say::stderr_line(&format!("{red}✗{red:#} {} cancelled", stopped.title));
+                output::print_to_stderr(&format!("{red}✗{red:#} {} cancelled", stopped.title));
             }
         }
     }
@@ -207,7 +207,7 @@ impl DisplayState {
         self.show_unreported(text);
         let text = self.cleaner.push(text);
         if let Some(block) = self.answer.push(&text, self.style()) {
-            say::result(&block);
+            output::print_result(&block);
             self.has_shown = true;
         }
         if self.answer.is_pending() {
@@ -243,7 +243,7 @@ impl DisplayState {
         }
         self.stop_waiting();
         let dim = Style::new().dimmed();
-        say::raw_stderr(&format!("{dim}{text}{dim:#}"));
+        output::write_raw_stderr(&format!("{dim}{text}{dim:#}"));
         self.is_thinking = true;
         self.has_shown = true;
     }
@@ -280,7 +280,7 @@ impl DisplayState {
             let is_kept = self.options.streams && self.unreported.hold_back(source, &error, &shown);
             (!is_kept).then(|| format!("\n{shown}"))
         });
-        self.say(format!(
+        self.print_line(format!(
             "{style}{mark}{style:#} {title} {dim}{}{dim:#}{}",
             seconds(outcome.elapsed),
             error.unwrap_or_default()
@@ -290,7 +290,7 @@ impl DisplayState {
     fn show_unreported(&mut self, words: &str) {
         for error in self.unreported.take_unmentioned(words) {
             self.stop_waiting();
-            self.say(error);
+            self.print_line(error);
         }
     }
 
@@ -298,13 +298,13 @@ impl DisplayState {
         self.end_line();
         if self.options.progress {
             let dim = Style::new().dimmed();
-            self.say(format!("{dim}· {text}{dim:#}"));
+            self.print_line(format!("{dim}· {text}{dim:#}"));
         } else {
             tracing::info!("{text}");
         }
     }
 
-    fn say(&mut self, line: String) {
+    fn print_line(&mut self, line: String) {
         self.held_back.push(line);
         if !self.spinner.is_paused() {
             self.print_held_back();
@@ -313,7 +313,7 @@ impl DisplayState {
 
     fn print_held_back(&mut self) {
         for line in self.held_back.drain(..) {
-            say::stderr_line(&line);
+            output::print_to_stderr(&line);
         }
     }
 
@@ -321,10 +321,10 @@ impl DisplayState {
         self.cleaner = TextCleaner::default();
         let style = self.style();
         if let Some(rest) = self.answer.finish(style) {
-            say::result(&rest);
+            output::print_result(&rest);
         }
         if std::mem::take(&mut self.is_thinking) {
-            say::raw_stderr("\n");
+            output::write_raw_stderr("\n");
         }
     }
 
@@ -364,7 +364,7 @@ impl DisplayState {
 
 pub(crate) fn format_answer(answer: &str, format: AnswerFormat) -> String {
     let answer = clean(answer);
-    match say::stdout_is_terminal() {
+    match output::stdout_is_terminal() {
         true => AnswerStyle::new(format).shown(answer.trim()),
         false => answer.trim().to_owned(),
     }

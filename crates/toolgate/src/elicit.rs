@@ -6,7 +6,7 @@ use toolgate_core::escape;
 use toolgate_mcp::{Elicitation, ElicitationAnswer, Elicitor};
 
 use crate::spinner::Spinner;
-use crate::{questions, say, terminal};
+use crate::{output, questions, terminal};
 
 pub(crate) struct TerminalElicitor {
     spinner: Spinner,
@@ -33,12 +33,12 @@ impl Elicitor for TerminalElicitor {
 // Names the server, because its text could pretend to be ours.
 fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> ElicitationAnswer {
     let server = escape(&question.server);
-    say::stderr_line(&format!(
+    output::print_to_stderr(&format!(
         "The MCP server '{server}' asks: {}",
         escape(&question.message)
     ));
     if let Some(url) = &question.url {
-        say::stderr_line(&format!(
+        output::print_to_stderr(&format!(
             "It wants you to open {}\nHave you done so, and should it continue? [y/N]",
             escape(url)
         ));
@@ -48,7 +48,7 @@ fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> Elic
             None => ElicitationAnswer::Cancel,
         };
     }
-    say::stderr_line("Enter a value, nothing for the default, '-' to decline.");
+    output::print_to_stderr("Enter a value, nothing for the default, '-' to decline.");
     let mut values = Map::new();
     let properties = question.schema["properties"].as_object();
     for (name, property) in properties.into_iter().flatten() {
@@ -56,7 +56,7 @@ fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> Elic
             .as_array()
             .is_some_and(|names| names.iter().any(|given| given == name));
         loop {
-            say::stderr_line(&prompt(name, property, required));
+            output::print_to_stderr(&prompt(name, property, required));
             match line() {
                 None => return ElicitationAnswer::Cancel,
                 Some(text) if text == "-" => return ElicitationAnswer::Decline,
@@ -66,7 +66,7 @@ fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> Elic
                         break;
                     }
                     Ok(None) => break,
-                    Err(problem) => say::stderr_line(problem),
+                    Err(problem) => output::print_to_stderr(problem),
                 },
             }
         }

@@ -36,12 +36,12 @@ mod gateway;
 mod journal;
 mod logging;
 mod operator_key;
+mod output;
 mod patterns;
 mod prompt;
 mod questions;
 mod reload;
 mod remote;
-mod say;
 mod secrets;
 mod server_file;
 mod servers;
@@ -71,11 +71,11 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::from_clap(&error),
     };
-    say::set_mode(&cli.global);
+    output::set_mode(&cli.global);
     logging::start(&cli.global, &cli.command);
     let result = run(&cli);
     let exit = result.unwrap_or_else(|error| {
-        say::error(&error);
+        output::print_error(&error);
         Exit::Usage
     });
     exit.into()
@@ -93,7 +93,7 @@ fn run_as_helper() -> Option<Exit> {
         });
     }
     if word == sandbox::WORD {
-        say::error(&anyhow::Error::msg(sandbox::run(arguments)));
+        output::print_error(&anyhow::Error::msg(sandbox::run(arguments)));
         return Some(Exit::Failure);
     }
     None

@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::say;
+use crate::output;
 use crate::spinner::Spinner;
 use crate::terminal::{self, EchoRequest};
 
@@ -111,7 +111,7 @@ fn read() -> Option<String> {
 
 pub(crate) fn confirm(question: &str) -> bool {
     discard_typed_ahead();
-    say::stderr_line(question);
+    output::print_to_stderr(question);
     is_yes(line(&AtomicBool::new(false)).as_deref())
 }
 

@@ -26,7 +26,7 @@ use tracing::{error, info, warn};
 
 use crate::config::{Config, ConfigLocation};
 use crate::wiring::{self, ConfiguredTools, ToolServices};
-use crate::{folder_file, patterns, say, servers, trust};
+use crate::{folder_file, output, patterns, servers, trust};
 
 // Editors write in several steps, so wait until nothing has happened for this long.
 const SETTLE_TIME: Duration = Duration::from_millis(150);
@@ -115,7 +115,7 @@ impl ConfigReload {
     }
 
     pub(crate) fn notify_person(mut self) -> Self {
-        self.is_interactive = say::is_interactive();
+        self.is_interactive = output::is_interactive();
         self
     }
 
@@ -354,7 +354,7 @@ impl ConfigReload {
 
     fn announce(&self, text: &str) {
         match self.is_interactive {
-            true => say::note(text),
+            true => output::print_note(text),
             false => info!("{text}"),
         }
     }

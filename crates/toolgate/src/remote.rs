@@ -13,7 +13,7 @@ use toolgate_core::escape;
 
 use crate::cli::RemoteOptions;
 use crate::exit::Exit;
-use crate::{operator_key, say, wiring};
+use crate::{operator_key, output, wiring};
 
 // A gateway that is there accepts a connection at once.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -52,7 +52,7 @@ impl RemoteError {
             Self::Unreachable(_) => Exit::Failure,
             Self::Refused(_) => Exit::Usage,
         };
-        say::error(&anyhow::Error::new(self));
+        output::print_error(&anyhow::Error::new(self));
         exit
     }
 }
@@ -83,7 +83,7 @@ impl RemoteGateway {
         };
         let token = token.map(header).transpose()?;
         if token.is_some() && is_overheard(&base) {
-            say::note(&format!(
+            output::print_note(&format!(
                 "the token goes to {} unencrypted, so others on the network can read it; use https, or a tunnel such as ssh -L",
                 escape(base.host_str().unwrap_or_default())
             ));

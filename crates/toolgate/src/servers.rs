@@ -24,7 +24,7 @@ use crate::config::{Config, ConfiguredServer, state_folder, user_file};
 use crate::elicit::TerminalElicitor;
 use crate::spinner::{Spinner, clear_line};
 use crate::wiring::{self, ConfiguredTools};
-use crate::{exit, journal, say};
+use crate::{exit, journal, output};
 
 /// The argument that makes this program watch over the servers of another run.
 pub(crate) const GUARD: &str = "guard-servers";
@@ -167,25 +167,27 @@ impl ServerFleet {
             let name = escape(&status.name);
             let withheld = status.withheld();
             if withheld > 0 {
-                say::note(&format!(
+                output::print_note(&format!(
                     "withheld tools of server '{name}': {withheld}; 'toolgate trust {name}' shows what changed and asks you"
                 ));
             }
             match status.state {
                 ServerState::Connected => {
                     if let Some(problem) = status.degraded() {
-                        say::note(&format!(
+                        output::print_note(&format!(
                             "server '{name}' is connected, but can't do its work: {}; 'toolgate doctor' shows more",
                             escape(problem)
                         ));
                     }
                 }
                 ServerState::Disabled => {
-                    say::note(&format!("server '{name}' is disabled in the configuration"));
+                    output::print_note(&format!(
+                        "server '{name}' is disabled in the configuration"
+                    ));
                 }
                 ServerState::Failed if status.remembered => {
                     let error = status.error.as_deref().map(escape).unwrap_or_default();
-                    say::note(&format!(
+                    output::print_note(&format!(
                         "server '{name}' is down, so its tools can't be called ({error}); 'toolgate doctor' shows more"
                     ));
                 }
@@ -194,7 +196,7 @@ impl ServerFleet {
                 _ if self.blocked.contains(&status.name) => {}
                 ServerState::Idle => {
                     let failure = self.servers.failure(&status.name);
-                    say::note(&match failure {
+                    output::print_note(&match failure {
                         Some(failure) => format!(
                             "server '{name}' has no tools here: {} ({}); 'toolgate list --refresh' asks it again",
                             escape(&failure.reason),
@@ -208,7 +210,7 @@ impl ServerFleet {
                 state => {
                     let error = status.error.as_deref().map(escape);
                     let reason = error.map(|error| format!(": {error}")).unwrap_or_default();
-                    say::note(&format!(
+                    output::print_note(&format!(
                         "server '{name}' has no tools here ({state}{reason}); 'toolgate doctor' shows more"
                     ));
                 }
@@ -234,7 +236,7 @@ impl ServerFleet {
             1 => "1 server are".to_owned(),
             several => format!("{several} servers are"),
         };
-        say::note(&format!(
+        output::print_note(&format!(
             "the tools of {of} remembered, listed {}; --refresh asks the servers",
             ago(*oldest)
         ));

@@ -16,7 +16,7 @@ use crate::config::{self, ConfigDocument, ConfigErrors, Environment, state_folde
 use crate::effects::{self, ConfigEffect};
 use crate::file;
 use crate::folder_file::FolderFile;
-use crate::{questions, say, terminal, wiring};
+use crate::{output, questions, terminal, wiring};
 
 // The version of the store. Version 1 had a hash of each server.
 const VERSION: u64 = 2;
@@ -69,7 +69,7 @@ impl TrustStore {
         };
         let agreed = stored(&store).unwrap_or_else(|problem| {
             REPORTED.call_once(|| {
-                say::note(&format!("{}: {problem}", escape(&store.to_string_lossy())));
+                output::print_note(&format!("{}: {problem}", escape(&store.to_string_lossy())));
             });
             BTreeMap::new()
         });
@@ -219,7 +219,7 @@ pub(crate) fn ask(file: &FolderFile, trust: &mut TrustStore) -> Option<TrustScop
     };
     if let Err(error) = trust.agree(file, &scope, &wiring::environment) {
         // The answer still holds for this run.
-        say::note(&format!("{error:#}"));
+        output::print_note(&format!("{error:#}"));
     }
     is_agreed.then_some(scope)
 }

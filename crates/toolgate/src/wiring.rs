@@ -15,7 +15,7 @@ use tracing::warn;
 use crate::cli::GlobalOptions;
 use crate::config::{self, Config, ConfigLocation, ConfigReadOptions, SecretScope};
 use crate::folder_file::{self, FolderFile};
-use crate::say;
+use crate::output;
 use crate::trust::{self, TrustScope, TrustStore};
 
 pub(crate) fn environment(name: &str) -> Option<String> {
@@ -42,7 +42,7 @@ pub(crate) fn configuration_or_ask(
 
 fn note_unused_file(config: &Config) {
     if let Some(unused) = &config.unused_file {
-        say::note(&unused.note());
+        output::print_note(&unused.note());
     }
 }
 

@@ -5,14 +5,14 @@ use clap::{Command, CommandFactory, FromArgMatches};
 use unicode_width::UnicodeWidthStr;
 
 use super::Cli;
-use crate::{features, say};
+use crate::{features, output};
 
 // Wider lines are hard to read, and clap's own stop here too.
 const MAX_WIDTH: usize = 100;
 
 /// Parses the command line again, so that an error shows help that fits the terminal.
 pub(crate) fn parse_with_fitted_help() -> Result<Cli, clap::Error> {
-    let width = say::stdout_width().map_or(MAX_WIDTH, |width| width.min(MAX_WIDTH));
+    let width = output::stdout_width().map_or(MAX_WIDTH, |width| width.min(MAX_WIDTH));
     let reflow_help = |command| reflow_help(command, width);
     let mut command = reflow_help(Cli::command()).mut_subcommands(reflow_help);
     let matches = command

@@ -16,7 +16,7 @@ use crate::folder_file::FolderFile;
 use crate::server_file::ServerFile;
 use crate::trust::TrustStore;
 use crate::wrap::pluralize;
-use crate::{questions, say, terminal, wiring};
+use crate::{output, questions, terminal, wiring};
 
 use self::first_start::FirstStart;
 
@@ -44,16 +44,18 @@ pub(crate) fn run(global: &GlobalOptions, options: &AddOptions) -> anyhow::Resul
     // Typing the command counts as agreeing to it.
     file.agree_to(name);
     file.save()?;
-    say::note(&format!("added '{}' to {shown}", escape(name)));
+    output::print_note(&format!("added '{}' to {shown}", escape(name)));
     note_untrusted(&file);
     note_literal_secrets(&[&entry]);
     note_shadowed(&file);
     if let Some(missing) = missing {
-        say::note(&format!("not started: {missing}"));
+        output::print_note(&format!("not started: {missing}"));
         return Ok(Exit::Success);
     }
     if options.no_start {
-        say::note("not started; 'toolgate doctor' starts it, and 'toolgate list' shows its tools");
+        output::print_note(
+            "not started; 'toolgate doctor' starts it, and 'toolgate list' shows its tools",
+        );
         return Ok(Exit::Success);
     }
     let added = NewServerEntry {
@@ -77,16 +79,18 @@ impl NewServerEntry<'_> {
         let name = escape(self.name);
         match first_start::run(&self.path, self.name)? {
             FirstStart::Connected { tools, degraded } => {
-                say::note(&format!(
+                output::print_note(&format!(
                     "connected to {name}: {}",
                     pluralize(tools, "tool")
                 ));
                 if let Some(problem) = degraded {
-                    say::note(&format!("but {problem}; 'toolgate doctor' checks it again"));
+                    output::print_note(&format!(
+                        "but {problem}; 'toolgate doctor' checks it again"
+                    ));
                 }
             }
             FirstStart::Failed { report } => {
-                say::error(&anyhow!(report));
+                output::print_error(&anyhow!(report));
                 self.keep_or_drop(options.drop || (!options.keep && self.is_unwanted()))?;
                 return Ok(Exit::Failure);
             }
@@ -113,7 +117,7 @@ impl NewServerEntry<'_> {
     fn keep_or_drop(&self, drop: bool) -> anyhow::Result<()> {
         let (name, shown) = (escape(self.name), self.path.display());
         if !drop {
-            say::note(&format!(
+            output::print_note(&format!(
                 "'{name}' stays in {shown}; 'toolgate doctor' tries it again, and 'toolgate remove {name}' removes it"
             ));
             return Ok(());
@@ -123,12 +127,12 @@ impl NewServerEntry<'_> {
             None => {
                 file.remove(self.name);
                 file.save()?;
-                say::note(&format!("removed '{name}' from {shown}"));
+                output::print_note(&format!("removed '{name}' from {shown}"));
             }
             Some(former) => {
                 file.put(self.name, former);
                 file.save()?;
-                say::note(&format!("restored the previous '{name}' in {shown}"));
+                output::print_note(&format!("restored the previous '{name}' in {shown}"));
             }
         }
         Ok(())
@@ -282,7 +286,7 @@ pub(super) fn note_literal_secrets(entries: &[&Value]) {
             })
     };
     if entries.iter().any(holds) {
-        say::note(
+        output::print_note(
             "values of variables and headers are stored in the file as typed; ${VAR} keeps a secret out of it",
         );
     }
@@ -290,7 +294,7 @@ pub(super) fn note_literal_secrets(entries: &[&Value]) {
 
 pub(crate) fn note_untrusted(file: &ServerFile) {
     if file.is_untrusted() {
-        say::note(&format!(
+        output::print_note(&format!(
             "the rest of {} is not in use, because you haven't agreed to it; 'toolgate trust' shows what it would do and asks you",
             escape(&file.path().to_string_lossy())
         ));
@@ -299,7 +303,7 @@ pub(crate) fn note_untrusted(file: &ServerFile) {
 
 pub(super) fn note_shadowed(file: &ServerFile) {
     if file.location() == ConfigLocation::User && is_read_here(Path::new(".mcp.json")) {
-        say::note(
+        output::print_note(
             "in this folder, .mcp.json is used instead; 'toolgate init' writes a ./toolgate.json, which takes precedence over both",
         );
     }

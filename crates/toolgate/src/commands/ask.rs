@@ -16,7 +16,7 @@ use crate::cli::{AskOptions, GlobalOptions};
 use crate::display::{self, DisplayOptions};
 use crate::exit::Exit;
 use crate::servers::{ServerFleet, ServerStart};
-use crate::{patterns, say, wanted_model};
+use crate::{output, patterns, wanted_model};
 
 const NO_MODEL: &str =
     "no model is configured or reachable, so only simple sentences are understood";
@@ -76,7 +76,7 @@ fn read_question(words: &[String]) -> anyhow::Result<String> {
 
 fn read_stdin() -> anyhow::Result<String> {
     if std::io::stdin().is_terminal() {
-        say::note("reading the question from the terminal; end it with Ctrl-D");
+        output::print_note("reading the question from the terminal; end it with Ctrl-D");
     }
     let mut bytes = Vec::new();
     let mut input = std::io::stdin().lock().take(MAX_INPUT_BYTES + 1);
@@ -107,8 +107,8 @@ async fn ask(
     chosen: ConnectedModel,
     text: &str,
 ) -> anyhow::Result<Exit> {
-    let is_interactive = say::is_interactive();
-    let streams = say::can_stream() && !options.json;
+    let is_interactive = output::is_interactive();
+    let streams = output::can_stream() && !options.json;
     show_model(&chosen, is_interactive);
     let mut conversation = session.conversation(&chosen, options.resume.file.as_deref())?;
     let display = session.display(DisplayOptions {
@@ -142,7 +142,7 @@ fn show_model(chosen: &ConnectedModel, is_interactive: bool) {
     let text = format!("{}: {}", wanted_model::described(chosen), chosen.why);
     if is_interactive {
         let dim = anstyle::Style::new().dimmed();
-        say::stderr_line(&format!("{dim}{text}{dim:#}"));
+        output::print_to_stderr(&format!("{dim}{text}{dim:#}"));
     } else {
         tracing::info!("{text}");
     }
@@ -160,29 +160,29 @@ fn show_answer(
 ) -> Exit {
     let (exit, note) = chat_session::turn_ending(turn, &chosen.settings, streamed);
     if as_json {
-        say::result(&rendered(&turn_json(chosen, json!(turn))));
+        output::print_result(&rendered(&turn_json(chosen, json!(turn))));
     } else if !streamed && turn.error.is_none() {
-        say::result(&display::format_answer(
+        output::print_result(&display::format_answer(
             &turn.answer,
             chat_session::answer_format(chosen),
         ));
     }
     match (exit, note) {
-        (Exit::Success, Some(note)) => say::note(&note),
-        (_, Some(note)) => say::plain_error(&note),
+        (Exit::Success, Some(note)) => output::print_note(&note),
+        (_, Some(note)) => output::print_error_text(&note),
         _ => {}
     }
     if turn.end == TurnEnd::Failed {
-        say::note(&session.doctor_hint(&session.wanted));
+        output::print_note(&session.doctor_hint(&session.wanted));
     }
-    if !say::is_interactive() && needed_approval(turn) {
-        say::note("nobody could be asked for approval; --yes approves calls in advance");
+    if !output::is_interactive() && needed_approval(turn) {
+        output::print_note("nobody could be asked for approval; --yes approves calls in advance");
     }
     if is_fallback(chosen) && turn.end == TurnEnd::Refusal && has_no_calls(turn) {
         let doctor = session.doctor_hint(&session.wanted);
         // Only the first provider is probed; the others simply lack settings.
         let first = chosen.skipped.first().map_or("", String::as_str);
-        say::note(&format!("{NO_MODEL} ({first}); {doctor}"));
+        output::print_note(&format!("{NO_MODEL} ({first}); {doctor}"));
     }
     exit
 }
@@ -224,7 +224,7 @@ fn report_stopped(chosen: &ConnectedModel, as_json: bool, turn: Option<&[Message
             chosen,
             json!({ "error": "stopped before there was an answer", "messages": turn.unwrap_or_default() }),
         );
-        say::result(&rendered(&record));
+        output::print_result(&rendered(&record));
     }
     Exit::Interrupted
 }
@@ -236,18 +236,18 @@ fn report_failed(
     error: &ModelError,
 ) -> Exit {
     if as_json {
-        say::result(&rendered(&turn_json(
+        output::print_result(&rendered(&turn_json(
             chosen,
             json!({ "error": error.to_string(), "error_kind": error.kind() }),
         )));
     }
-    say::plain_error(&error.to_string());
+    output::print_error_text(&error.to_string());
     if let Some(help) = session.advise(error, &session.wanted) {
-        say::note(&help);
+        output::print_note(&help);
     }
     // Without a named model the sentences were tried already.
     if matches!(error, ModelError::Unreachable { .. }) && session.names_model() {
-        say::note("'--provider intents' answers built-in sentences without a model");
+        output::print_note("'--provider intents' answers built-in sentences without a model");
     }
     Exit::Failure
 }
@@ -255,8 +255,8 @@ fn report_failed(
 fn report_no_model(options: &AskOptions, error: &ChooseError) -> Exit {
     let exit = chat_session::exit_for(error);
     if options.json && exit == Exit::Failure {
-        say::result(&rendered(&json!({ "error": error.to_string() })));
+        output::print_result(&rendered(&json!({ "error": error.to_string() })));
     }
-    say::plain_error(&error.to_string());
+    output::print_error_text(&error.to_string());
     exit
 }

@@ -11,7 +11,7 @@ use crate::cli::{Cli, CompletedNames, CompletionsOptions, GlobalOptions};
 use crate::config::{Config, SecretScope};
 use crate::exit::Exit;
 use crate::servers::{self, ServerFleet, ServerStart::WhenNeeded};
-use crate::{say, wiring};
+use crate::{output, wiring};
 
 // Completes names after the words and options that take them, ahead of what clap's script offers.
 const BASH: &str = include_str!("completions/names.bash");
@@ -27,7 +27,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &CompletionsOptions) -> anyho
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "toolgate", &mut script);
     let script = String::from_utf8(script)?;
-    say::result(with_names(shell, &script).trim_end());
+    output::print_result(with_names(shell, &script).trim_end());
     Ok(Exit::Success)
 }
 
@@ -66,7 +66,7 @@ fn names(global: &GlobalOptions, kind: CompletedNames) -> anyhow::Result<Exit> {
         CompletedNames::Tools => tools(&config)?,
     };
     let safe: Vec<String> = names.into_iter().filter(|name| is_plain(name)).collect();
-    say::result(&safe.join("\n"));
+    output::print_result(&safe.join("\n"));
     Ok(Exit::Success)
 }
 

@@ -23,7 +23,7 @@ use crate::remote::RemoteGateway;
 use crate::servers::{self, ServerFleet, ServerStart};
 use crate::spinner::Spinner;
 use crate::wiring::{self, ConfiguredTools};
-use crate::{patterns, say, trust, wanted_model, wrap};
+use crate::{output, patterns, trust, wanted_model, wrap};
 use DoctorFinding::{Bad, Good, Warning};
 
 // Column where the text of a row starts.
@@ -253,10 +253,12 @@ fn detail(title: &str, lines: &[String]) {
 }
 
 fn print(row: &str) {
-    match say::stdout_width() {
-        Some(width) if row.starts_with(' ') => say::result(&wrap::wrap_hanging(row, 2, width)),
-        Some(width) => say::result(&wrap::wrap_hanging(row, TEXT_COLUMN, width)),
-        None => say::result(row),
+    match output::stdout_width() {
+        Some(width) if row.starts_with(' ') => {
+            output::print_result(&wrap::wrap_hanging(row, 2, width))
+        }
+        Some(width) => output::print_result(&wrap::wrap_hanging(row, TEXT_COLUMN, width)),
+        None => output::print_result(row),
     }
 }
 

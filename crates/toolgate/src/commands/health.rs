@@ -11,7 +11,7 @@ use crate::cli::{GlobalOptions, HealthOptions, RemoteOptions};
 use crate::config::SecretScope;
 use crate::exit::Exit;
 use crate::remote::RemoteGateway;
-use crate::{gateway, say, wiring};
+use crate::{gateway, output, wiring};
 
 // A gateway that needs longer to answer isn't healthy.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -21,11 +21,11 @@ pub(crate) fn run(global: &GlobalOptions, options: &HealthOptions) -> anyhow::Re
     let asked = url(global, options).and_then(|url| super::block_on(ask(url))?);
     Ok(match asked {
         Ok((is_well, line)) => {
-            say::text(&line);
+            output::print_text(&line);
             Exit::success_if(is_well)
         }
         Err(error) => {
-            say::error(&error);
+            output::print_error(&error);
             Exit::Failure
         }
     })

@@ -14,7 +14,7 @@ use crate::config::{ConfigDocument, servers};
 use crate::exit::Exit;
 use crate::server_file::ServerFile;
 use crate::wrap::pluralize;
-use crate::{effects, say, wiring};
+use crate::{effects, output, wiring};
 use sources::ImportSource;
 
 // Indent of the text after `take` or `skip`.
@@ -44,10 +44,10 @@ pub(crate) fn run(global: &GlobalOptions, options: &ImportOptions) -> anyhow::Re
             Err(error) => return Err(error),
         };
         if entries.is_empty() {
-            say::note(&format!("{source}: no MCP servers"));
+            output::print_note(&format!("{source}: no MCP servers"));
             continue;
         }
-        say::text(&source.to_string());
+        output::print_text(&source.to_string());
         for (name, entry) in &entries {
             let is_taken = |name: &str| taken.iter().any(|(taken, _)| taken == name);
             let verdict = match evaluate(name, entry, source) {
@@ -64,7 +64,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &ImportOptions) -> anyhow::Re
                 }
                 verdict => verdict,
             };
-            say::hanging(&shown(name, &verdict), VERDICT_INDENT);
+            output::print_hanging(&shown(name, &verdict), VERDICT_INDENT);
             match verdict {
                 ImportVerdict::Take { name, entry, .. } => taken.push((name, entry)),
                 ImportVerdict::Skip(_) => skipped += 1,
@@ -82,13 +82,13 @@ fn finish(
 ) -> anyhow::Result<Exit> {
     let shown = file.path().display();
     if taken.is_empty() {
-        say::note(&format!(
+        output::print_note(&format!(
             "nothing to import ({skipped} skipped); {shown} is unchanged"
         ));
         return Ok(Exit::Success);
     }
     if dry_run {
-        say::note(&format!(
+        output::print_note(&format!(
             "{} would be added to {shown}; nothing was written",
             pluralize(taken.len(), "server")
         ));
@@ -98,7 +98,7 @@ fn finish(
         file.put(name, entry);
     }
     file.save()?;
-    say::note(&format!(
+    output::print_note(&format!(
         "added {} to {shown}",
         pluralize(taken.len(), "server")
     ));
@@ -106,7 +106,7 @@ fn finish(
     let entries: Vec<&Value> = taken.iter().map(|(_, entry)| entry).collect();
     note_literal_secrets(&entries);
     note_shadowed(file);
-    say::note("'toolgate doctor' starts and checks them");
+    output::print_note("'toolgate doctor' starts and checks them");
     Ok(Exit::Success)
 }
 

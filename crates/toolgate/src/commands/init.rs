@@ -10,7 +10,7 @@ use crate::cli::{GlobalOptions, InitOptions};
 use crate::config::{self, ConfigDocument, servers};
 use crate::exit::Exit;
 use crate::trust::TrustScope;
-use crate::{file, folder_file, say, server_file, wiring};
+use crate::{file, folder_file, output, server_file, wiring};
 
 /// Every section with its defaults, and tools to copy. A test reads it with the real parser.
 pub(crate) const TEMPLATE: &str = include_str!("init.jsonc");
@@ -33,7 +33,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &InitOptions) -> anyhow::Resu
         && let Err(error) = server_file::agree(&path, &text, &TrustScope::Whole)
     {
         // The file was written all the same.
-        say::note(&format!("{error:#}"));
+        output::print_note(&format!("{error:#}"));
     }
     let after = read_here(global, &here);
     let is_read = after.is_some_and(|after| is_same(&after, &path));
@@ -42,7 +42,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &InitOptions) -> anyhow::Resu
         true => String::new(),
         false => format!(" --config {shown}"),
     };
-    say::note(&format!("wrote {shown}; try: toolgate{option} list"));
+    output::print_note(&format!("wrote {shown}; try: toolgate{option} list"));
     if let Some(hidden) = before.filter(|before| is_read && !is_same(before, &path)) {
         note_hidden(&shown, &hidden);
     }
@@ -98,7 +98,7 @@ fn note_hidden(shown: &str, hidden: &Path) {
         several => format!(" and its servers '{}'", several.join("', '")),
     };
     let hidden = escape(&hidden.to_string_lossy());
-    say::note(&format!(
+    output::print_note(&format!(
         "in this folder it replaces {hidden}{servers}, because only one file is read; copy what you need, or delete {shown}"
     ));
 }

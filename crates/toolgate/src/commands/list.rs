@@ -7,8 +7,8 @@ use crate::cli::{GlobalOptions, ListOptions};
 use crate::command_words::did_you_mean;
 use crate::config::{Config, ConfiguredServer, SecretScope};
 use crate::exit::Exit;
+use crate::output;
 use crate::remote::{self, RemoteError, RemoteGateway};
-use crate::say;
 use crate::servers::{self, ServerFleet, ServerStart::WhenNeeded};
 use crate::spinner::Spinner;
 use crate::wiring::{self, ConfiguredTools};
@@ -22,7 +22,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &ListOptions) -> anyhow::Resu
     wiring::warn_about(&config, &tools);
     wiring::warn_about_servers(&config);
     if let Some(error) = unknown_server(&config, options) {
-        say::error(&error);
+        output::print_error(&error);
         return Ok(Exit::Failure);
     }
     let wanted: Vec<_> = config.servers.iter().filter(is_wanted(options)).collect();

@@ -17,7 +17,7 @@ use crate::journal::{CommandJournal, OpenRetry};
 use crate::reload::{self, ConfigReload};
 use crate::servers::{self, ServerFleet, ServerStart};
 use crate::signals::CommandSignals;
-use crate::{say, wiring};
+use crate::{output, wiring};
 
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -42,7 +42,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &McpOptions) -> anyhow::Resul
         .build();
     let server = McpServer::new(executor.clone(), serve);
     if std::io::stdin().is_terminal() {
-        say::note(
+        output::print_note(
             "waiting for an MCP client on stdin; docs/clients.md shows how to set one up. Ctrl-D ends the server",
         );
     }
@@ -73,7 +73,7 @@ async fn serve_until_shutdown(server: &McpServer, signals: &mut CommandSignals) 
             return match end {
                 Ok(()) => Exit::Success,
                 Err(error) => {
-                    say::error(&anyhow::Error::new(error).context("the connection to the MCP client failed"));
+                    output::print_error(&anyhow::Error::new(error).context("the connection to the MCP client failed"));
                     Exit::Failure
                 }
             };

@@ -7,7 +7,7 @@ use crate::cli::{GlobalOptions, RemoveOptions};
 use crate::command_words::did_you_mean;
 use crate::exit::Exit;
 use crate::server_file::ServerFile;
-use crate::{say, wiring};
+use crate::{output, wiring};
 
 pub(crate) fn run(global: &GlobalOptions, options: &RemoveOptions) -> anyhow::Result<Exit> {
     let file = ServerFile::open(global, &wiring::environment)?;
@@ -23,6 +23,6 @@ pub(crate) fn run(global: &GlobalOptions, options: &RemoveOptions) -> anyhow::Re
         bail!("{shown} has no server '{}'; {hint}", escape(name));
     }
     file.save()?;
-    say::note(&format!("removed '{}' from {shown}", escape(name)));
+    output::print_note(&format!("removed '{}' from {shown}", escape(name)));
     Ok(Exit::Success)
 }

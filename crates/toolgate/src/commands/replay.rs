@@ -14,7 +14,7 @@ use crate::config::SecretScope;
 use crate::exit::Exit;
 use crate::remote::RemoteGateway;
 use crate::spinner::Spinner;
-use crate::{journal, questions, say, terminal, wiring};
+use crate::{journal, output, questions, terminal, wiring};
 
 pub(crate) fn run(global: &GlobalOptions, options: &ReplayOptions) -> anyhow::Result<Exit> {
     if let Some(remote) = RemoteGateway::from_options(&options.remote)? {
@@ -117,12 +117,12 @@ impl ReplayConsent {
         let text =
             format!("{name} {arguments}\nIt is not marked as read-only. Run it again? [y/N]");
         let answer = questions::ask(spinner, move |line| {
-            say::stderr_line(&text);
+            output::print_to_stderr(&text);
             questions::is_yes(line().as_deref())
         });
         let is_agreed = answer.await.unwrap_or(false);
         if !is_agreed {
-            say::note("nothing was run");
+            output::print_note("nothing was run");
         }
         Ok(is_agreed)
     }

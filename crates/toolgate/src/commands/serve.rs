@@ -24,8 +24,8 @@ use crate::exit::Exit;
 use crate::gateway::{self, FirstAnswerApprover, GatewayObservers};
 use crate::journal::{self, CommandJournal, OpenRetry};
 use crate::operator_key::OperatorKeyFile;
+use crate::output;
 use crate::reload::{self, ConfigReload};
-use crate::say;
 use crate::servers::{self, ServerFleet, ServerStart};
 use crate::signals::CommandSignals;
 use crate::spinner::Spinner;
@@ -112,7 +112,7 @@ async fn serve(
     let (listener, address) = match gateway::listen(settings.bind).await {
         Ok(listening) => listening,
         Err(error) => {
-            say::error(&error);
+            output::print_error(&error);
             return Ok(Exit::Failure);
         }
     };
@@ -191,7 +191,7 @@ async fn run_until_shutdown<E: std::error::Error + Send + Sync + 'static>(
     let exit = tokio::select! {
         end = &mut serving => {
             if let Err(error) = end {
-                say::error(&anyhow::Error::new(error).context("the gateway failed"));
+                output::print_error(&anyhow::Error::new(error).context("the gateway failed"));
             }
             return Exit::Failure;
         }
@@ -291,12 +291,12 @@ fn introduce(
     let others: Vec<&str> = others.map(String::as_str).collect();
     let is_open = settings.token.is_empty() && settings.tokens.is_empty();
     // With tokens people sign in with those, and the log needs no other secret.
-    if is_open && !say::is_interactive() {
+    if is_open && !output::is_interactive() {
         log_link(link);
     }
     info!(%address, tools = count, servers, "listening on {url}");
     let names = gateway::names_to_add(address, &settings.hosts);
-    if !say::is_interactive() {
+    if !output::is_interactive() {
         if !others.is_empty() {
             info!("also reachable at {}", others.join(", "));
         }
@@ -310,7 +310,7 @@ fn introduce(
         None => None,
     };
     let starting = all.iter().filter(|server| !server.remembered).count();
-    say::stderr_line(&welcome(
+    output::print_to_stderr(&welcome(
         &url,
         link,
         &others,
@@ -319,7 +319,7 @@ fn introduce(
         journal,
     ));
     if let Some(names) = names {
-        say::note(&names);
+        output::print_note(&names);
     }
 }
 

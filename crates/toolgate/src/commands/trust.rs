@@ -11,7 +11,7 @@ use crate::config::{self, ConfigLocation, SecretScope};
 use crate::exit::Exit;
 use crate::folder_file::FolderFile;
 use crate::trust::{self, TrustScope, TrustStore};
-use crate::{questions, say, terminal, wiring};
+use crate::{output, questions, terminal, wiring};
 
 pub(crate) fn run(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Result<Exit> {
     let mut trust = TrustStore::read(&wiring::environment);
@@ -26,7 +26,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Res
         if !options.servers.is_empty() {
             return trust_tools::run(global, options);
         }
-        say::note(
+        output::print_note(
             "there is nothing to agree to: no file in this folder is read, and every other file is yours",
         );
         return Ok(Exit::Success);
@@ -34,7 +34,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Res
     if options.revoke {
         let shown = escape(&path.to_string_lossy());
         let real = std::fs::canonicalize(&path).unwrap_or(path);
-        say::note(&match trust.revoke(&real)? {
+        output::print_note(&match trust.revoke(&real)? {
             true => format!("{shown} is no longer in use"),
             false => format!("{shown} was not in use"),
         });
@@ -69,11 +69,11 @@ fn agree(path: &Path, trust: &mut TrustStore, options: &TrustOptions) -> anyhow:
     file.check_owner()?;
     let scope = scope(&file, options)?;
     if is_agreed(trust.scope(&file).as_ref(), &scope) {
-        say::note(&format!("{} in use already", scope_text(&shown, &scope)));
+        output::print_note(&format!("{} in use already", scope_text(&shown, &scope)));
         return Ok(true);
     }
     let effects = file.effects(&scope, &wiring::environment)?;
-    say::stderr_line(&trust::question(&file, trust, &effects).join("\n"));
+    output::print_to_stderr(&trust::question(&file, trust, &effects).join("\n"));
     if !options.yes {
         if !terminal::can_ask() {
             bail!(
@@ -81,13 +81,13 @@ fn agree(path: &Path, trust: &mut TrustStore, options: &TrustOptions) -> anyhow:
             );
         }
         if !questions::confirm("Agree only if you know where this file comes from. Agree? [y/N]") {
-            say::note("nothing was agreed to");
+            output::print_note("nothing was agreed to");
             return Ok(false);
         }
     }
     let scope = merge_scopes(trust.scope(&file), scope);
     trust.agree(&file, &scope, &wiring::environment)?;
-    say::note(&format!(
+    output::print_note(&format!(
         "{} in use from now on; 'toolgate trust --revoke' undoes this",
         scope_text(&shown, &scope)
     ));
@@ -178,7 +178,7 @@ fn list(trust: &TrustStore) {
     });
     let files: Vec<(String, String)> = files.collect();
     if files.is_empty() {
-        return say::note("you have not agreed to any file");
+        return output::print_note("you have not agreed to any file");
     }
-    say::pairs(&files);
+    output::print_pairs(&files);
 }

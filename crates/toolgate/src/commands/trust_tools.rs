@@ -10,7 +10,7 @@ use crate::command_words::did_you_mean;
 use crate::config::{Config, SecretScope};
 use crate::exit::Exit;
 use crate::servers::{ago, catalogue};
-use crate::{questions, say, terminal, wiring};
+use crate::{output, questions, terminal, wiring};
 
 pub(crate) fn run(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Result<Exit> {
     let config = wiring::configuration(global, SecretScope::Tools)?;
@@ -40,7 +40,7 @@ fn find<'c>(config: &'c Config, name: &str) -> anyhow::Result<&'c ServerSettings
 fn agree(settings: &ServerSettings, redactor: &Redactor, yes: bool) -> anyhow::Result<bool> {
     let (catalogue, name) = (catalogue(), escape(&settings.name));
     let Some(changes) = catalogue.changes(settings, redactor) else {
-        say::note(&match catalogue.knows(settings) {
+        output::print_note(&match catalogue.knows(settings) {
             true => format!("the tools of '{name}' are the ones you agreed to"),
             false => {
                 format!("'{name}' has not listed its tools yet; its first list counts as agreed to")
@@ -51,7 +51,7 @@ fn agree(settings: &ServerSettings, redactor: &Redactor, yes: bool) -> anyhow::R
     let listed = catalogue
         .recall(settings)
         .map(|server| ago(server.listed_at));
-    say::stderr_line(&format!(
+    output::print_to_stderr(&format!(
         "tools of '{name}' that differ from what you agreed to (listed {}):\n{}",
         listed.unwrap_or_default(),
         described(&changes)
@@ -63,12 +63,12 @@ fn agree(settings: &ServerSettings, redactor: &Redactor, yes: bool) -> anyhow::R
             );
         }
         if !questions::confirm("Agree to them as they are now? [y/N]") {
-            say::note("nothing was agreed to");
+            output::print_note("nothing was agreed to");
             return Ok(false);
         }
     }
     catalogue.agree_to_changes(settings, &changes.hash)?;
-    say::note(&format!(
+    output::print_note(&format!(
         "the tools of '{name}' are agreed to as they are now"
     ));
     Ok(true)

@@ -3,7 +3,7 @@
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 
 use super::markdown::{OPTIONS, rendered};
-use crate::say;
+use crate::output;
 use crate::wrap::wrap_text;
 
 // Longer blocks are printed in pieces.
@@ -29,8 +29,11 @@ impl AnswerStyle {
         Self {
             format,
             // One column stays free, so that drawn and printed lines break at the same places.
-            width: say::stdout_width().unwrap_or(80).saturating_sub(1).max(1),
-            colours: say::stdout_has_colour(),
+            width: output::stdout_width()
+                .unwrap_or(80)
+                .saturating_sub(1)
+                .max(1),
+            colours: output::stdout_has_colour(),
         }
     }
 

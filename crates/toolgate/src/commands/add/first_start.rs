@@ -12,7 +12,7 @@ use crate::config::{Config, ConfigDocument, ConfigReadOptions, SecretScope};
 use crate::exit::{self, Exit};
 use crate::spinner::{FRAME_INTERVAL, Spinner, clear_line};
 use crate::wiring::{self, ConfiguredTools};
-use crate::{say, servers};
+use crate::{output, servers};
 
 pub(super) enum FirstStart {
     Connected {
@@ -68,8 +68,8 @@ async fn start(config: &Config, tools: &ConfiguredTools, settings: &ServerSettin
         ),
         false => (format!("starting {name}"), ""),
     };
-    if !say::is_interactive() {
-        say::note(&format!("starting '{name}'{hint}"));
+    if !output::is_interactive() {
+        output::print_note(&format!("starting '{name}'{hint}"));
     }
     let spinner = Spinner::new(&title);
     let is_settled = tokio::select! {
@@ -84,7 +84,7 @@ async fn start(config: &Config, tools: &ConfiguredTools, settings: &ServerSettin
         false => FirstStart::Interrupted,
     };
     if !is_settled && settings.is_package_runner() {
-        say::note(&format!(
+        output::print_note(&format!(
             "stopping '{name}' and its download, so that nothing is left half-written; press Ctrl-C to do that in the background"
         ));
     }

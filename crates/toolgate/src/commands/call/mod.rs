@@ -22,7 +22,7 @@ use crate::exit::{self, Exit};
 use crate::journal::{CommandJournal, OpenRetry};
 use crate::servers::{self, ServerFleet, ServerStart::WhenNeeded};
 use crate::spinner::Spinner;
-use crate::{command_words, patterns, say, wiring};
+use crate::{command_words, output, patterns, wiring};
 use report::CallReporter;
 
 pub(crate) fn run(global: &GlobalOptions, options: &CallOptions) -> anyhow::Result<Exit> {
@@ -108,7 +108,7 @@ impl CliArguments {
     fn explain_lists(&self, schema: &Value) {
         if let Self::Pairs(pairs) = self {
             for hint in report::list_hints(&as_str_pairs(pairs), schema) {
-                say::note(&format!("a list is typed item by item: {hint}"));
+                output::print_note(&format!("a list is typed item by item: {hint}"));
             }
         }
     }
@@ -123,7 +123,7 @@ fn as_str_pairs(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
 // so it isn't read.
 fn read_stdin(limit: usize) -> anyhow::Result<Vec<u8>> {
     if std::io::stdin().is_terminal() {
-        say::note("reading a JSON object from the terminal; end it with Ctrl-D");
+        output::print_note("reading a JSON object from the terminal; end it with Ctrl-D");
     }
     let mut bytes = Vec::new();
     let mut input = std::io::stdin().lock().take(2 * limit as u64);
@@ -266,7 +266,7 @@ async fn execute(
         Some(outcome) if outcome.is_success() => (outcome, Exit::Success),
         Some(outcome) => (outcome, Exit::Failure),
         None => {
-            say::note(
+            output::print_note(
                 "cancelling the call; it may already have had an effect (Ctrl-C again quits at once)",
             );
             cancellation.cancel();

@@ -10,8 +10,8 @@ use super::report::{advise, print_cancelled, print_refused};
 use crate::cli::CallOptions;
 use crate::commands::{block_on_interruptible, rendered};
 use crate::exit::Exit;
+use crate::output;
 use crate::remote::{self, GatewayResponse, RemoteError, RemoteGateway};
-use crate::say;
 use crate::spinner::Spinner;
 
 pub(super) fn run(options: &CallOptions, arguments: &CliArguments) -> anyhow::Result<Exit> {
@@ -99,7 +99,7 @@ pub(in crate::commands) fn print_envelope(tool: &str, answer: &GatewayResponse) 
             RemoteError::Unreachable(remote::problem_detail(answer)),
         );
     }
-    say::result(&rendered(&answer.body));
+    output::print_result(&rendered(&answer.body));
     if answer.body["success"] == true {
         return Exit::Success;
     }
@@ -110,7 +110,7 @@ pub(in crate::commands) fn print_envelope(tool: &str, answer: &GatewayResponse) 
         ErrorKind::InvalidArguments,
     ];
     if kind == ErrorKind::Denied.to_string() {
-        say::note("approve it at the gateway's dashboard while the call waits");
+        output::print_note("approve it at the gateway's dashboard while the call waits");
     } else if let Some(kind) = kinds.into_iter().find(|one| one.to_string() == kind) {
         advise(kind, tool);
     }
@@ -135,14 +135,14 @@ fn print_dry_run(options: &CallOptions, answer: &GatewayResponse) -> Exit {
         let outcome = ToolOutcome::refused(&call, ToolError::invalid("arguments", "are invalid"));
         let mut envelope = outcome.to_envelope();
         envelope["error"] = answer.body["error"].clone();
-        say::result(&rendered(&envelope));
+        output::print_result(&rendered(&envelope));
         return Exit::Failure;
     }
     let pairs = answer.body["renamed"].as_array().into_iter().flatten();
     let renamed: Map<String, Value> = pairs
         .filter_map(|pair| Some((pair[0].as_str()?.to_owned(), pair[1].clone())))
         .collect();
-    say::result(&rendered(&json!({
+    output::print_result(&rendered(&json!({
         "dry_run": true,
         "tool_name": options.tool,
         "arguments": answer.body["executed"],

@@ -13,7 +13,7 @@ use tracing::warn;
 use crate::command_words::quote_word;
 use crate::commands::rendered;
 use crate::exit::Exit;
-use crate::say;
+use crate::output;
 use crate::wiring::ConfiguredTools;
 
 pub(super) struct CallReporter {
@@ -26,7 +26,7 @@ impl CallReporter {
     pub(super) fn new(tools: &ConfiguredTools) -> Self {
         Self {
             log: LogObserver::default().redactor(tools.redactor.clone()),
-            only_successes: say::log_repeats_result(),
+            only_successes: output::log_repeats_result(),
         }
     }
 }
@@ -101,7 +101,7 @@ pub(super) fn print_dry_run(executor: &ToolExecutor, call: &ToolCall) -> (Exit, 
     let renamed: Map<String, Value> = renamed
         .map(|(from, to)| (from.clone(), json!(to)))
         .collect();
-    say::result(&rendered(&json!({
+    output::print_result(&rendered(&json!({
         "dry_run": true,
         "tool_name": call.name(),
         "source": tool.source().to_string(),
@@ -114,7 +114,7 @@ pub(super) fn print_dry_run(executor: &ToolExecutor, call: &ToolCall) -> (Exit, 
 }
 
 pub(super) fn print(outcome: &ToolOutcome) {
-    say::result(&rendered(&outcome.to_envelope()));
+    output::print_result(&rendered(&outcome.to_envelope()));
     // The envelope is for programs. A person at the terminal gets advice as well.
     if let Err(error) = &outcome.result {
         advise(error.kind(), &outcome.tool_name);
@@ -138,14 +138,14 @@ pub(super) fn print_cancelled(tool: &str) {
 pub(super) fn advise(kind: ErrorKind, tool: &str) {
     match kind {
         ErrorKind::Denied if !std::io::stdin().is_terminal() => {
-            say::note("approve it at a terminal, or in advance with --yes");
+            output::print_note("approve it at a terminal, or in advance with --yes");
         }
-        ErrorKind::NotFound if say::stdout_is_terminal() => {
-            say::note("'toolgate list' shows all tools");
+        ErrorKind::NotFound if output::stdout_is_terminal() => {
+            output::print_note("'toolgate list' shows all tools");
         }
-        ErrorKind::InvalidArguments if say::stdout_is_terminal() => {
+        ErrorKind::InvalidArguments if output::stdout_is_terminal() => {
             let tool = toolgate_core::escape(tool);
-            say::note(&format!("'toolgate inspect {tool}' shows the parameters"));
+            output::print_note(&format!("'toolgate inspect {tool}' shows the parameters"));
         }
         _ => {}
     }

@@ -12,7 +12,7 @@ use toolgate_journal::{JournalError, JournalFilter, JournalReader, VerifyOptions
 
 use super::super::rendered;
 use crate::exit::Exit;
-use crate::say;
+use crate::output;
 
 // Long enough to read any journal to its end. Ctrl-C stops it sooner.
 const READ_TIMEOUT: Duration = Duration::from_secs(86_400);
@@ -35,7 +35,7 @@ pub(super) fn verify(
         Err(error) => return Ok(Exit::failure(error)),
     };
     match json {
-        true => say::result(&rendered(&serde_json::json!(verified))),
+        true => output::print_result(&rendered(&serde_json::json!(verified))),
         false => show(&verified),
     }
     Ok(Exit::success_if(verified.is_intact()))
@@ -43,7 +43,7 @@ pub(super) fn verify(
 
 fn show(verified: &VerifyReport) {
     for finding in &verified.findings {
-        say::result(&format!(
+        output::print_result(&format!(
             "{:<13} {}",
             finding.problem.to_string(),
             escape(&finding.text)
@@ -51,14 +51,14 @@ fn show(verified: &VerifyReport) {
     }
     let shown = verified.findings.len() as u64;
     if verified.problems > shown {
-        say::result(&format!("and {} more", verified.problems - shown));
+        output::print_result(&format!("and {} more", verified.problems - shown));
     }
     for note in &verified.notes {
-        say::note(&escape(note));
+        output::print_note(&escape(note));
     }
-    say::result(&summary(verified));
+    output::print_result(&summary(verified));
     if !verified.head.is_empty() {
-        say::result(&format!("head #{} {}", verified.head_entry, verified.head));
+        output::print_result(&format!("head #{} {}", verified.head_entry, verified.head));
     }
 }
 
@@ -121,7 +121,7 @@ pub(super) fn export(
     match exported {
         Ok(summary) => {
             let head = summary.head.unwrap_or_default();
-            say::note(&format!("{} calls exported; head {head}", summary.calls));
+            output::print_note(&format!("{} calls exported; head {head}", summary.calls));
             Ok(Exit::Success)
         }
         // The reader has closed the pipe.

@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 use super::show::{colour, local, text, took};
 use super::source::CallPages;
 use crate::commands::rendered_line;
-use crate::say;
+use crate::output;
 use crate::spinner::truncate_to_width;
 
 // Ids aren't shown shorter, so that they stay unambiguous as new calls come in.
@@ -56,10 +56,10 @@ enum CallListFormat {
 impl CallPrinter {
     /// Sizes the columns for these calls, and leaves room for later ones if there will be any.
     pub(super) fn new(calls: &[Value], pages: &CallPages, as_json: bool, more: MoreCalls) -> Self {
-        let format = match (as_json, say::stdout_is_terminal()) {
+        let format = match (as_json, output::stdout_is_terminal()) {
             (true, _) => CallListFormat::Json,
             (false, true) => CallListFormat::Table {
-                width: say::stdout_width().unwrap_or(DEFAULT_WIDTH),
+                width: output::stdout_width().unwrap_or(DEFAULT_WIDTH),
             },
             (false, false) => CallListFormat::Tabs,
         };
@@ -96,11 +96,11 @@ impl CallPrinter {
     fn print_titles(&self) {
         let (bold, width) = (Style::new().bold(), self.columns.outcome);
         let head = self.columns.head(["TIME", "ID", "WHO", "TOOK"]);
-        say::result(&format!("{bold}{head}{:<width$}  CALL{bold:#}", "OUTCOME"));
+        output::print_result(&format!("{bold}{head}{:<width$}  CALL{bold:#}", "OUTCOME"));
     }
 
     pub(super) fn print(&mut self, call: &Value) {
-        say::result(&match &self.format {
+        output::print_result(&match &self.format {
             CallListFormat::Json => rendered_line(call),
             CallListFormat::Tabs => tab_separated(call),
             CallListFormat::Table { width } => self.aligned(call, *width),

@@ -12,7 +12,7 @@ use crate::commands::rendered;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::server_file::ServerFile;
-use crate::{say, wiring};
+use crate::{output, wiring};
 
 pub(super) fn save(
     global: &GlobalOptions,
@@ -23,7 +23,9 @@ pub(super) fn save(
 ) -> anyhow::Result<Exit> {
     let definition = definition(config, call, name)?;
     if is_redacted(&call["result"]) {
-        say::note("the result contained a secret, which is not recorded; [REDACTED] replaces it");
+        output::print_note(
+            "the result contained a secret, which is not recorded; [REDACTED] replaces it",
+        );
     }
     if !dry_run {
         let file = ServerFile::open(global, &wiring::environment)?;
@@ -31,12 +33,12 @@ pub(super) fn save(
         file.save()?;
         note_untrusted(&file);
         let (name, file) = (escape(name), escape(&file.path().to_string_lossy()));
-        say::note(&format!(
+        output::print_note(&format!(
             "added '{name}' to {file}; this returns the recorded result: toolgate call {}",
             quote_word(&name)
         ));
     }
-    say::result(&rendered(&definition));
+    output::print_result(&rendered(&definition));
     Ok(Exit::Success)
 }
 

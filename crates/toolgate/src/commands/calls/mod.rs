@@ -19,7 +19,7 @@ use crate::cli::{CallsOptions, GlobalOptions};
 use crate::config::{Config, SecretScope};
 use crate::exit::Exit;
 use crate::remote::RemoteGateway;
-use crate::{journal, say, wiring};
+use crate::{journal, output, wiring};
 pub(super) use audit::summary as verified_summary;
 use lines::{CallPrinter, MoreCalls};
 use source::CallPages;
@@ -71,7 +71,7 @@ async fn reader(config: &Config, waits: bool) -> anyhow::Result<JournalReader> {
         match journal::reader(config) {
             Err(error) if waits && is_missing(&error) => {
                 if !std::mem::replace(&mut is_noted, true) {
-                    say::note(&format!("{error}; waiting for the first one"));
+                    output::print_note(&format!("{error}; waiting for the first one"));
                 }
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
@@ -97,9 +97,9 @@ async fn show_calls(
             if let Some(name) = &options.save_as_mock {
                 return mock::save(global, config, &call, name, options.dry_run);
             }
-            say::result(&match options.json {
+            output::print_result(&match options.json {
                 true => rendered(&call),
-                false => show::detail(&call, say::stdout_width()),
+                false => show::detail(&call, output::stdout_width()),
             });
             return Ok(Exit::Success);
         }
@@ -116,7 +116,9 @@ async fn list(
 ) -> Result<Exit, CallReadError> {
     let calls = pages.newest(filter).await?;
     if calls.is_empty() && !as_json {
-        say::note("no call matches; 'toolgate calls' shows the latest calls of every kind");
+        output::print_note(
+            "no call matches; 'toolgate calls' shows the latest calls of every kind",
+        );
     }
     let mut printer = CallPrinter::new(&calls, pages, as_json, MoreCalls::None);
     for call in &calls {
@@ -189,7 +191,7 @@ pub(super) fn report_unknown(id: &str) -> Exit {
 /// A missing journal counts as empty. An unreadable one is a failure.
 fn unreadable(error: &anyhow::Error, may_be_empty: bool) -> Exit {
     if may_be_empty && is_missing(error) {
-        say::note(&error.to_string());
+        output::print_note(&error.to_string());
         return Exit::Success;
     }
     Exit::failure(error)

@@ -4,8 +4,8 @@ use serde_json::Value;
 use toolgate_journal::{JournalFilter, is_called_by};
 
 use super::source::{CallPages, CallReadError};
+use crate::output;
 use crate::remote::RemoteGateway;
-use crate::say;
 
 pub(super) async fn follow(
     pages: &CallPages,
@@ -21,7 +21,7 @@ pub(super) async fn follow(
         let call = &event.data;
         if event.name == "lagged" {
             let missed = &call["missed"];
-            say::note(&format!(
+            output::print_note(&format!(
                 "{missed} calls came faster than they could be shown; 'toolgate calls --at' lists them"
             ));
         } else if event.name == "call" && is_wanted(&filter, call) && !is_among(&shown, call) {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use toolgate_journal::{JournalError, JournalFilter, JournalReader};
 
 use crate::exit::Exit;
+use crate::output;
 use crate::remote::{self, RemoteError, RemoteGateway};
-use crate::say;
 
 // Calls per query.
 const PAGE: usize = 1000;
@@ -36,11 +36,11 @@ impl CallReadError {
                     JournalError::InvalidId(_) | JournalError::Ambiguous(_)
                 );
                 // Without its causes, which its message already includes.
-                say::plain_error(&error.to_string());
+                output::print_error_text(&error.to_string());
                 if is_usage { Exit::Usage } else { Exit::Failure }
             }
             Self::Other(text) => {
-                say::plain_error(&text);
+                output::print_error_text(&text);
                 Exit::Usage
             }
         }

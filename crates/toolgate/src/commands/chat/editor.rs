@@ -21,7 +21,7 @@ use super::suspended_line::SuspendedLine;
 use crate::config::state_folder;
 use crate::prompt::LinePrompt;
 use crate::terminal::{self, EchoRequest};
-use crate::{file, say, wiring};
+use crate::{file, output, wiring};
 
 const PROMPT: &str = "› ";
 const MAX_HISTORY: usize = 1000;
@@ -48,7 +48,7 @@ impl LineEditor {
         let mut editor =
             rustyline::Editor::with_config(config).context("cannot edit lines here")?;
         editor.set_helper(Some(EditorHelper {
-            colours: say::stderr_has_colour(),
+            colours: output::stderr_has_colour(),
             continued: RefCell::default(),
         }));
         editor.bind_sequence(

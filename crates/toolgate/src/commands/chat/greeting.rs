@@ -2,7 +2,7 @@
 
 use super::{ChatLoop, LineSource};
 use crate::wrap::pluralize;
-use crate::{say, wanted_model};
+use crate::{output, wanted_model};
 
 impl ChatLoop<'_> {
     pub(super) fn introduce(&self, source: &LineSource) {
@@ -12,11 +12,11 @@ impl ChatLoop<'_> {
         for reason in &self.chosen.skipped {
             tracing::info!("{reason}");
         }
-        if !say::is_interactive() {
+        if !output::is_interactive() {
             return;
         }
         if source.is_typed() {
-            say::stderr_line(&format!(
+            output::print_to_stderr(&format!(
                 "{who} answers on stdout; each line is one turn, Ctrl-D ends the chat"
             ));
         }
@@ -34,11 +34,11 @@ impl ChatLoop<'_> {
             true => "",
             false => "; /model says more",
         };
-        say::stderr_line(&format!(
+        output::print_to_stderr(&format!(
             "{bold}{who}{bold:#}, {tools} {dim}({}{more}){dim:#}",
             self.chosen.why
         ));
-        say::stderr_line(&format!(
+        output::print_to_stderr(&format!(
             "{dim}/help shows what else you can type; Ctrl-D leaves{dim:#}"
         ));
     }

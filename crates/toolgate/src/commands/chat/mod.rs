@@ -27,8 +27,8 @@ use crate::cli::{ChatOptions, GlobalOptions};
 use crate::display::{self, ChatDisplay, DisplayOptions};
 use crate::exit::{self, Exit};
 use crate::gateway::ChatGateway;
+use crate::output;
 use crate::reload::{self, ConfigReload};
-use crate::say;
 use crate::servers::{ServerFleet, ServerStart};
 use crate::terminal::{self, EchoRequest, TerminalGuard};
 use crate::wrap::pluralize;
@@ -109,7 +109,7 @@ async fn connect_and_run(
     match choice.and_then(|choice| session.connect(choice)) {
         Ok(chosen) => run_chat(session, setup, chosen).await,
         Err(error) => {
-            say::plain_error(&error.to_string());
+            output::print_error_text(&error.to_string());
             Ok(chat_session::exit_for(&error))
         }
     }
@@ -144,9 +144,9 @@ async fn run_chat(
 ) -> anyhow::Result<Exit> {
     let is_live = setup.source.is_live();
     let options = DisplayOptions {
-        streams: say::can_stream(),
+        streams: output::can_stream(),
         format: chat_session::answer_format(&chosen),
-        progress: say::is_interactive(),
+        progress: output::is_interactive(),
         thinking: chosen.settings.keep_thinking,
     };
     let mut chat = ChatLoop {
@@ -182,7 +182,7 @@ impl ChatLoop<'_> {
                 PromptLine::Text(text) => text,
                 PromptLine::Cleared { again } => {
                     if again {
-                        say::note("Ctrl-D or /quit leaves");
+                        output::print_note("Ctrl-D or /quit leaves");
                     }
                     continue;
                 }
@@ -235,16 +235,16 @@ impl ChatLoop<'_> {
             Some(Err(error)) => {
                 self.report_error(&anyhow::anyhow!(error.to_string()));
                 if let Some(help) = self.session.advise(&error, &self.chosen.settings) {
-                    say::note(&help);
+                    output::print_note(&help);
                 }
                 if matches!(error, ModelError::Unreachable { .. }) && self.session.names_model() {
-                    say::note(
+                    output::print_note(
                         "'/model intents' continues without a model, using built-in sentences",
                     );
                 }
             }
             None => {
-                say::note("stopped; what was said so far stays in the conversation");
+                output::print_note("stopped; what was said so far stays in the conversation");
                 return self.is_live;
             }
         }
@@ -253,32 +253,32 @@ impl ChatLoop<'_> {
 
     fn show_answer(&mut self, turn: &TurnRecord) {
         if !self.streams && turn.error.is_none() {
-            say::result(&display::format_answer(
+            output::print_result(&display::format_answer(
                 &turn.answer,
                 chat_session::answer_format(&self.chosen),
             ));
         }
         let (exit, note) = chat_session::turn_ending(turn, &self.chosen.settings, self.streams);
         match (exit, note) {
-            (Exit::Success, Some(note)) => say::note(&note),
+            (Exit::Success, Some(note)) => output::print_note(&note),
             (_, Some(note)) => self.report_error(&anyhow::anyhow!(note)),
             _ => {}
         }
         if turn.end == TurnEnd::Failed {
-            say::note(&self.session.doctor_hint(&self.chosen.settings));
+            output::print_note(&self.session.doctor_hint(&self.chosen.settings));
         }
     }
 
     fn show_cost(&self, turn: &TurnRecord) {
-        if self.is_live && say::is_interactive() {
+        if self.is_live && output::is_interactive() {
             let dim = anstyle::Style::new().dimmed();
-            say::stderr_line(&format!("{dim}{}{dim:#}\n", cost(turn)));
+            output::print_to_stderr(&format!("{dim}{}{dim:#}\n", cost(turn)));
         }
     }
 
     fn report_error(&mut self, error: &anyhow::Error) {
         self.failed = true;
-        say::error(error);
+        output::print_error(error);
     }
 }
 

@@ -10,7 +10,7 @@ use toolgate_core::{ToolDefinition, ToolPattern, escape, nearest_names};
 use super::ChatLoop;
 use crate::commands::tool_list::{self, ToolRow};
 use crate::config::resolve_path;
-use crate::{chat_session, exit, say, wanted_model, wiring};
+use crate::{chat_session, exit, output, wanted_model, wiring};
 
 pub(super) const COMMANDS: [(&str, &str, &str); 8] = [
     ("/tools", "[PATTERN,…]", "show the tools the model may use"),
@@ -70,7 +70,7 @@ impl ChatLoop<'_> {
             "/result" => self.show_result(command.rest)?,
             "/clear" => {
                 self.conversation = self.session.conversation(&self.chosen, None)?;
-                say::note("started a new conversation");
+                output::print_note("started a new conversation");
             }
             "/help" | "/?" => help(),
             "/quit" | "/exit" | "/q" => return Ok(AfterCommand::Leave),
@@ -92,22 +92,22 @@ impl ChatLoop<'_> {
             .map(|tool| ToolRow::new(tool.name(), &tool.source().to_string(), tool.description()))
             .collect();
         if rows.is_empty() {
-            return say::note("no tool matches");
+            return output::print_note("no tool matches");
         }
-        say::result(&tool_list::shown(&rows));
+        output::print_result(&tool_list::shown(&rows));
         let catalog = self.chosen.router.catalog(&list);
         for left_out in catalog.left_out() {
             let (name, reason) = (escape(&left_out.name), escape(&left_out.reason));
-            say::note(&format!("{name} is not offered to this model: {reason}"));
+            output::print_note(&format!("{name} is not offered to this model: {reason}"));
         }
     }
 
     async fn model(&mut self, text: &str) -> anyhow::Result<()> {
         if text.is_empty() {
             let who = wanted_model::described(&self.chosen);
-            say::note(&format!("{who}: {}", self.chosen.why));
+            output::print_note(&format!("{who}: {}", self.chosen.why));
             for reason in &self.chosen.skipped {
-                say::note(&format!("· {reason}"));
+                output::print_note(&format!("· {reason}"));
             }
             return Ok(());
         }
@@ -121,7 +121,7 @@ impl ChatLoop<'_> {
         self.display
             .set_format(chat_session::answer_format(&chosen));
         self.chosen = chosen;
-        say::note(&format!(
+        output::print_note(&format!(
             "now using {}",
             wanted_model::described(&self.chosen)
         ));
@@ -135,7 +135,7 @@ impl ChatLoop<'_> {
         let file = file(text);
         chat_session::check_savable(&file)?;
         chat_session::save(&self.conversation, &file)?;
-        say::note(&format!("saved in {}", escape(&file.to_string_lossy())));
+        output::print_note(&format!("saved in {}", escape(&file.to_string_lossy())));
         Ok(())
     }
 
@@ -153,7 +153,7 @@ impl ChatLoop<'_> {
     pub(super) fn note_resumed(&self, file: &Path) {
         let count = self.conversation.history().len();
         let file = escape(&file.to_string_lossy());
-        say::note(&format!("resumed {count} messages from {file}"));
+        output::print_note(&format!("resumed {count} messages from {file}"));
     }
 }
 
@@ -218,10 +218,10 @@ fn help() {
         .load_style(NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .add_rows(commands.chain(keys));
-    if let Some(width) = say::stdout_width().and_then(|width| u16::try_from(width).ok()) {
+    if let Some(width) = output::stdout_width().and_then(|width| u16::try_from(width).ok()) {
         table.set_width(width);
     }
-    say::result(&table.trim_fmt());
+    output::print_result(&table.trim_fmt());
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::chat_session::{ChatSession, SessionOptions};
 use crate::cli::{DemoOptions, GlobalOptions};
 use crate::exit::Exit;
 use crate::gateway::{ChatGateway, GatewayObservers};
-use crate::say;
+use crate::output;
 use crate::wrap;
 use house::{DemoHouse, SimulatedSpeakers};
 use view::HouseView;
@@ -62,7 +62,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &DemoOptions) -> anyhow::Resu
         if let Some(url) = &dashboard {
             tracing::info!("dashboard at {url}");
         }
-        if say::is_interactive() {
+        if output::is_interactive() {
             introduce(&house, &view, dashboard.as_deref());
         }
         if let Some(url) = dashboard.as_deref().filter(|_| options.open) {
@@ -118,7 +118,7 @@ fn open(url: &str) {
     match started {
         // Reaped on a thread, so that it leaves no zombie behind.
         Ok(mut browser) => drop(std::thread::spawn(move || browser.wait())),
-        Err(error) => say::note(&format!("cannot open {url} ({opener}: {error})")),
+        Err(error) => output::print_note(&format!("cannot open {url} ({opener}: {error})")),
     }
 }
 
@@ -127,7 +127,7 @@ fn introduce(house: &DemoHouse, view: &HouseView, dashboard: Option<&str>) {
     let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
     let dashboard = dashboard.map(|url| format!("; live at {url}"));
     let dashboard = dashboard.unwrap_or_default();
-    say::stderr_line(&format!("{bold}A simulated house{bold:#}{dashboard}"));
+    output::print_to_stderr(&format!("{bold}A simulated house{bold:#}{dashboard}"));
     let rooms = view.rooms().into_iter().map(|(room, devices)| {
         let devices = devices.iter().map(String::as_str);
         (room, dotted(devices))
@@ -154,12 +154,12 @@ fn introduce(house: &DemoHouse, view: &HouseView, dashboard: Option<&str>) {
     ];
     let more = more.map(|(title, text)| (format!("{dim}{title}{dim:#}"), text));
     print_rows(&more, 0);
-    say::stderr_line("");
+    output::print_to_stderr("");
 }
 
 fn print_rows(rows: &[(String, String)], indent: usize) {
-    let lines = wrap::definition_list(rows, indent, say::stderr_width());
-    say::stderr_line(&lines.replace(NO_BREAK, " "));
+    let lines = wrap::definition_list(rows, indent, output::stderr_width());
+    output::print_to_stderr(&lines.replace(NO_BREAK, " "));
 }
 
 // Keeps the words of an item on one line.

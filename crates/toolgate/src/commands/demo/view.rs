@@ -10,7 +10,7 @@ use toolgate_models::TurnRecord;
 use zwave::sim;
 
 use crate::commands::chat::TurnHook;
-use crate::say;
+use crate::output;
 
 // A scene is over after this much silence: the radio sends one message at a time.
 const QUIET_TIME: Duration = Duration::from_millis(150);
@@ -54,7 +54,7 @@ impl TurnHook for HouseView {
             }
             let now = self.house.snapshot();
             for change in changes(&self.before, &now, &turn.answer) {
-                say::note(&change);
+                output::print_note(&change);
             }
             self.before = now;
         }

@@ -8,8 +8,8 @@ use crate::cli::InspectOptions;
 use crate::commands::tool_list::{self, ToolRow};
 use crate::commands::{block_on_interruptible, rendered};
 use crate::exit::Exit;
+use crate::output;
 use crate::remote::{self, RemoteError, RemoteGateway};
-use crate::say;
 use crate::wrap::pluralize;
 
 enum RemoteItem {
@@ -26,8 +26,8 @@ pub(super) fn inspect_at(remote: &RemoteGateway, options: &InspectOptions) -> an
         Some(Ok(RemoteItem::Tool(tool))) => {
             let timeout = tool["timeout_ms"].as_f64().unwrap_or_default() / 1000.0;
             match options.json {
-                true => say::result(&rendered(&tool)),
-                false => say::text(&described(&tool, timeout)),
+                true => output::print_result(&rendered(&tool)),
+                false => output::print_text(&described(&tool, timeout)),
             }
             Exit::Success
         }
@@ -59,7 +59,7 @@ fn show_server(mut server: Value, tools: &Value, as_json: bool) {
     let tools = tools.filter(|tool| tool["source"] == source.as_str());
     if as_json {
         server["tool_names"] = tools.map(|tool| tool["name"].clone()).collect();
-        return say::result(&rendered(&server));
+        return output::print_result(&rendered(&server));
     }
     let text = |key: &str| escape(server[key].as_str().unwrap_or_default());
     let rows: Vec<ToolRow> = tools.map(ToolRow::from_json).collect();
@@ -74,7 +74,7 @@ fn show_server(mut server: Value, tools: &Value, as_json: bool) {
         parts.push(format!("Error:\n  {error}"));
     }
     if !rows.is_empty() {
-        parts.push(tool_list::names(&rows, 2, say::stdout_width()));
+        parts.push(tool_list::names(&rows, 2, output::stdout_width()));
     }
-    say::text(&parts.join("\n\n"));
+    output::print_text(&parts.join("\n\n"));
 }

@@ -45,7 +45,7 @@ async fn ask(
     Ok(match remote.post(&path, &[], body).await {
         Ok(answer) if answer.body["success"].is_boolean() => print_envelope(tool, &answer),
         Ok(answer) => {
-            crate::say::error(&anyhow::anyhow!(remote::problem_detail(&answer)));
+            crate::output::print_error(&anyhow::anyhow!(remote::problem_detail(&answer)));
             match answer.status {
                 StatusCode::UNPROCESSABLE_ENTITY => Exit::Usage,
                 _ => Exit::Failure,

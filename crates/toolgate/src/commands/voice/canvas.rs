@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio::time::Instant;
 
 use super::live_line::LiveLine;
-use crate::say;
+use crate::output;
 use crate::spinner::{self, FRAME_INTERVAL, Spinner};
 
 // Bounds the backlog if nobody reads.
@@ -25,9 +25,9 @@ pub(super) enum VoiceOutput {
 impl VoiceOutput {
     fn print(self) {
         match self {
-            Self::Line(text) => say::stderr_line(&text),
-            Self::Result(text) => say::text(&text),
-            Self::Record(text) => say::result(&text),
+            Self::Line(text) => output::print_to_stderr(&text),
+            Self::Result(text) => output::print_text(&text),
+            Self::Record(text) => output::print_result(&text),
             Self::Info(text) => tracing::info!("{text}"),
         }
     }
@@ -70,7 +70,7 @@ impl VoiceCanvas {
         }))
     }
 
-    pub(super) fn say(&self, output: VoiceOutput) {
+    pub(super) fn push(&self, output: VoiceOutput) {
         let mut content = self.0.content.lock();
         if content.pending.len() == MAX_PENDING {
             content.pending.pop_front();
@@ -157,7 +157,7 @@ mod tests {
             Spinner::new(""),
         );
         for number in 0..2 * MAX_PENDING {
-            canvas.say(VoiceOutput::Info(number.to_string()));
+            canvas.push(VoiceOutput::Info(number.to_string()));
         }
         let pending = canvas.take_pending();
         assert_eq!(pending.len(), MAX_PENDING);
@@ -173,12 +173,12 @@ mod tests {
             spinner.clone(),
         );
         let held = spinner.pause();
-        canvas.say(VoiceOutput::Info("later".to_owned()));
+        canvas.push(VoiceOutput::Info("later".to_owned()));
         assert!(canvas.print_next(), "it goes on");
         assert_eq!(canvas.0.content.lock().pending.len(), 1);
         drop(held);
         let painter = canvas.paint();
-        canvas.say(VoiceOutput::Info("last".to_owned()));
+        canvas.push(VoiceOutput::Info("last".to_owned()));
         painter.close();
         assert_eq!(canvas.take_pending(), []);
     }

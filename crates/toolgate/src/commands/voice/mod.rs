@@ -31,7 +31,7 @@ use crate::reload::{self, ConfigReload};
 use crate::servers::{ServerFleet, ServerStart, StartingServers};
 use crate::signals::CommandSignals;
 use crate::terminal::{self, EchoRequest};
-use crate::{say, spinner, wiring};
+use crate::{output, spinner, wiring};
 use settings::VoiceSetup;
 use view::{ViewOptions, VoiceView};
 use volume::GatewayVoice;
@@ -48,8 +48,8 @@ pub(crate) fn run(global: &GlobalOptions, options: &VoiceOptions) -> anyhow::Res
     let wanted = VoiceSetup::read(&session.config, options)?;
     voice.check_audible(&wanted.settings, wanted.input.is_some());
     if let Some(note) = wanted.microphone_note() {
-        match say::is_interactive() {
-            true => say::note(note),
+        match output::is_interactive() {
+            true => output::print_note(note),
             false => info!("{note}"),
         }
     }
@@ -154,7 +154,7 @@ fn new_view(
     has_keys: bool,
     stop: &CancellationToken,
 ) -> VoiceView {
-    let is_interactive = say::is_interactive();
+    let is_interactive = output::is_interactive();
     let view = ViewOptions {
         is_interactive,
         draws: is_interactive && spinner::can_draw(),
@@ -197,7 +197,7 @@ fn watch_tool_servers(fleet: Arc<ServerFleet>) -> watch::Receiver<ToolServerStat
     tokio::spawn(async move {
         let mut changed = fleet.servers.changed();
         fleet.servers.wait_health_checked().await;
-        if say::is_interactive() {
+        if output::is_interactive() {
             fleet.note_missing(None);
         }
         loop {
@@ -240,7 +240,7 @@ fn exit_for(
                 VoiceGatewayError::Settings(_) => Exit::Usage,
                 _ => Exit::Failure,
             };
-            say::error(&error.into());
+            output::print_error(&error.into());
             exit
         }
     }

@@ -93,12 +93,12 @@ impl VoiceView {
         self.0.canvas.paint()
     }
 
-    fn say(&self, said: VoiceOutput) {
-        self.0.canvas.say(said);
+    fn push(&self, output: VoiceOutput) {
+        self.0.canvas.push(output);
     }
 
     fn remark(&self, line: impl FnOnce() -> String, log: impl FnOnce() -> String) {
-        self.say(match self.0.options.is_interactive {
+        self.push(match self.0.options.is_interactive {
             true => VoiceOutput::Line(line()),
             false => VoiceOutput::Info(log()),
         });
@@ -113,7 +113,7 @@ impl VoiceView {
     // Prints a line for a person only, because the gateway logs the same.
     fn show(&self, line: impl FnOnce() -> String) {
         if self.0.options.is_interactive {
-            self.say(VoiceOutput::Line(line()));
+            self.push(VoiceOutput::Line(line()));
         }
     }
 
@@ -187,7 +187,7 @@ impl VoiceView {
             record["file"] = json!(file);
         }
         drop(file);
-        self.say(VoiceOutput::Record(rendered(&record)));
+        self.push(VoiceOutput::Record(rendered(&record)));
     }
 
     fn on_dropped(&self, source: &str, heard: &str, why: &str) {
@@ -240,7 +240,7 @@ impl VoiceView {
                 record["calls"] = calls;
                 self.record(&turn.source, record);
             }
-            false => self.say(VoiceOutput::Result(clean(&turn.answer).trim().to_owned())),
+            false => self.push(VoiceOutput::Result(clean(&turn.answer).trim().to_owned())),
         }
         let cost = cost(turn.outcome, &turn.stages, turn.calls.len());
         let dim = Style::new().dimmed();
