@@ -16,9 +16,9 @@ use crate::spinner::Spinner;
 use crate::{output, questions, terminal};
 
 pub(crate) struct TerminalApprover {
-    /// `--yes`: every question counts as answered with yes.
+    /// Set by `--yes`: approves every call without asking.
     pub(crate) agreed: bool,
-    // Paused during the question, or it would draw over it.
+    // Paused during a question, which it would draw over.
     pub(crate) spinner: Spinner,
     pub(crate) redactor: Redactor,
 }
@@ -33,7 +33,7 @@ impl Approver for TerminalApprover {
             if !terminal::can_ask() || !terminal::is_foreground() {
                 return Approval::Nobody;
             }
-            // Shown in full: the executor never asks about more than a person can be shown.
+            // Shown in full: the executor never asks about arguments that are too long to show.
             let arguments = reveal(&self.redactor.value(request.arguments).to_string());
             let name = reveal(request.tool.name());
             let from = match request.tool.source() {

@@ -1,5 +1,5 @@
-//! What `ask`, `chat` and `voice` share: a model, the tools it may use, and
-//! a conversation between them.
+//! A chat session, which `ask`, `chat` and `voice` share: a model, the tools it may use, and the
+//! conversation between them.
 
 mod ending;
 mod saved;
@@ -36,24 +36,24 @@ use crate::{exit, output, patterns, wanted_model};
 pub(crate) use ending::{exit_for, turn_ending};
 pub(crate) use saved::{check_savable, read_saved, save};
 
-// How long to wait for `--tools` that no known server has.
+// How long to wait for servers if `--tools` names a tool that isn't known yet.
 const NAMED_TOOLS_TIMEOUT: Duration = Duration::from_secs(5);
-// How long a demo waits for its house.
+// How long a demo waits for the server of its simulated house.
 const DEMO_HOUSE_TIMEOUT: Duration = Duration::from_secs(15);
 
 pub(crate) struct ChatSession {
     pub(crate) config: Arc<Config>,
     pub(crate) tools: ConfiguredTools,
     pub(crate) toolbox: Toolbox,
-    /// The settings for a model, before it is known which one is available.
+    /// The requested model, before it is known which one is available.
     pub(crate) wanted: ModelSettings,
-    /// The reason for the provider, if one was named.
+    /// Why that provider was requested; shown beside the model's name.
     reason: &'static str,
     file: Option<PathBuf>,
     patterns: Vec<String>,
     pub(crate) spinner: Spinner,
     pub(crate) journal: CommandJournal,
-    /// Asks aloud once there is a voice.
+    /// Asks for approval aloud, once the voice gateway runs.
     #[cfg(feature = "voice")]
     pub(crate) spoken: SpokenApprovals,
     is_demo: bool,
@@ -102,8 +102,8 @@ impl<'a> SessionOptions<'a> {
         }
     }
 
-    /// Adds the approver that is closest to the person: by voice, at the dashboard
-    /// or at the terminal.
+    /// Adds the approver that is closest to the person: by voice, at the dashboard or at the
+    /// terminal.
     fn with_approver(
         &self,
         builder: ToolExecutorBuilder,
@@ -200,9 +200,9 @@ impl ChatSession {
         (!needed.is_empty()).then(|| servers::settings(needed))
     }
 
-    /// Starts the servers and looks for a model, concurrently. Remembered tools are
-    /// offered at once, and others are awaited when they are needed. The choice is `None`
-    /// if the person interrupted it.
+    /// Starts the servers and selects a model, concurrently. Remembered tools are offered at once;
+    /// others are awaited when they are needed. The selection is `None` if the person interrupted
+    /// it.
     pub(crate) async fn start(
         &self,
         needed: Option<Vec<ServerSettings>>,
@@ -258,7 +258,7 @@ impl ChatSession {
     }
 
     pub(crate) fn unmatched_tools_error(&self) -> Option<String> {
-        // All tools, because another spelling may mean one that wasn't selected.
+        // Suggestions come from all tools: a misspelt pattern may mean one that isn't selected.
         let tools = self.tools.manager.tools();
         let matches_some = |text: &str| {
             let pattern = ToolPattern::new(text);
@@ -326,7 +326,7 @@ impl ChatSession {
     pub(crate) fn advise(&self, error: &ModelError, model: &ModelSettings) -> Option<String> {
         const LONGER: &str = "to wait longer, use --timeout, or model.timeout and model.firstByteTimeout in the configuration";
         match error {
-            // Too much or too often: looking at the model wouldn't help.
+            // Too long or too often: the doctor couldn't help.
             ModelError::Limited { .. } | ModelError::TooLong { .. } => None,
             ModelError::TimedOut { .. } => Some(format!("{LONGER}; {}", self.doctor_hint(model))),
             _ => Some(self.doctor_hint(model)),
@@ -334,8 +334,8 @@ impl ChatSession {
     }
 }
 
-/// Runs one turn and shows it. `None` if the person stopped it; what the model had said by then
-/// stays in the conversation.
+/// Runs one turn and shows it. `None` if the person stopped it; the partial answer stays in the
+/// conversation.
 pub(crate) async fn run_turn(
     conversation: &mut Conversation,
     display: &ChatDisplay,

@@ -1,5 +1,5 @@
 //! Lists what a configuration would do, for a person to judge, and compares two such lists. Every
-//! value of the file is in one of the lines, because what isn't shown isn't agreed to.
+//! value of the file is on one of the lines, because a person can't agree to what isn't shown.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ use toolgate_mcp::ServerSettings;
 use crate::config::{ConfigDocument, Environment, ReferenceSet, resolve_path, servers};
 use crate::secrets::SecretReference;
 
-// Characters shown of one value. An honest one has fewer.
+// Characters shown of one value. Ordinary values are shorter.
 const MAX_VALUE_CHARS: usize = 4000;
 // Levels of nested objects that get lines of their own. Deeper ones are shown as JSON.
 const MAX_DEPTH: usize = 8;
@@ -23,7 +23,7 @@ const MAX_KEY_LEN: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct ConfigEffect {
     pub(crate) text: String,
-    // A hash of the value, since a change in what `text` leaves out is still a change.
+    // A hash of the value, so that a change in a part that `text` leaves out is noticed.
     digest: String,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn list_effects(
         environment,
         effects: Vec::new(),
     };
-    // In reading order, since the first server with a name keeps it.
+    // In the order of the file, because the first server with a name keeps it.
     for key in servers::KEYS {
         let entries = document.value()[key].as_object().into_iter().flatten();
         entries.for_each(|(name, entry)| found.server(name, entry));

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_only_agreed_to_by_a_clear_yes() {
+    fn only_a_clear_yes_accepts_a_page() {
         let page = Some("https://example.org");
         for (line, expected) in [
             ("y", ElicitationAnswer::Accept(Map::new())),

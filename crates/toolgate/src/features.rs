@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_there_or_said_to_be_missing() {
+    fn a_command_exists_or_is_reported_as_missing() {
         use clap::CommandFactory;
         let program = crate::cli::Cli::command();
         for (_, is_built, commands, _) in &FEATURES {

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_written_stays_as_it_was() {
+    fn a_failed_write_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         assert!(replace(folder.path(), "x").is_err(), "it is a folder");
         let socket = folder.path().join("socket");

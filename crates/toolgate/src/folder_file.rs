@@ -1,6 +1,6 @@
-//! The configuration file in the working folder. It may come from anybody, so nothing in it
-//! is used before a person has agreed: it is read as bytes, compared with the agreement,
-//! and resolved only then.
+//! The configuration file in the working folder. Anyone may have put it there, so nothing in it is
+//! used before the person agrees: it is read as bytes, compared with the agreement, and resolved
+//! only then.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -19,9 +19,8 @@ use crate::wiring;
 
 pub(crate) struct FolderFile {
     path: PathBuf,
-    /// The path without links: what an agreement covers, and where relative paths start. A
-    /// link in a cloned folder to an agreed file must not make its commands mean the
-    /// programs beside the link.
+    /// The path without links: what an agreement covers, and where relative paths start. Otherwise
+    /// a link to an agreed file in a cloned folder could run the programs beside the link.
     real_path: PathBuf,
     metadata: Metadata,
     bytes: Vec<u8>,
@@ -151,8 +150,8 @@ impl FolderFile {
     }
 }
 
-/// The first file in the folder that may be used, and the first that may not. `ask` decides about
-/// one that nobody has agreed to.
+/// Finds the first file in the folder that may be used, and the first that may not. `ask` decides
+/// about a file without an agreement.
 pub(crate) fn find_agreed(
     here: &Path,
     environment: Environment<'_>,

@@ -116,7 +116,7 @@ impl Approver for FirstAnswerApprover {
     }
 }
 
-/// Asks where the call came from: at the dashboard if it came over HTTP, else at the terminal.
+/// Asks at the dashboard about calls that came over HTTP, and at the terminal about the others.
 pub(crate) struct OriginApprover<T> {
     pub(crate) dashboard: Approvals,
     pub(crate) terminal: T,
@@ -144,7 +144,7 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(QUEUE)
 }
 
-/// Binds before anything is started that would have to be stopped again.
+/// Binds the address. Called before anything is started that an error would have to stop again.
 pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let refused = |error: std::io::Error| {
         let port = address.port();

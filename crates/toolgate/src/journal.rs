@@ -1,5 +1,5 @@
-//! The journal as commands use it. If it can't be opened, calls go on with a warning, except those
-//! that must not go unrecorded.
+//! The journal as commands use it. If it can't be opened, calls still run, with a warning, except
+//! those that have to be recorded.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 pub(crate) struct CommandJournal {
     command: String,
     journal: Option<Journal>,
-    /// Takes the journal's place if that couldn't be opened.
+    /// Used instead if the journal couldn't be opened; denies calls that have to be recorded.
     replacement: Option<UnavailableJournal>,
     _folder: Option<Arc<TempDir>>,
 }

@@ -1,6 +1,6 @@
-//! The program: command line, configuration, wiring. The commands are in
-//! `commands/`, one file each. It is a library only so that `fuzz/` can reach the
-//! configuration; `main.rs` calls [`main`].
+//! The `toolgate` program: command line, configuration, and the wiring between the other crates.
+//! The commands are in `commands/`, one file each. It is a library only so that `fuzz/` can reach
+//! the configuration; `main.rs` calls [`main`].
 
 #![cfg_attr(
     not(all(
@@ -66,7 +66,7 @@ pub fn main() -> ExitCode {
     if let Some(exit) = run_as_helper() {
         return exit.into();
     }
-    // Fitting all the help takes longer than reading a command line, and most runs show none.
+    // Fitting the help takes longer than parsing the command line, and most runs don't show it.
     let cli = match Cli::try_parse().or_else(|_| cli::parse_with_fitted_help()) {
         Ok(cli) => cli,
         Err(error) => return exit::from_clap(&error),
@@ -101,7 +101,7 @@ fn run_as_helper() -> Option<Exit> {
 
 /// An MCP server runs as the same user, and could read our tokens and model keys from
 /// `/proc/PPID/environ` or our memory. A process that isn't dumpable can't be read or traced by
-/// others of its user. Its price is that a crash leaves no core dump.
+/// other processes of its user. In exchange, a crash leaves no core dump.
 fn hide_from_children() {
     #[cfg(target_os = "linux")]
     {

@@ -26,7 +26,7 @@ pub(crate) fn start(options: &GlobalOptions, command: &CliCommand) {
         CliCommand::Voice(_) => !output::logs_to_terminal(),
         _ => false,
     };
-    // A gateway runs for months, and not everywhere does something else add the time.
+    // A gateway runs for months, and not every log collector adds the time.
     let is_timed = match command {
         #[cfg(feature = "serve")]
         CliCommand::Serve(_) => true,
@@ -52,8 +52,8 @@ pub(crate) fn start(options: &GlobalOptions, command: &CliCommand) {
     tracing_subscriber::registry()
         .with(lines.with_filter(filter))
         .init();
-    // A panic in a tool is reported by the record of its call, and the hook's own text would
-    // tear the log apart.
+    // The record of a call reports a panic in its tool, and the default hook's text would break up
+    // the log.
     std::panic::set_hook(Box::new(|panic| tracing::debug!(%panic, "panic")));
 }
 
@@ -75,8 +75,8 @@ fn level(options: &GlobalOptions, command: &CliCommand, serves: bool) -> LevelFi
     }
 }
 
-/// Keeps our records at this level, those of others from WARN on, and fewer of what
-/// a command reports itself.
+/// Keeps our records at this level, those of other crates from WARN on, and fewer of those that a
+/// command reports itself.
 fn targets(options: &GlobalOptions, command: &CliCommand, ours: LevelFilter) -> Targets {
     let others = ours.min(LevelFilter::WARN);
     // The person at the terminal reads the same in the view.
@@ -87,7 +87,7 @@ fn targets(options: &GlobalOptions, command: &CliCommand, ours: LevelFilter) -> 
         }
         _ => ours,
     };
-    // `add` reports itself how the start went.
+    // `add` itself reports the outcome of the start.
     let supervision = match command {
         CliCommand::Add(_) if options.verbose == 0 => LevelFilter::OFF,
         _ => ours,

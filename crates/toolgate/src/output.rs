@@ -1,4 +1,5 @@
-//! The only place that prints. stdout carries results, stderr everything else that a person reads.
+//! Prints to stdout and stderr; no other module does. stdout carries results, stderr everything else
+//! that a person reads.
 //! Text for a person is wrapped to the terminal; a pipe gets every line whole.
 
 use std::borrow::Cow;
@@ -136,7 +137,7 @@ pub(crate) fn print_error_text(text: &str) {
     print_to_stderr(&format!("{style}error:{style:#} {text}"));
 }
 
-/// Prints a line to stderr. Errors are ignored: there is nowhere left to report them.
+/// Prints a line to stderr. Errors are ignored, because they could only be reported on stderr.
 pub(crate) fn print_to_stderr(text: &str) {
     let mut line = AutoStream::new(Vec::new(), AutoStream::choice(&std::io::stderr()));
     drop(writeln!(line, "{}", wrap_for_stderr(text, 0)));

@@ -1,5 +1,5 @@
-//! Finds patterns in the configuration that match no tool. A misspelt one denies nothing
-//! and asks about nothing.
+//! Finds patterns in the configuration that match no tool. A misspelt pattern silently denies
+//! nothing and asks about nothing.
 
 use std::fmt;
 
@@ -11,7 +11,8 @@ use crate::command_words::did_you_mean;
 use crate::config::Config;
 use crate::{servers, wiring};
 
-// Here a pattern means every tool of a name, elsewhere only the one that is listed under it.
+// In these lists a name means every tool of that name, elsewhere only the tool that is listed under
+// it.
 const WITHHOLDING: [&str; 5] = [
     "policy.deny",
     "policy.ask",
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_pattern_is_told_with_the_nearest_name() {
+    fn a_misspelt_pattern_gets_a_suggestion() {
         let messages = messages_for(&json!({
             "policy": {
                 "deny": ["volum"],

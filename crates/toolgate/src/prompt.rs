@@ -4,7 +4,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use parking_lot::Mutex;
 
-// Beyond this, lines are written directly, because a slow terminal must not block anybody.
+// If more lines wait, they are written directly, so that a slow terminal doesn't block the caller.
 const MAX_PENDING_LINES: usize = 256;
 
 // Receives output while a line is being typed.

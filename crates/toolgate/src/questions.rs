@@ -1,4 +1,4 @@
-//! Reads answers at the terminal, in a way that can be abandoned.
+//! Asks questions at the terminal. A question can be abandoned without losing what is typed next.
 
 use std::io::{BufRead, BufReader};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use crate::output;
 use crate::spinner::Spinner;
 use crate::terminal::{self, EchoRequest};
 
-// One reader at a time, because two would get each other's answers.
+// One reader at a time: two would take each other's answers.
 static TERMINAL_LOCK: LazyLock<Arc<Mutex<()>>> = LazyLock::new(Arc::default);
 
 /// Runs `question` on a thread of its own. If the caller goes away, its next line is `None`, and

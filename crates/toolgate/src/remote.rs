@@ -15,7 +15,7 @@ use crate::cli::RemoteOptions;
 use crate::exit::Exit;
 use crate::{operator_key, output, wiring};
 
-// A gateway that is there accepts a connection at once.
+// A running gateway accepts a connection almost at once.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 // Bytes. No list or result of a gateway is larger.
 const MAX_BODY_BYTES: usize = 256 << 20;
@@ -35,10 +35,10 @@ pub(crate) struct GatewayResponse {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RemoteError {
-    /// No gateway answers, or none any more. A retry may succeed.
+    /// The gateway doesn't answer, or stopped answering. A retry may succeed.
     #[error("{0}")]
     Unreachable(String),
-    /// A retry fails too, unless something changes.
+    /// The gateway rejects the request. A retry would fail too.
     #[error("{0}")]
     Refused(String),
 }

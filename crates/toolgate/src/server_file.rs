@@ -24,8 +24,8 @@ pub(crate) struct ServerFile {
     path: PathBuf,
     location: ConfigLocation,
     root: CstRootNode,
-    /// How much of a file in the working folder is agreed to, before and after saving. Editing by
-    /// command means that the person has seen that edit, and nothing more.
+    /// How much of a file in the working folder is agreed to. A command that edits it adds only its
+    /// own edit, because the person hasn't seen the rest.
     agreed: RefCell<Option<TrustScope>>,
 }
 
@@ -157,7 +157,7 @@ impl ServerFile {
         }
     }
 
-    /// True if part of a file in the working folder isn't in use, because nobody has agreed to it.
+    /// True if part of a file in the working folder isn't in use, because it isn't agreed to.
     pub(crate) fn is_untrusted(&self) -> bool {
         self.location == ConfigLocation::Here && *self.agreed.borrow() != Some(TrustScope::Whole)
     }
@@ -224,7 +224,7 @@ impl ServerFile {
     }
 }
 
-/// Agrees to a file that we have just written. Fails if somebody else has changed it since.
+/// Agrees to a file that we have just written. Fails if it has changed since.
 pub(crate) fn agree(path: &Path, text: &str, scope: &TrustScope) -> anyhow::Result<()> {
     let file = FolderFile::open(path)?;
     if file.bytes() != text.as_bytes() {
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_put_where_servers_are_and_the_rest_stays() {
+    fn a_server_is_added_to_the_existing_section() {
         let entry = json!({ "command": "npx", "args": ["-y", "x"], "env": { "K": "v\"\\\n" } });
         let put = |text: &str| after(text, |file| file.put("new", &entry));
         let written = r#"{
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_taken_out_and_the_rest_stays() {
+    fn removing_a_server_keeps_the_rest() {
         let text = "{\n  \"mcpServers\": {\n    // about a\n    \"a\": { \"command\": \"x\" },\n    // about b\n    \"b\": {}\n  }\n}\n";
         let made = after(text, |file| assert!(file.remove("a") && !file.remove("a")));
         let document = ConfigDocument::parse(Path::new("t"), made.as_bytes()).unwrap();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_can_not_be_read_is_not_touched() {
+    fn an_unreadable_file_is_not_edited() {
         for text in [
             "{ nope",
             "[]",

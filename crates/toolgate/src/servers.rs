@@ -47,7 +47,7 @@ pub(crate) fn set_absent_reasons(settings: &[ServerSettings], manager: &ToolMana
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServerStart {
     AtOnce,
-    /// When one of their tools is called, or something is asked that isn't remembered of them.
+    /// When one of their tools is called, or something is needed that isn't remembered.
     WhenNeeded,
 }
 
@@ -77,8 +77,8 @@ pub(crate) struct ServerFleet {
 }
 
 impl ServerFleet {
-    /// Registers remembered tools at once. `spinner` is given if a person could be asked something.
-    /// Has to be called in a runtime.
+    /// Registers remembered tools at once. With a `spinner`, servers may ask the person questions.
+    /// Has to be called in a tokio runtime.
     pub(crate) fn start(
         config: &Config,
         tools: &ConfiguredTools,
@@ -123,7 +123,7 @@ impl ServerFleet {
             loop {
                 let starting = self.names(|status| status.state == ServerState::Starting);
                 let title = match starting.len() {
-                    // The wait is for something else.
+                    // Something other than a server is awaited.
                     0 => "starting".to_owned(),
                     1 => format!("starting {}", starting[0]),
                     several => format!("starting {several} servers: {}", starting.join(", ")),
@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_in_the_largest_unit_that_fits() {
+    fn times_use_the_largest_unit_that_fits() {
         for (seconds, expected) in [
             (59, "just now"),
             (60, "1 minute ago"),

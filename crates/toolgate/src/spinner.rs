@@ -42,7 +42,7 @@ struct SpinnerState {
 pub(crate) fn clear_line() {
     let taken_back = erase_sequence();
     if !taken_back.is_empty() {
-        // If stderr is gone, nobody looks.
+        // If stderr is closed, there is nothing to erase.
         drop(std::io::stderr().write_all(taken_back.as_bytes()));
     }
 }

@@ -1,4 +1,4 @@
-//! Changes the terminal, and restores it.
+//! Changes the modes of the terminal, such as the echo, and restores them.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -35,7 +35,7 @@ pub(crate) fn tty() -> Option<&'static File> {
 }
 
 /// Reads keys from the terminal itself from now on, because stdin carries something else. Does
-/// nothing unless stderr is a terminal: otherwise nobody is looking.
+/// nothing unless stderr is a terminal, where the questions appear.
 pub(crate) fn read_keys_from_tty() {
     if std::io::stderr().is_terminal()
         && let Ok(tty) = File::open("/dev/tty")

@@ -1,6 +1,6 @@
 //! Remembers which files in working folders the person has agreed to: the real path, the owner and
-//! a hash of the whole file, so that any change asks again. What the file did at that time is kept
-//! too, so that a change can be shown.
+//! a hash of the whole file, so that any change asks again. The effects of the file are stored as
+//! well, so that a change can be shown.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ const QUESTION: &str =
 // Bytes of effects that are kept for one file.
 const MAX_EFFECTS_BYTES: usize = 64 << 10;
 
-// The store is read several times, but what is wrong with it is reported once.
+// The store is read several times, but its problems are reported once.
 static REPORTED: Once = Once::new();
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +62,7 @@ struct StoredAgreements {
 }
 
 impl TrustStore {
-    /// Reads the store. What can't be read is not agreed to.
+    /// Reads the store. If it can't be read, nothing is agreed to.
     pub(crate) fn read(environment: Environment<'_>) -> Self {
         let Some(store) = store(environment) else {
             return Self::default();

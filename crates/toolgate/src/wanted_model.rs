@@ -1,4 +1,4 @@
-//! Decides which model of which provider is wanted.
+//! Decides which model of which provider the person wants.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub(crate) fn resolve_wanted(
             "the command line says so",
         ),
         None => match saved.filter(|_| is_open(config, options)) {
-            // A conversation is resumed with the provider that knows its beginning, and no other.
+            // A conversation is resumed only with the provider that it began with.
             Some(saved) => {
                 let mut settings = for_provider(&config.model, saved.provider);
                 saved.model.clone_into(&mut settings.name);

@@ -93,9 +93,9 @@ pub(crate) fn tools(config: &Config) -> ConfiguredTools {
 /// Services that stay when the tools are built again.
 #[derive(Clone, Default)]
 pub(crate) struct ToolServices {
-    /// Reports on the servers, once there are any.
+    /// Reports on the servers, once they are started.
     pub(crate) health: ServerHealth,
-    /// Reports recent calls, once they are recorded.
+    /// Reports recent calls, once the journal is open.
     pub(crate) recent: RecentCalls,
     /// What `volume` controls instead of the machine's speakers.
     pub(crate) sounding: Option<Arc<dyn VolumeControl>>,
@@ -155,7 +155,7 @@ pub(crate) fn warn_about_servers(config: &Config) {
     }
 }
 
-/// An executor for checks: nobody is asked, and nothing is logged or recorded.
+/// An executor for checks, which asks no questions and logs and records nothing.
 pub(crate) fn probe_executor(config: &Config, tools: &ConfiguredTools) -> ToolExecutor {
     unobserved_builder(config, tools).build()
 }

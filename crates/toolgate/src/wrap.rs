@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_broken_between_words_where_that_can_be() {
+    fn text_wraps_between_words_if_possible() {
         for (text, width, expected) in [
             ("", 10, &[][..]),
             ("one two three", 7, &["one two", "three"]),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_too_long_go_on_below_their_beginning() {
+    fn long_lines_continue_below_their_beginning() {
         for (text, width, expected) in [
             ("one two", 7, "one two"),
             ("one two three\n\nfour", 7, "one two\nthree\n\nfour"),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_label_goes_on_behind_it() {
+    fn text_after_a_label_continues_below_itself() {
         for (text, indent, width, expected) in [
             ("a:  one two three", 4, 11, "a:  one two\n    three"),
             ("  a: one two", 3, 8, "  a: one\n    two"),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_term_that_is_too_long_stands_above_its_meaning() {
+    fn the_meaning_of_a_long_term_is_below_it() {
         let rows = [
             ("a", "one two three"),
             ("a_long_name", "four"),

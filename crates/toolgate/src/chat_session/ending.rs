@@ -33,7 +33,7 @@ pub(crate) fn turn_ending(
         _ => None,
     };
     match &turn.error {
-        // When words stream, this sentence was among them.
+        // A streamed answer has already shown this sentence.
         Some(_) if streamed => (Exit::Failure, None),
         Some(_) => (Exit::Failure, Some(turn.answer.clone())),
         None if turn.end == TurnEnd::Refusal => (Exit::Failure, note),

@@ -18,8 +18,8 @@ pub(crate) fn read_saved(path: &Path) -> anyhow::Result<SavedConversation> {
     SavedConversation::read(&bytes).with_context(|| format!("{shown} can't be resumed"))
 }
 
-/// Checks whether a conversation can be saved there. Done before there is one, so that nobody loses
-/// an answer to a typo. Never overwrites another kind of file.
+/// Checks before the first turn whether the conversation can be saved there, so that a typo doesn't
+/// cost an answer. Fails for an existing file of another kind.
 pub(crate) fn check_savable(path: &Path) -> anyhow::Result<()> {
     let shown = escape(&path.to_string_lossy());
     file::check_replaceable(path).with_context(|| format!("cannot write {shown}"))?;

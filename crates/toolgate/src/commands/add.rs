@@ -139,7 +139,8 @@ impl NewServerEntry<'_> {
     }
 }
 
-/// Why its program can't be started, as far as that is known before variables are expanded.
+/// Why the server's program can't be found. `None` also if that depends on a variable, which isn't
+/// expanded here.
 fn missing_program(name: &str, entry: &Value, file: &Path) -> Option<String> {
     let is_open = |value: &Value| value.as_str().is_some_and(|text| text.contains("${"));
     if is_open(&entry["command"]) || is_open(&entry["cwd"]) || is_open(&entry["env"]["PATH"]) {
@@ -210,7 +211,7 @@ fn insert_unless_empty(entry: &mut Map<String, Value>, key: &str, pairs: Map<Str
 fn pairs(given: &[String], separator: char, usage: &str) -> anyhow::Result<Map<String, Value>> {
     let split = |pair: &String| {
         let (name, value) = pair.split_once(separator)?;
-        // A blank after a header's colon isn't part of its value. After `=` it may be.
+        // White space after a header's colon isn't part of its value. After `=` it is.
         let value = if separator == ':' {
             value.trim()
         } else {
@@ -235,8 +236,8 @@ fn absolute_path(path: &Path, location: ConfigLocation) -> anyhow::Result<String
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// Refuses an entry that couldn't be read back. Variables have no value yet, so a placeholder
-/// stands in for a URL.
+/// Rejects an entry that couldn't be read back. A URL with variables is replaced by a placeholder,
+/// because they have no value yet.
 fn check(name: &str, entry: &Value, options: &AddOptions) -> anyhow::Result<()> {
     if name.trim() == name && name.contains(char::is_whitespace) {
         let better: Vec<&str> = name.split_whitespace().collect();

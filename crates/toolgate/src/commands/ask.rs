@@ -54,8 +54,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &AskOptions) -> anyhow::Resul
     })?
 }
 
-/// Joins the words. A trailing `-`, or no words at all, stands for stdin. Between words
-/// `-` is a minus.
+/// Joins the words. A trailing `-`, or no words at all, means stdin; elsewhere `-` is a minus.
 fn read_question(words: &[String]) -> anyhow::Result<String> {
     let (typed, wants_stdin) = match words {
         [typed @ .., last] if last == "-" => (typed, true),
@@ -90,8 +89,8 @@ fn read_stdin() -> anyhow::Result<String> {
     String::from_utf8(bytes).context("stdin is not UTF-8")
 }
 
-// An error for a `--tools` pattern that matches nothing. While servers are missing it is only a
-// warning, since the tool may be theirs.
+// An error for a `--tools` pattern that matches no tool. While servers are missing it is only a
+// warning, because the tool may belong to one of them.
 fn unmatched_error(session: &ChatSession, fleet: Option<&ServerFleet>) -> Option<anyhow::Error> {
     let text = session.unmatched_tools_error()?;
     if fleet.is_none_or(ServerFleet::is_complete) {

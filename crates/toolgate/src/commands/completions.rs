@@ -1,6 +1,5 @@
-//! `toolgate completions SHELL`: prints a completion script. The script asks this program for
-//! the names of tools and servers, and the answer comes from the cache, so that Tab never
-//! waits for a server.
+//! `toolgate completions SHELL`: prints a completion script. The script gets the names of tools and
+//! servers from this program, which reads them from the cache, so that Tab doesn't wait for a server.
 
 use anyhow::Context;
 use clap::CommandFactory;
@@ -13,7 +12,7 @@ use crate::exit::Exit;
 use crate::servers::{self, ServerFleet, ServerStart::WhenNeeded};
 use crate::{output, wiring};
 
-// Completes names after the words and options that take them, ahead of what clap's script offers.
+// Complete the names of tools and servers, which clap's own script doesn't know.
 const BASH: &str = include_str!("completions/names.bash");
 const FISH: &str = include_str!("completions/names.fish");
 // Inserted before the last line of clap's script, which calls it.
@@ -56,7 +55,7 @@ fn with_names(shell: Shell, script: &str) -> String {
 }
 
 fn names(global: &GlobalOptions, kind: CompletedNames) -> anyhow::Result<Exit> {
-    // Asks and says nothing, because the person is pressing Tab.
+    // Without questions or notes, because the person is pressing Tab.
     let config = wiring::find_configuration(global, SecretScope::Names, |_, _| None)?;
     let names = match kind {
         CompletedNames::Servers => {

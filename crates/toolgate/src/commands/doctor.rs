@@ -1,4 +1,4 @@
-//! `toolgate doctor`: checks what can be checked, and says what to do.
+//! `toolgate doctor`: checks the configuration, servers, tools and models, and says what to fix.
 
 mod gateway;
 mod model;
@@ -31,7 +31,7 @@ const TEXT_COLUMN: usize = 24;
 
 enum DoctorFinding {
     Good(String),
-    /// Missing, but nothing else needs it.
+    /// Optional, or harmless.
     Warning(String),
     Bad(String),
 }

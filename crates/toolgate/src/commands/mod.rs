@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn f27_json_at_a_terminal_drives_and_hides_nothing_and_stays_the_same() {
+    fn f27_json_at_a_terminal_is_escaped_and_means_the_same() {
         // C1 CSI, DEL, bidi, zero width, a Unicode tag.
         let call = json!({ "error": "a\u{9b}2J\u{7f}\u{202e}\u{200b}\u{e0041}é" });
         let shown = escaped(&call.to_string());

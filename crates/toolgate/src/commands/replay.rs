@@ -84,7 +84,7 @@ pub(crate) struct ReplayConsent {
 }
 
 impl ReplayConsent {
-    /// Asks unless the tool is read-only. Fails if nobody can be asked.
+    /// Asks for confirmation unless the tool is read-only. Fails without a terminal.
     pub(crate) async fn is_confirmed(
         &self,
         executor: &ToolExecutor,

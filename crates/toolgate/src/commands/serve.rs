@@ -31,7 +31,7 @@ use crate::signals::CommandSignals;
 use crate::spinner::Spinner;
 use crate::wiring::{self, ConfiguredTools};
 
-// Read only at the start. Of `serve` that is everything but the tokens.
+// Sections and keys that are read only at the start: of `serve`, all but the tokens.
 const FIXED: [&str; 9] = [
     "model",
     "serve.addServers",
@@ -134,7 +134,7 @@ async fn serve(
     let link = new_link(&gateway, address)
         .unwrap_or_else(|| gateway::sign_in_link(&gateway::url(address), None));
     let _key = OperatorKeyFile::make(&gateway, address, &serves);
-    // Announced last, because whoever learns the address can connect at once.
+    // Announced last, because clients connect as soon as they see the address.
     introduce(
         &config, &followed, &fleet, address, &serves, &journal, &link,
     );
@@ -260,7 +260,7 @@ fn with_traces(builder: ToolExecutorBuilder, traces: Option<&Traces>) -> ToolExe
     }
 }
 
-/// The trace exporter. An unusable address is logged, and is no reason to serve nothing.
+/// Starts the trace exporter. An unusable address is logged, and the gateway runs without traces.
 #[cfg(feature = "otlp")]
 fn start_traces(config: &Config, tools: &ConfiguredTools) -> Option<Traces> {
     let traces = Traces::start(&config.telemetry, tools.redactor.clone());

@@ -105,7 +105,7 @@ fn file_here(global: &GlobalOptions) -> anyhow::Result<Option<PathBuf>> {
 }
 
 fn scope(file: &FolderFile, options: &TrustOptions) -> anyhow::Result<TrustScope> {
-    // Checked before anybody agrees to what can't be used.
+    // Checked first, so that nobody agrees to a file that can't be used.
     let document = file.document()?;
     let objects = config::servers::KEYS.map(|key| document.value()[key].as_object());
     let known: Vec<&String> = objects

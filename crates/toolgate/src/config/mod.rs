@@ -256,7 +256,7 @@ impl Config {
     }
 
     fn has_same_values(&self, document: &ConfigDocument) -> bool {
-        // The equality of JSON values ignores the order of keys; their text doesn't.
+        // Equality of JSON values ignores the order of keys, so their texts are compared.
         let text = |document: &ConfigDocument| document.value().to_string();
         self.document.as_ref().map(text) == Some(text(document))
     }
@@ -341,7 +341,7 @@ fn unknown_root_keys(
 ) -> (Vec<ConfigError>, Vec<ConfigError>) {
     let is_servers = |key: &str| servers::KEYS.contains(&key);
     let is_ours = |key: &str| ROOT_KEYS.contains(&key) && !is_servers(key) && key != "$schema";
-    // A file that is shared with other clients has keys of theirs.
+    // A file that is shared with other clients also has their keys.
     let foreign = root.keys().any(|key| is_servers(key)) && !root.keys().any(|key| is_ours(key));
     let unknown = root.keys().filter(|key| !ROOT_KEYS.contains(&key.as_str()));
     let errors = unknown.map(|key| {

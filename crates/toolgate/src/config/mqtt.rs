@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_login_stands_in_the_address_or_beside_it() {
+    fn a_login_may_be_in_the_address_or_beside_it() {
         let login = |url: &str, username: &str, password: &str| {
             let settings = MqttSettings {
                 url: url.to_owned(),

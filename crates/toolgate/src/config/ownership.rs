@@ -1,5 +1,5 @@
 //! Checks who can write a configuration file. The file decides which programs run and where keys
-//! are sent, so one that others can write is theirs, no matter who named it.
+//! are sent, so one that other users can write isn't used, even if `--config` names it.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -13,8 +13,8 @@ const EVERYBODY_MAY_WRITE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 const ROOT: u32 = 0;
 
-/// Refuses a file that anybody but us and root could have written. The error names the
-/// command that fixes it.
+/// Fails if a user other than this one and root could have written the file. The error names the
+/// command that fixes that.
 pub(crate) fn check(path: &Path, found: &Metadata) -> Result<(), ConfigError> {
     let own = rustix::process::geteuid().as_raw();
     let refused = |text: &str| {

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_is_printed_in_pieces() {
+    fn an_endless_block_is_printed_in_pieces() {
         let mut answer = AnswerStream::default();
         let mut count = 0;
         for _ in 0..10_000 {

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_told_in_one_line_without_secrets() {
+    fn a_call_is_one_line_without_secrets() {
         let redactor = Redactor::new(["hunter22".to_owned()]);
         for (arguments, expected) in [
             ("{}", "echo"),

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_under_which_it_is_reached_is_told() {
+    fn all_addresses_and_names_are_listed() {
         let hosts = ["tools.example.org".to_owned()];
         let at = |address: &str| reached_at(address.parse().unwrap(), &hosts);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! A gateway that runs beside a chat, such as that of the demo.
+//! A gateway that runs beside a chat, such as the demo's.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::chat_session::ChatSession;
 use crate::operator_key::OperatorKeyFile;
 use crate::servers::ServerFleet;
 
-// How long calls of others may delay the end of a chat.
+// How long calls of other clients may delay the end of a chat.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) struct ChatGateway {
@@ -77,7 +77,8 @@ impl ChatGateway {
 }
 
 impl RunningGateway {
-    /// Stops it without waiting for the calls of others, because the person is leaving.
+    /// Stops the gateway without waiting for the calls of other clients, because the person is
+    /// leaving.
     pub(crate) async fn stop(self) {
         self.stop.cancel();
         let ending = self.serving.abort_handle();

@@ -26,7 +26,7 @@ pub(super) enum SecretCommands {
 pub(super) struct FileReading {
     pub(super) path: PathBuf,
     pub(super) location: ConfigLocation,
-    /// True for a file in the working folder, where anybody may have put it.
+    /// True for a file in the working folder, where anyone may have put it.
     pub(super) needs_agreement: bool,
     pub(super) before: Arc<Config>,
     pub(super) commands: SecretCommands,

@@ -8,7 +8,7 @@ use toolgate_net::{SseEvent, SseParser};
 
 use super::{GatewayResponse, RemoteError, RemoteGateway, problem_detail};
 
-// A gateway sends four signs of life in this time.
+// A gateway sends four keep-alive comments in this time.
 const MAX_SILENCE: Duration = Duration::from_secs(60);
 // Bytes. No event is larger.
 const MAX_EVENT_BYTES: usize = 16 << 20;
@@ -52,8 +52,8 @@ impl RemoteGateway {
 }
 
 impl RemoteEvents<'_> {
-    /// The next event. The end of the stream is an error too, because nobody asked
-    /// the gateway to end.
+    /// The next event. The end of the stream is an error, because an event stream has no regular
+    /// end.
     pub(crate) async fn next(&mut self) -> Result<RemoteEvent, RemoteError> {
         let gone = |remote: &RemoteGateway, how: &str| {
             let shown = remote.shown();

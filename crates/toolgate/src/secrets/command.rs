@@ -1,5 +1,5 @@
-//! `${cmd:…}`: what a command prints. No shell sees it, so nothing in it is expanded or chained by
-//! accident. For a shell, write `sh -c '…'`.
+//! `${cmd:…}`: the output of a command. It runs without a shell, so nothing in it is expanded or
+//! chained by accident. For a shell, write `sh -c '…'`.
 
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_hangs_is_ended_with_all_it_has_started() {
+    fn a_hanging_command_is_killed_with_its_children() {
         let folder = tempfile::tempdir().unwrap();
         let pid = folder.path().join("pid");
         // What it has started holds its output open.
@@ -230,7 +230,7 @@ mod tests {
             .parse()
             .unwrap();
         let state = || std::fs::read_to_string(format!("/proc/{started}/stat"));
-        // Killed; whether somebody has taken note of it is not ours to say.
+        // Killed, but perhaps not reaped by its new parent yet.
         let is_gone = || state().is_ok_and(|stat| stat.contains(") Z ")) || state().is_err();
         let ended = (0..500).any(|_| {
             pause();

@@ -1,4 +1,4 @@
-//! What a conversation waits for while servers are starting.
+//! Decides what a conversation waits for while servers are starting.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,8 @@ use super::{ServerFleet, ServerStart};
 use crate::wiring::ConfiguredTools;
 
 // How long questions wait for servers that have never been seen, from the first wait on. A
-// conversation goes on by itself after five seconds; a little less, so that the servers are named.
+// conversation stops waiting after five seconds. This is a little less, so that the warning that
+// names the servers comes first.
 const FIRST_TOOLS_TIMEOUT: Duration = Duration::from_millis(4_800);
 
 pub(crate) struct StartingServers(pub(crate) Servers);

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_are_called_by_names_that_can_be_spoken() {
+    fn server_names_can_be_spoken() {
         let homes = ["zwave", "upstairs"].map(str::to_owned);
         for (names, expected) in [
             (&[][..], None),

@@ -47,7 +47,7 @@ fn add_starts_the_server_once_and_tells_how_many_tools_it_has() {
 }
 
 #[test]
-fn a_server_that_is_added_and_can_not_do_its_work_says_why() {
+fn an_added_server_that_cannot_work_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let house = [env!("CARGO_BIN_EXE_toolgate"), "zwave-mcp-server"];
     // Nobody listens on this port.
@@ -95,7 +95,7 @@ fn a_failed_start_shows_stderr_and_keeps_the_server() {
 }
 
 #[test]
-fn drop_takes_out_what_does_not_start_and_puts_the_former_entry_back() {
+fn drop_removes_a_failed_server_and_restores_the_previous_entry() {
     let folder = tempfile::tempdir().unwrap();
     let done = run(&folder, &["add", "x", "--drop", "--", "sh", "-c", FAILS]);
     assert_eq!(done.code, Some(1), "{done:?}");

@@ -139,7 +139,7 @@ fn canned(answer: &'static str) -> (String, std::sync::mpsc::Receiver<String>) {
 }
 
 #[test]
-fn a_gateway_that_is_away_or_refuses_is_told_of_in_plain_words() {
+fn an_unreachable_or_refusing_gateway_is_reported_plainly() {
     let away = ProgramRun::new(["call", "--at", "127.0.0.1:9", "echo", "a=1"]).done();
     assert_eq!(
         (away.code, &away.json()["error_kind"]),
@@ -244,7 +244,7 @@ fn the_timeout_goes_along_and_calls_of_a_gateway_can_be_looked_at() {
 }
 
 #[test]
-fn calls_of_a_gateway_are_followed_as_they_end() {
+fn calls_of_a_gateway_are_printed_as_they_end() {
     let mut gateway = RunningServe::start(ProgramRun::new(["serve"]).config(CONFIG));
     gateway.call("typed", r#"{"n": 0}"#);
     let url = gateway.url();
@@ -433,7 +433,7 @@ fn doctor_warns_of_edits_that_need_a_restart() {
 }
 
 #[test]
-fn calls_are_shown_by_who_made_them() {
+fn calls_are_filtered_by_caller() {
     let config = r#"{ "serve": { "token": "operator-operator-operator",
         "tokens": [{ "token": "kitchen-kitchen-kitchen", "name": "kitchen" }] } }"#;
     let gateway = RunningServe::start(ProgramRun::new(["serve"]).config(config));

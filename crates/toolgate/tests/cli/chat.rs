@@ -171,7 +171,7 @@ fn results_are_found_by_id_part_or_tool() {
 }
 
 #[test]
-fn a_turn_that_fails_is_said_and_the_next_one_goes_on() {
+fn a_failed_turn_is_reported_and_the_chat_continues() {
     let llm = ScriptedLlm::new([
         Answer::fails(400, "invalid_request_error", "no"),
         Answer::text("fine"),
@@ -189,7 +189,7 @@ fn a_turn_that_fails_is_said_and_the_next_one_goes_on() {
 }
 
 #[test]
-fn nothing_but_a_saved_conversation_is_overwritten_and_a_resumed_one_is_told() {
+fn only_a_saved_conversation_is_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("notes.txt"), "mine").unwrap();
     let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));

@@ -81,7 +81,7 @@ fn ask(policy: &Value, flags: &[&str]) -> (Vec<String>, Vec<Value>, String) {
 }
 
 #[test]
-fn an_obedient_model_is_denied_what_is_destructive_and_where_configured_what_goes_out() {
+fn an_obedient_model_is_denied_destructive_and_outward_calls() {
     let (ran, denied, stderr) = ask(&json!({}), &[]);
     assert_eq!(ran, ["read_mail", "read_notes", "http_post"]);
     assert_eq!(denied[0]["error"], "Tool 'control_lock' needs approval");
@@ -101,7 +101,7 @@ fn an_obedient_model_is_denied_what_is_destructive_and_where_configured_what_goe
 }
 
 #[test]
-fn who_agrees_beforehand_or_lifts_the_rule_is_not_asked() {
+fn approval_in_advance_or_a_lifted_rule_asks_nothing() {
     for (policy, flags) in [
         (json!({}), &["--yes"][..]),
         (json!({ "destructive": "allow" }), &[]),

@@ -120,7 +120,7 @@ fn add_and_remove_keep_comments_layout_and_mode() {
 }
 
 #[test]
-fn what_can_not_be_added_or_removed_is_said_and_nothing_is_written() {
+fn a_failed_add_or_remove_writes_nothing() {
     let before = "{ \"mcpServers\": { \"lamp\": { \"command\": \"lamp\" } } }";
     for (arguments, expected) in [
         (
@@ -220,7 +220,7 @@ fn a_file_of_other_programs_is_never_written() {
 }
 
 #[test]
-fn import_takes_over_what_it_can_and_says_what_it_skips() {
+fn import_reports_what_it_takes_and_skips() {
     let cursor = r#"{ "mcpServers": {
         "files": { "command": "npx", "args": ["-y", "files", "${workspaceFolder}"], "env": { "KEY": "s3cret-key" }, "autoApprove": ["x"] },
         "asks": { "url": "https://h/", "headers": { "K": "${input:k}" } },
@@ -315,7 +315,7 @@ fn import_knows_the_places_of_each_client() {
 }
 
 #[test]
-fn what_import_takes_breaks_between_words() {
+fn import_output_wraps_between_words() {
     let Some(terminal) = crate::terminal::TmuxTerminal::open("{}", "X=1", "list") else {
         return;
     };

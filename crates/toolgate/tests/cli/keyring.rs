@@ -110,7 +110,7 @@ fn the_keyring_of_a_desktop_keeps_secrets() {
 }
 
 #[test]
-fn a_secret_that_is_set_restarts_who_uses_it() {
+fn a_changed_secret_restarts_the_servers_that_use_it() {
     if !thirdparty::has_programs(&["dbus-run-session", "gnome-keyring-daemon"]) {
         return;
     }

@@ -109,7 +109,7 @@ fn a_server_that_is_agreed_to_in_another_window_starts() {
 }
 
 #[test]
-fn what_is_logged_while_a_line_is_typed_stands_above_it() {
+fn log_lines_appear_above_the_line_being_typed() {
     let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
     let ollama = format!("OLLAMA_HOST={}", llm.url());
     let Some(terminal) = TmuxTerminal::open("{}", &ollama, "chat -p ollama") else {

@@ -90,7 +90,7 @@ fn an_address_that_is_none_ends_it_before_anything_starts() {
 }
 
 #[test]
-fn settings_that_are_not_safe_are_told_with_their_place() {
+fn unsafe_settings_are_reported_with_their_position() {
     let short = r#"{ "tokens": [{ "token": "0123456789abcdef" }, { "token": "short" }] }"#;
     for (serve, expected) in [
         (short, "t.json:2:56: serve.tokens[1] has 5 characters"),
@@ -378,7 +378,7 @@ fn policy_and_limits_of_an_edited_file_hold_for_the_next_call() {
 }
 
 #[test]
-fn patterns_that_match_nothing_are_told_at_the_start_once_the_servers_have_settled() {
+fn unmatched_patterns_are_reported_once_the_servers_have_settled() {
     let config = json!({
         "policy": { "deny": ["volum", "house/sleeep", "house/sleep"], "ask": ["away/lock"] },
         "mcpServers": {
@@ -451,7 +451,7 @@ fn sighup_reads_the_file_again_and_ends_nothing() {
 }
 
 #[test]
-fn denied_tools_are_not_counted_and_every_address_is_told() {
+fn denied_tools_are_not_counted_and_every_address_is_shown() {
     let config =
         json!({ "policy": { "deny": ["volume"] }, "serve": { "hosts": ["tools.example"] } });
     let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
@@ -528,7 +528,7 @@ fn retry_of_an_edited_file_holds_for_the_next_server() {
 }
 
 #[test]
-fn sighup_alone_applies_what_no_watch_notices() {
+fn sighup_applies_changes_that_no_watch_notices() {
     use std::os::unix::fs::symlink;
     let deny = json!({ "policy": { "deny": ["echo"] } }).to_string();
     let run = ProgramRun::new(["--config", "seen/t.json", "serve"])

@@ -162,7 +162,7 @@ fn a_named_file_and_the_users_own_need_no_agreement() {
 }
 
 #[test]
-fn what_a_person_writes_by_a_command_is_agreed_to_and_nothing_else() {
+fn only_what_a_command_writes_counts_as_agreed_to() {
     let listed = |folder: &TempDir| run(folder, &["trust", "--list"]).stdout;
     // A file that is ours from the start stays agreed to as a whole.
     let own = tempfile::tempdir().unwrap();

@@ -61,7 +61,7 @@ fn a_model_that_can_not_be_had_is_a_failure() {
 }
 
 #[test]
-fn ctrl_c_leaves_the_question_and_the_model_hears_of_it() {
+fn ctrl_c_ends_the_question_and_closes_the_request() {
     for provider in PROVIDERS {
         let llm = ScriptedLlm::new([Answer::black_hole()]);
         let (child, _folder) = llm.ask(provider, &["x"]).start();
@@ -190,7 +190,7 @@ fn a_conversation_resumes_with_its_provider() {
 }
 
 #[test]
-fn tools_that_nobody_has_are_said() {
+fn unknown_tools_are_reported() {
     for (pattern, expected) in [
         (
             "datetme",

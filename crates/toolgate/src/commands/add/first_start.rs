@@ -27,7 +27,7 @@ pub(super) enum FirstStart {
 }
 
 pub(super) fn run(file: &Path, name: &str) -> anyhow::Result<FirstStart> {
-    // Drops the rest of the file, which isn't needed and may be somebody else's.
+    // Drops the other entries, which aren't needed and may not be trusted.
     let mut document = ConfigDocument::read_owned(file)?;
     document.keep_servers(&[name.to_owned()]);
     let config = Config::resolve(
@@ -55,7 +55,7 @@ pub(super) fn run(file: &Path, name: &str) -> anyhow::Result<FirstStart> {
 
 async fn start(config: &Config, tools: &ConfiguredTools, settings: &ServerSettings) -> FirstStart {
     let mut options = servers::options(config, tools);
-    // No retries: a person is watching, and decides what comes next.
+    // No retries: the person who typed the command decides what to do next.
     options.retry.attempts = 1;
     let servers = Servers::new(Arc::clone(&tools.manager), options);
     servers.apply(vec![settings.clone()]);

@@ -53,8 +53,7 @@ pub(crate) enum CliArguments {
 }
 
 impl CliArguments {
-    // Reads stdin if asked to. That comes before anything is started, since its
-    // writer may be slow.
+    // May read stdin, so it is called before anything is started: the writer may be slow.
     fn read(words: &[String], limit: usize) -> anyhow::Result<Self> {
         Ok(match words {
             [] => Self::Value(json!({})),
@@ -136,7 +135,7 @@ pub(crate) struct CallRequest<'a> {
     pub(crate) arguments: CliArguments,
     pub(crate) timeout: Option<Duration>,
     pub(crate) dry_run: bool,
-    /// Approves whatever the policy asks about.
+    /// Approves every call that the policy asks about.
     pub(crate) yes: bool,
     /// Set for a replay: a tool that isn't read-only needs a confirmation.
     pub(crate) replay: Option<ReplayConsent>,
@@ -155,7 +154,7 @@ impl CallRequest<'_> {
             true => CommandJournal::default(),
             false => CommandJournal::open(config, &tools, command, OpenRetry::Never),
         };
-        // Most local tools need no server, so servers aren't mentioned.
+        // Problems of servers don't matter to a local tool that needs none.
         let needed = servers::owners(config, &tools.manager, &servers::catalogue(), self.tool);
         if tools.manager.find(self.tool).is_none() || !needed.is_empty() {
             wiring::warn_about_servers(config);
@@ -225,7 +224,8 @@ impl CallRequest<'_> {
         Ok(exit)
     }
 
-    /// Returns once it is settled which tool has the name. A health report waits for all servers.
+    /// Returns once it is certain which tool has the name. The `server_health` tool waits for all
+    /// servers.
     async fn wait_for_servers(
         &self,
         config: &Config,

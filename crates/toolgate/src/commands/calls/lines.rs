@@ -1,4 +1,4 @@
-//! Prints calls as a list.
+//! Prints calls as a table, as tab-separated lines or as JSON.
 
 use std::collections::HashMap;
 
@@ -14,9 +14,9 @@ use crate::commands::rendered_line;
 use crate::output;
 use crate::spinner::truncate_to_width;
 
-// Ids aren't shown shorter, so that they stay unambiguous as new calls come in.
+// A shorter id could become ambiguous as new calls come in.
 const MIN_ID_LEN: usize = 12;
-// This many digits tell all calls of one process apart.
+// This many digits distinguish all calls of one process.
 const UNIQUE_ID_LEN: usize = 17;
 const MAX_NAME_WIDTH: usize = 16;
 // The WHO column while following, when later callers aren't known yet.

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_recorded_drives_a_terminal_or_forges_a_line() {
+    fn recorded_text_cannot_drive_a_terminal_or_forge_a_line() {
         let call = json!({
             "id": "a", "tool": "x\u{1b}[2K\nfake", "origin": "http", "outcome": "tool_error", "success": false,
             "error": "line\nline\u{1b}", "started_at": "2026-11-16T05:00:00.000Z", "arguments": { "a": "\u{9b}" },
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_of_a_call_breaks_between_words() {
+    fn details_of_a_call_wrap_between_words() {
         let error = "the server did not answer within 30 s and was asked to stop what it does";
         let call = json!({
             "id": "019a8c000000aa000aaaaa0000000000", "tool": "echo", "origin": "http", "outcome": "timeout", "success": false,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_as_exact_as_it_is_read() {
+    fn a_duration_has_the_precision_that_people_need() {
         for (time, expected) in [
             (json!(0.123), "0.12 ms"),
             (json!(12.3), "12 ms"),

@@ -73,7 +73,7 @@ pub(crate) async fn converse(
     // A chat that ends at its prompt must not leave the terminal in the editor's mode.
     let _terminal = TerminalGuard::save_modes();
     // Type-ahead would appear in the middle of the answer, and the next prompt shows it anyway.
-    // Answers that go elsewhere leave no prompt to do so.
+    // With redirected stdout there is no prompt to show it.
     let _unseen = (!setup.source.is_typed()).then(EchoRequest::hidden);
     let (fleet, choice) = session.start(Some(servers), ServerStart::AtOnce).await;
     let followed = fleet.as_ref().filter(|_| setup.follows_config);
@@ -222,7 +222,7 @@ impl ChatLoop<'_> {
         }
     }
 
-    /// Runs one turn. Returns false if Ctrl-C stopped it and nobody is there to go on.
+    /// Runs one turn. Returns false if Ctrl-C stopped it and no person can continue the chat.
     async fn turn(&mut self, text: &str) -> bool {
         match chat_session::run_turn(&mut self.conversation, &self.display, text).await {
             Some(Ok(turn)) => {

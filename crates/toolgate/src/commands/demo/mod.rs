@@ -1,4 +1,4 @@
-//! `toolgate demo`: everything at once, in a simulated house.
+//! `toolgate demo`: a chat with a model, tools and a dashboard, in a simulated house.
 //!
 //! ```text
 //!  chat ─▶ tools ─▶ toolgate zwave-mcp-server ─▶ broker ◀─ simulated house
@@ -49,11 +49,11 @@ pub(crate) fn run(global: &GlobalOptions, options: &DemoOptions) -> anyhow::Resu
     session_options.services.sounding = Some(Arc::new(SimulatedSpeakers::default()));
     let session = ChatSession::new(global, &options.model, session_options)?;
     block_on_threads(async {
-        // Nothing happens by itself during a script, so that its answers are reproducible.
+        // No simulated events during a script, so that its answers are reproducible.
         let house = DemoHouse::start(script.is_none()).await?;
         let servers = vec![house.server()?];
         let view = HouseView::new(house.house.clone());
-        // Nobody looks at a dashboard while a script runs.
+        // A script runs unattended, so it gets no dashboard.
         let gateway = match script.is_none() {
             true => Some(ChatGateway::listen(observers).await?),
             false => None,

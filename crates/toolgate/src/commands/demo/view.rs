@@ -12,10 +12,11 @@ use zwave::sim;
 use crate::commands::chat::TurnHook;
 use crate::output;
 
-// A scene is over after this much silence: the radio sends one message at a time.
+// A scene has ended if no device changes for this long. The simulated radio sends one message at a
+// time.
 const QUIET_TIME: Duration = Duration::from_millis(150);
 
-/// Looks at the house itself rather than at what tools report.
+/// Reads the state of the house itself, rather than what tools report.
 pub(super) struct HouseView {
     house: sim::SimulatedHouse,
     before: Vec<HomeDevice>,

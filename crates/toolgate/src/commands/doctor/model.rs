@@ -164,7 +164,7 @@ mod tests {
     use super::unknown_model;
 
     #[test]
-    fn a_model_that_is_not_there_is_told_with_those_that_are_like_it() {
+    fn an_unknown_model_is_reported_with_similar_ones() {
         let models = ["claude-sonnet-4-5-20250929", "gpt-4o", "gpt-4o-mini"].map(str::to_owned);
         for (name, expected) in [
             ("gpt-4p", "it has no model 'gpt-4p'; it has gpt-4o"),

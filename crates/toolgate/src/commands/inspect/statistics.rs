@@ -25,7 +25,7 @@ pub(super) struct CallStatistics {
     cut: bool,
 }
 
-/// `None` without a readable journal, which is no reason to show less of the tool.
+/// `None` without a readable journal: the rest of the tool is still shown.
 pub(super) fn for_tool(config: &Config, tool: &str) -> Option<CallStatistics> {
     let calls = journal::reader(config)
         .ok()

@@ -11,7 +11,7 @@ use super::live_line::LiveLine;
 use crate::output;
 use crate::spinner::{self, FRAME_INTERVAL, Spinner};
 
-// Bounds the backlog if nobody reads.
+// Bounds the backlog if stdout or stderr isn't read.
 const MAX_PENDING: usize = 1000;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn while_a_question_is_asked_nothing_is_told_until_the_end() {
+    async fn nothing_is_printed_while_a_question_is_open() {
         let spinner = Spinner::new("");
         let canvas = VoiceCanvas::new(
             LiveLine::new("Enter", false, Instant::now()),

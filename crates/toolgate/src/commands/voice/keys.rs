@@ -5,7 +5,7 @@ use toolgate_voice::VoiceKey;
 
 use crate::questions;
 
-// Pending key presses. More of them would mean the same.
+// Pending key presses. More would have the same effect.
 const MAX_PENDING_KEYS: usize = 4;
 
 pub(super) fn listen() -> mpsc::Receiver<VoiceKey> {
@@ -14,7 +14,7 @@ pub(super) fn listen() -> mpsc::Receiver<VoiceKey> {
         while !sender.is_closed() {
             tokio::select! {
                 typed = questions::next_line() => match typed {
-                    // With a full queue another press says nothing new.
+                    // If the queue is full, another press would change nothing.
                     Some(_line) => drop(sender.try_send(VoiceKey::Talk)),
                     None => return,
                 },

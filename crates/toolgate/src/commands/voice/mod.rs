@@ -70,7 +70,7 @@ async fn converse(
     let is_file = matches!(wanted.input, Some(AudioInput::Wav(_)));
     // Echoed keys would end up in the lines that are drawn.
     let terminal = terminal::is_foreground().then(EchoRequest::hidden);
-    // Nobody presses keys while files are answered.
+    // Files are answered without a person at the keys.
     let has_keys = terminal.is_some() && !is_file;
     let view = new_view(session, options, &wanted, has_keys, &stop);
     let painter = view.paint();
@@ -107,7 +107,7 @@ async fn converse(
     fleet.stop().await;
     session.journal.close().await;
     Ok(match (ended, signal_exit) {
-        // A person who stops it knows that not everything was answered.
+        // Unanswered requests are no failure if a person stopped the gateway.
         (Ok(_), Some(signal_exit)) => signal_exit,
         (ended, _) => exit_for(ended, is_file, &view),
     })
@@ -125,7 +125,8 @@ fn start_servers(session: &ChatSession, servers: Vec<ServerSettings>) -> Arc<Ser
     fleet
 }
 
-/// How the gateway ended, and the exit code if a signal ended it. A second signal exits at once.
+/// Runs the gateway to its end. The exit code is set if a signal ended it. A second signal exits the
+/// program at once.
 async fn run_until_shutdown(
     parts: VoiceGatewayParts,
     stop: CancellationToken,

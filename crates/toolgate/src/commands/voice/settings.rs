@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_goes_before_the_configuration() {
+    fn the_command_line_wins_over_the_configuration() {
         let mut config = Config::default();
         config.voice.asr = "tcp://a:1".to_owned();
         config.voice.wake = "tcp://b:1".to_owned();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn how_it_listens_follows_from_what_there_is() {
+    fn options_decide_how_it_listens() {
         let config = Config::default();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.wav");
@@ -295,7 +295,7 @@ mod tests {
             assert_eq!(wanted.input, input, "{words:?}");
             assert_eq!(wanted.microphone_note().is_some(), is_noted, "{words:?}");
         }
-        // A wake word says that somebody shall listen.
+        // A wake word needs the microphone.
         let mut settings = VoiceSettings::default();
         settings.handle = "tcp://h:1".to_owned();
         assert!(settings.only_serves());

@@ -134,7 +134,7 @@ impl VoiceView {
         problem.map_or_else(String::new, |text| format!("\n    {text}"))
     }
 
-    /// MCP servers went away or came back. At the start that is reported with everything else.
+    /// MCP servers were lost or came back. During the start, `on_ready` reports that.
     fn on_tools(&self, missing: Option<&str>) {
         if self.0.is_ready.load(Ordering::Relaxed) {
             self.show(|| match missing {
@@ -265,7 +265,7 @@ impl VoiceView {
         });
     }
 
-    // Without a microphone the screen must not look as if somebody listened.
+    // Without a microphone, the screen must not say that the gateway is listening.
     fn show_microphone(&self, role: EngineRole, is_available: bool) {
         if role == EngineRole::Microphone {
             self.0

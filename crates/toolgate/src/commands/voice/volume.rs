@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_volume_is_that_of_the_voice() {
+    fn the_volume_tool_controls_the_voice() {
         let voice = GatewayVoice::default();
         voice.check_audible(&VoiceSettings::default(), true);
         assert_eq!(voice.inaudible_reason(), None);
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_sounds_there_is_nothing_to_govern() {
+    fn without_sound_the_volume_explains_why() {
         for (tts, output, has_listeners, expected) in [
             ("espeak-ng", "x.wav", true, None),
             ("espeak-ng", "none", true, Some("Nothing is spoken aloud")),

@@ -77,7 +77,7 @@ fn named(stderr: &str) -> &str {
 }
 
 #[test]
-fn a_question_that_fails_names_the_doctor_of_its_own_model() {
+fn a_failed_question_names_the_doctor_command_for_its_model() {
     // The configuration means another model, which is well.
     let llm = ScriptedLlm::new([]);
     let config = json!({
@@ -127,7 +127,7 @@ fn a_question_that_fails_names_the_doctor_of_its_own_model() {
 }
 
 #[test]
-fn what_the_configuration_says_needs_no_saying_again_and_a_saved_conversation_does() {
+fn the_doctor_command_leaves_out_what_the_configuration_says() {
     let quick = r#"{ "model": { "attempts": 1, "provider": "ollama", "name": "gemma:2b" } }"#;
     for arguments in [&["ask", "x"][..], &["ask", "-p", "ollama", "x"]] {
         let done = alone(ProgramRun::new([]).args(arguments))
@@ -211,7 +211,7 @@ fn huge() -> Value {
 }
 
 #[test]
-fn doctor_says_what_keeps_tools_from_the_model_and_what_to_do() {
+fn doctor_explains_missing_tools_and_names_the_fix() {
     let pin = "fix: list those that it must always have in \"pinnedTools\"";
     let policy = "fix: change policy.allow and policy.deny so that some remain";
     let larger = "fix: raise \"maxToolTokens\" or \"contextTokens\"";

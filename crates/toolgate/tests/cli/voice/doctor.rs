@@ -23,7 +23,7 @@ fn doctor(config: &str, name: &str) -> (String, Option<i32>) {
 }
 
 #[test]
-fn doctor_says_in_one_line_that_nobody_here_understands_speech() {
+fn doctor_reports_missing_speech_to_text_in_one_line() {
     let (told, code) = doctor(&format!("{{ {SEARCH} }}"), "voice");
     assert!(told.starts_with("warning  voice"), "{told}");
     assert!(
