@@ -1,5 +1,5 @@
-//! A chat session, which `ask`, `chat` and `voice` share: a model, the tools it may use, and the
-//! conversation between them.
+//! A chat session, which `ask`, `chat` and `voice` share: a model, the tools it may use,
+//! and the conversation between them.
 
 mod ending;
 mod saved;
@@ -102,8 +102,8 @@ impl<'a> SessionOptions<'a> {
         }
     }
 
-    /// Adds the approver that is closest to the person: by voice, at the dashboard or at the
-    /// terminal.
+    /// Adds the approver that is closest to the person: by voice, at the
+    /// dashboard or at the terminal.
     fn with_approver(
         &self,
         builder: ToolExecutorBuilder,
@@ -201,8 +201,8 @@ impl ChatSession {
     }
 
     /// Starts the servers and selects a model, concurrently. Remembered tools are offered at once;
-    /// others are awaited when they are needed. The selection is `None` if the person interrupted
-    /// it.
+    /// others are awaited when they are needed. The selection is `None`
+    /// if the person interrupted it.
     pub(crate) async fn start(
         &self,
         needed: Option<Vec<ServerSettings>>,
@@ -334,8 +334,8 @@ impl ChatSession {
     }
 }
 
-/// Runs one turn and shows it. `None` if the person stopped it; the partial answer stays in the
-/// conversation.
+/// Runs one turn and shows it. `None` if the person stopped it; the partial
+/// answer stays in the conversation.
 pub(crate) async fn run_turn(
     conversation: &mut Conversation,
     display: &ChatDisplay,

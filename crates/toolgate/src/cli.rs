@@ -46,7 +46,7 @@ pub(crate) struct GlobalOptions {
     /// Log every call; twice for more
     #[arg(short, long, action = clap::ArgAction::Count, global = true, conflicts_with = "quiet")]
     pub(crate) verbose: u8,
-    /// Log only errors
+    /// Log only errors, no warnings
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// The format of the log on stderr

@@ -1,6 +1,6 @@
 //! The configuration file in the working folder. Anyone may have put it there, so nothing in it is
-//! used before the person agrees: it is read as bytes, compared with the agreement, and resolved
-//! only then.
+//! used before the person agrees: it is read as bytes, compared with the
+//! agreement, and resolved only then.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;

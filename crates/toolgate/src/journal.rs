@@ -137,7 +137,7 @@ pub(crate) fn file(config: &Config) -> anyhow::Result<PathBuf> {
 fn default_file() -> anyhow::Result<PathBuf> {
     let folder = state_folder(&wiring::environment);
     let folder =
-        folder.context("there is no place to store the journal: set HOME, or journal.file")?;
+        folder.context("cannot find a place for the journal: set HOME, or journal.file")?;
     Ok(folder.join("journal.db"))
 }
 

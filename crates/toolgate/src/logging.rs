@@ -75,8 +75,8 @@ fn level(options: &GlobalOptions, command: &CliCommand, serves: bool) -> LevelFi
     }
 }
 
-/// Keeps our records at this level, those of other crates from WARN on, and fewer of those that a
-/// command reports itself.
+/// Keeps our records at this level, those of other crates from WARN on, and fewer of those
+/// that a command reports itself.
 fn targets(options: &GlobalOptions, command: &CliCommand, ours: LevelFilter) -> Targets {
     let others = ours.min(LevelFilter::WARN);
     // The person at the terminal reads the same in the view.

@@ -1,8 +1,8 @@
 //! The key with which commands of the same user sign in to a gateway on this machine
 //! that needs no token.
 //!
-//! It is stored in the state folder beside the journal, and grants no more than access to that folder
-//! does: reading all calls, and acting on them. It can't approve a call.
+//! It is stored in the state folder beside the journal, and grants no more than access to that
+//! folder does: reading all calls, and acting on them. It can't approve a call.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};

@@ -1,6 +1,6 @@
-//! Prints to stdout and stderr; no other module does. stdout carries results, stderr everything else
-//! that a person reads.
-//! Text for a person is wrapped to the terminal; a pipe gets every line whole.
+//! Prints to stdout and stderr; no other module does. stdout carries results, stderr everything
+//! else that a person reads. Text for a person is wrapped to the terminal; a
+//! pipe gets every line whole.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};

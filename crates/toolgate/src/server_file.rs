@@ -44,7 +44,7 @@ fn editable_file(
     }
     let user = config::user_file(environment);
     let user =
-        user.context("there is no file to write to: set HOME, or name a file with --config")?;
+        user.context("cannot choose a file to write to: set HOME, or name one with --config")?;
     Ok((user, ConfigLocation::User))
 }
 

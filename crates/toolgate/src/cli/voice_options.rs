@@ -50,8 +50,8 @@ pub(crate) struct VoiceOptions {
     /// program found]
     #[arg(long, value_name = "OUTPUT", value_parser = NonEmptyStringValueParser::new(), help_heading = OUTPUT)]
     pub(crate) out: Option<String>,
-    /// Act as a conversation agent for Home Assistant at this address; anyone who can reach it may
-    /// use the tools
+    /// Act as a conversation agent for Home Assistant at this address; anyone who can reach it
+    /// may use the tools
     #[arg(long, value_name = "ADDRESS", value_parser = wyoming, help_heading = SERVICES)]
     pub(crate) handle: Option<String>,
     /// Offer text-to-speech at this address as a Wyoming service

@@ -139,8 +139,8 @@ impl NewServerEntry<'_> {
     }
 }
 
-/// Why the server's program can't be found. `None` also if that depends on a variable, which isn't
-/// expanded here.
+/// Why the server's program can't be found. `None` also if that depends on a
+/// variable, which isn't expanded here.
 fn missing_program(name: &str, entry: &Value, file: &Path) -> Option<String> {
     let is_open = |value: &Value| value.as_str().is_some_and(|text| text.contains("${"));
     if is_open(&entry["command"]) || is_open(&entry["cwd"]) || is_open(&entry["env"]["PATH"]) {

@@ -1,5 +1,5 @@
 //! `toolgate completions SHELL`: prints a completion script. The script gets the names of tools and
-//! servers from this program, which reads them from the cache, so that Tab doesn't wait for a server.
+//! servers from this program, which reads them from the cache, so that Tab waits for no server.
 
 use anyhow::Context;
 use clap::CommandFactory;

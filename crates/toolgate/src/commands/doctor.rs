@@ -31,7 +31,7 @@ const TEXT_COLUMN: usize = 24;
 
 enum DoctorFinding {
     Good(String),
-    /// Optional, or harmless.
+    /// Something optional is missing, or something is odd but harmless.
     Warning(String),
     Bad(String),
 }

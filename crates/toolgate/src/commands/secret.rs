@@ -48,7 +48,7 @@ fn set(name: &str, keyring: &dyn Keyring) -> anyhow::Result<Exit> {
 
 fn typed(name: &str) -> anyhow::Result<Option<String>> {
     if !terminal::can_ask() {
-        bail!("there is no terminal to ask at; pipe the secret in");
+        bail!("can't ask without a terminal; pipe the secret in");
     }
     let line = block_on_interruptible(async {
         let _unseen = EchoRequest::hidden();

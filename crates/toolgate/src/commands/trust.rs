@@ -77,7 +77,7 @@ fn agree(path: &Path, trust: &mut TrustStore, options: &TrustOptions) -> anyhow:
     if !options.yes {
         if !terminal::can_ask() {
             bail!(
-                "there is no terminal to ask at; if you have read the lines above, run: toolgate trust --yes"
+                "can't ask without a terminal; if you have read the lines above, run: toolgate trust --yes"
             );
         }
         if !questions::confirm("Agree only if you know where this file comes from. Agree? [y/N]") {

@@ -59,7 +59,7 @@ fn agree(settings: &ServerSettings, redactor: &Redactor, yes: bool) -> anyhow::R
     if !yes {
         if !terminal::can_ask() {
             bail!(
-                "there is no terminal to ask at; if you have read the lines above, run: toolgate trust {name} --yes"
+                "can't ask without a terminal; if you have read the lines above, run: toolgate trust {name} --yes"
             );
         }
         if !questions::confirm("Agree to them as they are now? [y/N]") {

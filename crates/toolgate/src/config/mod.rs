@@ -107,8 +107,8 @@ const ROOT_KEYS: [&str; 15] = [
 const MAX_COMPARED_KEY: usize = 100;
 
 impl Config {
-    /// Removes all tools and servers and simulates the web search, for a demo, which must not
-    /// touch anything real.
+    /// Removes all tools and servers and simulates the web search, for a demo, which
+    /// must not touch anything real.
     pub(crate) fn simulate_all(&mut self) {
         self.search.simulated = true;
         self.tools.clear();

@@ -68,8 +68,8 @@ fn system_keyring() -> Option<&'static dyn Keyring> {
     return None;
 }
 
-/// The folder of the file behind any link, so that a link elsewhere can't change which files are
-/// read beside it.
+/// The folder of the file behind any link, so that a link elsewhere can't change which
+/// files are read beside it.
 pub(super) fn real_folder(document: &ConfigDocument) -> PathBuf {
     // For a file in the working folder this was settled before reading, and the link
     // may have changed since.

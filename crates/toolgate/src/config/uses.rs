@@ -1,5 +1,5 @@
-//! What a command uses of the file: variables that have to be set, and secrets that must not be
-//! shown.
+//! What a command uses of the file: variables that have to be set, and secrets
+//! that must not be shown.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 

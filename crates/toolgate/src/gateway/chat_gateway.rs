@@ -77,8 +77,8 @@ impl ChatGateway {
 }
 
 impl RunningGateway {
-    /// Stops the gateway without waiting for the calls of other clients, because the person is
-    /// leaving.
+    /// Stops the gateway without waiting for the calls of other clients,
+    /// because the person is leaving.
     pub(crate) async fn stop(self) {
         self.stop.cancel();
         let ending = self.serving.abort_handle();

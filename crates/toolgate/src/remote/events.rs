@@ -52,8 +52,8 @@ impl RemoteGateway {
 }
 
 impl RemoteEvents<'_> {
-    /// The next event. The end of the stream is an error, because an event stream has no regular
-    /// end.
+    /// The next event. The end of the stream is an error, because an event
+    /// stream has no regular end.
     pub(crate) async fn next(&mut self) -> Result<RemoteEvent, RemoteError> {
         let gone = |remote: &RemoteGateway, how: &str| {
             let shown = remote.shown();

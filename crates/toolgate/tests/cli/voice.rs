@@ -262,7 +262,7 @@ fn calls_that_need_approval_are_denied_without_a_person() {
 fn the_volume_tool_mutes_the_voice_and_skips_synthesis() {
     for (out, result, spoken) in [
         ("answer.wav", "muted", &[][..]),
-        ("none", "there is no volume", &["I am quiet."]),
+        ("none", "the volume cannot be set", &["I am quiet."]),
     ] {
         let mute = Answer::call("call_1", "volume", &json!({ "action": "mute" }));
         let llm = ScriptedLlm::new([mute, Answer::text("I am quiet.")]);

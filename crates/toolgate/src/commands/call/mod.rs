@@ -224,8 +224,8 @@ impl CallRequest<'_> {
         Ok(exit)
     }
 
-    /// Returns once it is certain which tool has the name. The `server_health` tool waits for all
-    /// servers.
+    /// Returns once it is certain which tool has the name. The `server_health`
+    /// tool waits for all servers.
     async fn wait_for_servers(
         &self,
         config: &Config,

@@ -79,8 +79,8 @@ impl CallPages {
         }
     }
 
-    /// How many digits identify each call. A gateway doesn't report that, so there only the listed
-    /// ids are compared.
+    /// How many digits identify each call. A gateway doesn't report that, so there only
+    /// the listed ids are compared.
     pub(super) fn distinct_digits(&self, calls: &[Value]) -> Vec<usize> {
         let ids: Vec<&str> = calls
             .iter()

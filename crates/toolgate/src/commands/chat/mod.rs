@@ -73,7 +73,7 @@ pub(crate) async fn converse(
     // A chat that ends at its prompt must not leave the terminal in the editor's mode.
     let _terminal = TerminalGuard::save_modes();
     // Type-ahead would appear in the middle of the answer, and the next prompt shows it anyway.
-    // With redirected stdout there is no prompt to show it.
+    // With redirected stdout, no prompt would show it.
     let _unseen = (!setup.source.is_typed()).then(EchoRequest::hidden);
     let (fleet, choice) = session.start(Some(servers), ServerStart::AtOnce).await;
     let followed = fleet.as_ref().filter(|_| setup.follows_config);

@@ -33,8 +33,8 @@ impl DemoHouse {
         Ok(Self { broker, house })
     }
 
-    /// The MCP server of the house: this program, started as a child. It may unlock doors, because
-    /// nobody lives there.
+    /// The MCP server of the house: this program, started as a child. It may unlock
+    /// doors, because nobody lives there.
     pub(super) fn server(&self) -> anyhow::Result<ServerSettings> {
         let program = std::env::current_exe().context("the path of this program is unknown")?;
         let program = program

@@ -125,8 +125,8 @@ fn start_servers(session: &ChatSession, servers: Vec<ServerSettings>) -> Arc<Ser
     fleet
 }
 
-/// Runs the gateway to its end. The exit code is set if a signal ended it. A second signal exits the
-/// program at once.
+/// Runs the gateway to its end. The exit code is set if a signal ended it. A
+/// second signal exits at once.
 async fn run_until_shutdown(
     parts: VoiceGatewayParts,
     stop: CancellationToken,

@@ -14,8 +14,10 @@ pub(super) struct GatewayVoice {
 impl GatewayVoice {
     pub(super) fn check_audible(&self, settings: &VoiceSettings, has_listeners: bool) {
         let why = match (settings.tts.as_str(), settings.output.as_str()) {
-            _ if !has_listeners => "Answers are given as text here, so there is no volume.",
-            ("none", _) | (_, "none") => "Nothing is spoken aloud here, so there is no volume.",
+            _ if !has_listeners => "Answers are given as text here, so the volume cannot be set.",
+            ("none", _) | (_, "none") => {
+                "Nothing is spoken aloud here, so the volume cannot be set."
+            }
             _ => return,
         };
         self.inaudible.get_or_init(|| why);

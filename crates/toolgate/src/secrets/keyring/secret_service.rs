@@ -55,7 +55,7 @@ fn connect() -> Result<SecretService, KeyringError> {
     // the service itself.
     let plain = EncryptionType::Plain;
     SecretService::connect_with_max_prompt_timeout(plain, PROMPT_SECONDS)
-        // Any failure here means that there is no service to ask.
+        // Any failure here means that the service is missing.
         .map_err(|error| KeyringError::Absent(error.to_string()))
 }
 
