@@ -88,9 +88,9 @@ impl<'a> SessionOptions<'a> {
 
     fn load_config(&self, global: &GlobalOptions) -> anyhow::Result<Config> {
         if !self.is_demo {
-            return wiring::configuration_or_ask(global, SecretScope::Everything);
+            return wiring::load_config_or_ask(global, SecretScope::Everything);
         }
-        let mut config = wiring::configuration(global, SecretScope::Everything)?;
+        let mut config = wiring::load_config(global, SecretScope::Everything)?;
         config.simulate_all();
         Ok(config)
     }
@@ -141,8 +141,8 @@ impl ChatSession {
         let (mut wanted, reason) = resolve_wanted(&config, &options.choice, saved.as_ref())?;
         wanted.timeout = options.timeout.unwrap_or(wanted.timeout);
         let services = std::mem::take(&mut session.services);
-        let tools = wiring::tools_with_services(&config, services);
-        wiring::warn_about(&config, &tools);
+        let tools = wiring::build_tools_with_services(&config, services);
+        wiring::warn_about_config(&config, &tools);
         wiring::warn_about_servers(&config);
         let spinner = Spinner::new("starting");
         let journal = session.open_journal(&config, &tools);
@@ -241,7 +241,7 @@ impl ChatSession {
         };
         let is_settled = fleet.wait(spinner, settled).await;
         if is_settled && output::is_interactive() {
-            fleet.note_missing_for_good();
+            fleet.note_missing_except_unseen();
         }
         (Some(fleet), choice)
     }
@@ -347,7 +347,7 @@ pub(crate) async fn run_turn(
         answered = animate_during(display, turn) => Some(answered),
         () = exit::interrupted() => None,
     };
-    display.end();
+    display.finish_turn();
     if answered.is_none() {
         conversation.keep_partial_answer();
     }

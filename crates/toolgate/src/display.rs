@@ -51,7 +51,7 @@ struct DisplayState {
     spinner: Spinner,
     waiting: Option<(String, Instant)>,
     running: Vec<DisplayedCall>,
-    turns: usize,
+    frame_count: usize,
     answer: AnswerStream,
     /// A matched sentence answers rather than a model, so the words are plain text.
     is_sentence: bool,
@@ -77,7 +77,7 @@ impl ChatDisplay {
             spinner,
             waiting: None,
             running: Vec::new(),
-            turns: 0,
+            frame_count: 0,
             answer: AnswerStream::default(),
             is_sentence: false,
             is_thinking: false,
@@ -102,7 +102,7 @@ impl ChatDisplay {
         }
     }
 
-    pub(crate) fn end(&self) {
+    pub(crate) fn finish_turn(&self) {
         let mut screen = self.0.lock();
         screen.waiting = None;
         screen.end_line();
@@ -141,13 +141,13 @@ impl DisplayState {
             }
             ModelEvent::Waiting { tool: None } => self.wait_for("waiting for servers to start"),
             ModelEvent::Waited => self.stop_waiting(),
-            ModelEvent::Text(text) => self.text(text),
-            ModelEvent::Thinking(text) => self.thinking(text),
+            ModelEvent::Text(text) => self.push_text(text),
+            ModelEvent::Thinking(text) => self.push_thinking(text),
             ModelEvent::Void => {
-                self.take_back("the answer broke off; ignore the part above");
+                self.retract("the answer broke off; ignore the part above");
             }
             ModelEvent::WasThinking => {
-                self.take_back("that was the model's thinking; the answer follows");
+                self.retract("that was the model's thinking; the answer follows");
             }
             ModelEvent::Retrying { error, after } => {
                 let error = escape(&error.to_string());
@@ -170,7 +170,7 @@ impl DisplayState {
                 call,
                 source,
                 outcome,
-            } => self.called(call, *source, outcome),
+            } => self.finish_call(call, *source, outcome),
             ModelEvent::Notice(text) => {
                 let text = self.redactor.line(text, SHOWN_NOTICE);
                 match self.options.progress {
@@ -194,7 +194,7 @@ impl DisplayState {
         }
     }
 
-    fn text(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         if !self.options.streams {
             if let Some((title, _)) = &mut self.waiting {
                 "the model is answering".clone_into(title);
@@ -223,7 +223,7 @@ impl DisplayState {
         })
     }
 
-    fn thinking(&mut self, text: &str) {
+    fn push_thinking(&mut self, text: &str) {
         if !(self.options.thinking && self.options.progress) {
             if let Some((title, _)) = &mut self.waiting {
                 "the model is thinking".clone_into(title);
@@ -248,13 +248,13 @@ impl DisplayState {
         self.has_shown = true;
     }
 
-    fn take_back(&mut self, remark: &str) {
+    fn retract(&mut self, remark: &str) {
         if std::mem::take(&mut self.has_shown) {
             self.remark(remark);
         }
     }
 
-    fn called(&mut self, call: &ModelCall, source: AnswerSource, outcome: &ToolOutcome) {
+    fn finish_call(&mut self, call: &ModelCall, source: AnswerSource, outcome: &ToolOutcome) {
         let known = self
             .running
             .iter()
@@ -337,8 +337,8 @@ impl DisplayState {
             let preview = self.answer.preview(self.style());
             return spinner::draw_tail(&preview);
         }
-        self.turns += 1;
-        let frame = FRAMES[self.turns % FRAMES.len()];
+        self.frame_count += 1;
+        let frame = FRAMES[self.frame_count % FRAMES.len()];
         let width = spinner::width();
         let line = |title: &str, since: Instant| timed(frame, title, since.elapsed(), width);
         let mut lines: Vec<String> = self
@@ -365,7 +365,7 @@ impl DisplayState {
 pub(crate) fn format_answer(answer: &str, format: AnswerFormat) -> String {
     let answer = clean(answer);
     match output::stdout_is_terminal() {
-        true => AnswerStyle::new(format).shown(answer.trim()),
+        true => AnswerStyle::new(format).render(answer.trim()),
         false => answer.trim().to_owned(),
     }
 }

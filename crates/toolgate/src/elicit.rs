@@ -60,7 +60,7 @@ fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> Elic
             match line() {
                 None => return ElicitationAnswer::Cancel,
                 Some(text) if text == "-" => return ElicitationAnswer::Decline,
-                Some(text) => match typed(&text, property, required) {
+                Some(text) => match parse_answer(&text, property, required) {
                     Ok(Some(value)) => {
                         values.insert(name.clone(), value);
                         break;
@@ -98,7 +98,11 @@ fn prompt(name: &str, property: &Value, required: bool) -> String {
 }
 
 /// Parses the input by the schema. `Ok(None)` means that an optional value was left out.
-fn typed(text: &str, property: &Value, required: bool) -> Result<Option<Value>, &'static str> {
+fn parse_answer(
+    text: &str,
+    property: &Value,
+    required: bool,
+) -> Result<Option<Value>, &'static str> {
     if text.is_empty() {
         return match property.get("default") {
             Some(default) => Ok(Some(default.clone())),

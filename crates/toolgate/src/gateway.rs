@@ -21,7 +21,7 @@ use toolgate_server::{
 };
 
 #[cfg(feature = "serve")]
-pub(crate) use addresses::{names_to_add, reached_at};
+pub(crate) use addresses::{host_names_hint, reachable_urls};
 #[cfg(feature = "chat")]
 pub(crate) use chat_gateway::ChatGateway;
 
@@ -60,7 +60,7 @@ impl GatewayObservers {
         self
     }
 
-    pub(crate) fn gateway(
+    pub(crate) fn build_gateway(
         self,
         config: &Config,
         tools: &ConfiguredTools,

@@ -247,7 +247,7 @@ mod tests {
             ConfigReadOptions::new(&|_| None, SecretScope::Everything),
         )
         .unwrap();
-        let tools = wiring::tools(&config);
+        let tools = wiring::build_tools(&config);
         let unmatched = unmatched(&config, &tools.manager.tools(), &[]);
         unmatched.iter().map(ToString::to_string).collect()
     }

@@ -36,7 +36,7 @@ const MAX_DELAY: Duration = Duration::from_secs(2);
 const AGREEMENT_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 // Read only at the start by every command: a section, or a key of one such as `serve.bind`.
-const FIXED: [&str; 1] = ["journal"];
+const FIXED_KEYS: [&str; 1] = ["journal"];
 
 type StateReporter = Box<dyn Fn(ConfigurationState) + Send>;
 type ConfigApplier = Box<dyn Fn(&Config) -> anyhow::Result<Vec<&'static str>> + Send>;
@@ -253,7 +253,7 @@ impl ConfigReload {
         &mut self,
         read: ReadResult,
     ) -> anyhow::Result<Option<(Config, Vec<&'static str>)>> {
-        let Some(new) = self.agreed(read)? else {
+        let Some(new) = self.check_agreement(read)? else {
             return Ok(None);
         };
         if let Some(lost) = new.fetched.lost_since(&self.config.fetched) {
@@ -273,7 +273,7 @@ impl ConfigReload {
         Ok(Some((new, restart_keys)))
     }
 
-    fn agreed(&mut self, read: ReadResult) -> anyhow::Result<Option<Config>> {
+    fn check_agreement(&mut self, read: ReadResult) -> anyhow::Result<Option<Config>> {
         let agreed = read.context("the configuration could not be read")??;
         if !self.needs_agreement() {
             return Ok(agreed);
@@ -327,7 +327,7 @@ impl ConfigReload {
 
     fn restart_needed(&self) -> impl Iterator<Item = &'static str> {
         let differs = |key: &&str| is_changed(&self.config, &self.started, key);
-        let fixed = FIXED.iter().chain(self.fixed_by_command).copied();
+        let fixed = FIXED_KEYS.iter().chain(self.fixed_by_command).copied();
         fixed
             .filter(differs)
             .chain(self.restart_keys.iter().copied())
@@ -360,8 +360,8 @@ impl ConfigReload {
     }
 
     fn apply_tools(&self, new: &Config) {
-        let tools = wiring::tools_with_services(new, self.services.clone());
-        wiring::warn_about(new, &tools);
+        let tools = wiring::build_tools_with_services(new, self.services.clone());
+        wiring::warn_about_config(new, &tools);
         let old = &self.config;
         let is_same =
             (&new.tools, &new.search, &new.documents) == (&old.tools, &old.search, &old.documents);

@@ -18,7 +18,7 @@ use tracing::warn;
 pub(crate) use owners::{needed, owners};
 #[cfg(feature = "chat")]
 pub(crate) use readiness::{StartingServers, UnseenServers};
-use spoken::spoken;
+use spoken::spoken_names;
 
 use crate::config::{Config, ConfiguredServer, state_folder, user_file};
 use crate::elicit::TerminalElicitor;
@@ -155,7 +155,7 @@ impl ServerFleet {
         self.note_problems(self.status_of(server));
     }
 
-    pub(crate) fn note_missing_for_good(&self) {
+    pub(crate) fn note_missing_except_unseen(&self) {
         let unseen = self.servers.unseen_installed();
         let mut all = self.servers.status();
         all.retain(|status| !unseen.contains(&status.name));
@@ -225,7 +225,7 @@ impl ServerFleet {
         }
     }
 
-    pub(crate) fn note_remembered_of(&self, server: Option<&str>) {
+    pub(crate) fn note_remembered(&self, server: Option<&str>) {
         let all = self.status_of(server);
         let remembered = all.iter().filter(|status| status.remembered);
         let times: Vec<_> = remembered.filter_map(|status| status.listed_at).collect();
@@ -242,7 +242,7 @@ impl ServerFleet {
         ));
     }
 
-    pub(crate) fn knows_some(&self) -> bool {
+    pub(crate) fn knows_any_tools(&self) -> bool {
         let all = self.servers.status();
         all.iter().any(|status| status.listed_at.is_some())
     }
@@ -251,11 +251,11 @@ impl ServerFleet {
     /// files`. Servers that are down or can't work count; those that are starting don't.
     pub(crate) fn missing(&self) -> Option<String> {
         use ServerState::{Failed, Stopped};
-        let is_of_no_use = |status: &ServerStatus| {
+        let is_unusable = |status: &ServerStatus| {
             matches!(status.state, Failed | Stopped) || status.degraded().is_some()
         };
-        let away = self.names(is_of_no_use);
-        spoken(away.iter(), &self.homes)
+        let away = self.names(is_unusable);
+        spoken_names(away.iter(), &self.homes)
     }
 
     pub(crate) fn is_complete(&self) -> bool {

@@ -64,10 +64,10 @@ struct StoredAgreements {
 impl TrustStore {
     /// Reads the store. If it can't be read, nothing is agreed to.
     pub(crate) fn read(environment: Environment<'_>) -> Self {
-        let Some(store) = store(environment) else {
+        let Some(store) = store_path(environment) else {
             return Self::default();
         };
-        let agreed = stored(&store).unwrap_or_else(|problem| {
+        let agreed = read_store(&store).unwrap_or_else(|problem| {
             REPORTED.call_once(|| {
                 output::print_note(&format!("{}: {problem}", escape(&store.to_string_lossy())));
             });
@@ -171,13 +171,14 @@ impl TrustStore {
     }
 }
 
-fn stored(store: &Path) -> Result<BTreeMap<PathBuf, FileAgreement>, String> {
+fn read_store(store: &Path) -> Result<BTreeMap<PathBuf, FileAgreement>, String> {
     if store.symlink_metadata().is_err() {
         return Ok(BTreeMap::new());
     }
-    let told = |error: ConfigErrors| format!("is ignored: {error}");
-    let (bytes, found) = ConfigDocument::read_bytes(store).map_err(|error| told(error.into()))?;
-    config::check_owner(store, &found).map_err(|error| told(error.into()))?;
+    let ignored = |error: ConfigErrors| format!("is ignored: {error}");
+    let (bytes, found) =
+        ConfigDocument::read_bytes(store).map_err(|error| ignored(error.into()))?;
+    config::check_owner(store, &found).map_err(|error| ignored(error.into()))?;
     let unreadable = |error: serde_json::Error| format!("is ignored: {error}");
     let stored: StoredAgreements = serde_json::from_slice(&bytes).map_err(unreadable)?;
     match stored.version {
@@ -187,11 +188,11 @@ fn stored(store: &Path) -> Result<BTreeMap<PathBuf, FileAgreement>, String> {
 }
 
 pub(crate) fn changed_at(environment: Environment<'_>) -> Option<SystemTime> {
-    let store = store(environment)?;
+    let store = store_path(environment)?;
     std::fs::metadata(store).ok()?.modified().ok()
 }
 
-fn store(environment: Environment<'_>) -> Option<PathBuf> {
+fn store_path(environment: Environment<'_>) -> Option<PathBuf> {
     state_folder(environment).map(|folder| folder.join("trusted.json"))
 }
 

@@ -24,20 +24,20 @@ pub(crate) fn environment(name: &str) -> Option<String> {
 }
 
 /// Finds and reads the configuration, and notes a file in the working folder that isn't in use.
-pub(crate) fn configuration(
+pub(crate) fn load_config(
     global: &GlobalOptions,
     secret_scope: SecretScope,
 ) -> anyhow::Result<Config> {
-    find_configuration(global, secret_scope, |_, _| None).inspect(note_unused_file)
+    find_config(global, secret_scope, |_, _| None).inspect(note_unused_file)
 }
 
-/// Like [`configuration`], for a command that a person waits for: on a terminal it asks whether to
+/// Like [`load_config`], for a command that a person waits for: on a terminal it asks whether to
 /// use the file in the working folder.
-pub(crate) fn configuration_or_ask(
+pub(crate) fn load_config_or_ask(
     global: &GlobalOptions,
     secret_scope: SecretScope,
 ) -> anyhow::Result<Config> {
-    find_configuration(global, secret_scope, trust::ask).inspect(note_unused_file)
+    find_config(global, secret_scope, trust::ask).inspect(note_unused_file)
 }
 
 fn note_unused_file(config: &Config) {
@@ -48,7 +48,7 @@ fn note_unused_file(config: &Config) {
 
 /// `--config`, else `$TOOLGATE_CONFIG`, else `toolgate.json` or `.mcp.json` here if the person has
 /// agreed to it, else the user's; none is fine.
-pub(crate) fn find_configuration(
+pub(crate) fn find_config(
     global: &GlobalOptions,
     secret_scope: SecretScope,
     ask: impl Fn(&FolderFile, &mut TrustStore) -> Option<TrustScope>,
@@ -86,8 +86,8 @@ pub(crate) struct ConfiguredTools {
     pub(crate) problems: Vec<config::ConfigError>,
 }
 
-pub(crate) fn tools(config: &Config) -> ConfiguredTools {
-    tools_with_services(config, ToolServices::default())
+pub(crate) fn build_tools(config: &Config) -> ConfiguredTools {
+    build_tools_with_services(config, ToolServices::default())
 }
 
 /// Services that stay when the tools are built again.
@@ -101,8 +101,11 @@ pub(crate) struct ToolServices {
     pub(crate) sounding: Option<Arc<dyn VolumeControl>>,
 }
 
-/// Like [`tools`], with services that may be in use already.
-pub(crate) fn tools_with_services(config: &Config, services: ToolServices) -> ConfiguredTools {
+/// Like [`build_tools`], with services that may be in use already.
+pub(crate) fn build_tools_with_services(
+    config: &Config,
+    services: ToolServices,
+) -> ConfiguredTools {
     let mut settings = BuiltinSettings::default();
     settings.search = config.search.clone();
     settings.volume_control.clone_from(&services.sounding);
@@ -143,7 +146,7 @@ pub(crate) fn tools_with_services(config: &Config, services: ToolServices) -> Co
     }
 }
 
-pub(crate) fn warn_about(config: &Config, tools: &ConfiguredTools) {
+pub(crate) fn warn_about_config(config: &Config, tools: &ConfiguredTools) {
     for warning in config.warnings.iter().chain(&tools.problems) {
         warn!("{warning}");
     }

@@ -24,13 +24,13 @@ pub(crate) fn run(global: &GlobalOptions, options: &AddOptions) -> anyhow::Resul
     let file = ServerFile::open(global, &wiring::environment)?;
     let shown = file.path().display().to_string();
     let name = options.name.as_str();
-    let entry = entry(options, file.location())?;
-    check(name, &entry, options)?;
-    let former = file.entry(name)?;
+    let entry = build_entry(options, file.location())?;
+    validate_entry(name, &entry, options)?;
+    let previous = file.entry(name)?;
     let missing = missing_program(name, &entry, file.path());
     match &missing {
         _ if options.force => {}
-        _ if former.is_some() => bail!(
+        _ if previous.is_some() => bail!(
             "{shown} already has a server '{}'; --force replaces it",
             escape(name)
         ),
@@ -62,7 +62,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &AddOptions) -> anyhow::Resul
         path: file.path().to_owned(),
         location: file.location(),
         name,
-        former,
+        previous,
     };
     added.start(options)
 }
@@ -71,7 +71,7 @@ struct NewServerEntry<'a> {
     path: PathBuf,
     location: ConfigLocation,
     name: &'a str,
-    former: Option<Value>,
+    previous: Option<Value>,
 }
 
 impl NewServerEntry<'_> {
@@ -107,7 +107,7 @@ impl NewServerEntry<'_> {
             return false;
         }
         let (name, path) = (escape(self.name), self.path.display());
-        questions::confirm(&match self.former {
+        questions::confirm(&match self.previous {
             None => format!("Remove '{name}' from {path}? [y/N]"),
             Some(_) => format!("Restore the previous '{name}' in {path}? [y/N]"),
         })
@@ -123,14 +123,14 @@ impl NewServerEntry<'_> {
             return Ok(());
         }
         let file = ServerFile::at(self.path.clone(), self.location)?;
-        match &self.former {
+        match &self.previous {
             None => {
                 file.remove(self.name);
                 file.save()?;
                 output::print_note(&format!("removed '{name}' from {shown}"));
             }
-            Some(former) => {
-                file.put(self.name, former);
+            Some(previous) => {
+                file.put(self.name, previous);
                 file.save()?;
                 output::print_note(&format!("restored the previous '{name}' in {shown}"));
             }
@@ -156,11 +156,11 @@ fn missing_program(name: &str, entry: &Value, file: &Path) -> Option<String> {
     settings?.find_program().err()
 }
 
-fn entry(options: &AddOptions, location: ConfigLocation) -> anyhow::Result<Value> {
+fn build_entry(options: &AddOptions, location: ConfigLocation) -> anyhow::Result<Value> {
     let mut entry = Map::new();
     if let Some(url) = &options.url {
         entry.insert("url".to_owned(), json!(url));
-        let headers = pairs(&options.headers, ':', "-H takes 'Name: value'")?;
+        let headers = parse_pairs(&options.headers, ':', "-H takes 'Name: value'")?;
         insert_unless_empty(&mut entry, "headers", headers);
         return Ok(entry.into());
     }
@@ -178,7 +178,7 @@ fn entry(options: &AddOptions, location: ConfigLocation) -> anyhow::Result<Value
     if !args.is_empty() {
         entry.insert("args".to_owned(), json!(args));
     }
-    let env = pairs(&options.env, '=', "-e takes KEY=VALUE")?;
+    let env = parse_pairs(&options.env, '=', "-e takes KEY=VALUE")?;
     insert_unless_empty(&mut entry, "env", env);
     if let Some(cwd) = &options.cwd {
         entry.insert("cwd".to_owned(), json!(absolute_path(cwd, location)?));
@@ -208,7 +208,11 @@ fn insert_unless_empty(entry: &mut Map<String, Value>, key: &str, pairs: Map<Str
     }
 }
 
-fn pairs(given: &[String], separator: char, usage: &str) -> anyhow::Result<Map<String, Value>> {
+fn parse_pairs(
+    given: &[String],
+    separator: char,
+    usage: &str,
+) -> anyhow::Result<Map<String, Value>> {
     let split = |pair: &String| {
         let (name, value) = pair.split_once(separator)?;
         // White space after a header's colon isn't part of its value. After `=` it is.
@@ -238,7 +242,7 @@ fn absolute_path(path: &Path, location: ConfigLocation) -> anyhow::Result<String
 
 /// Rejects an entry that couldn't be read back. A URL with variables is replaced by a placeholder,
 /// because they have no value yet.
-fn check(name: &str, entry: &Value, options: &AddOptions) -> anyhow::Result<()> {
+fn validate_entry(name: &str, entry: &Value, options: &AddOptions) -> anyhow::Result<()> {
     if name.trim() == name && name.contains(char::is_whitespace) {
         let better: Vec<&str> = name.split_whitespace().collect();
         bail!(

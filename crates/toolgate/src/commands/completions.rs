@@ -56,7 +56,7 @@ fn with_names(shell: Shell, script: &str) -> String {
 
 fn names(global: &GlobalOptions, kind: CompletedNames) -> anyhow::Result<Exit> {
     // Without questions or notes, because the person is pressing Tab.
-    let config = wiring::find_configuration(global, SecretScope::Names, |_, _| None)?;
+    let config = wiring::find_config(global, SecretScope::Names, |_, _| None)?;
     let names = match kind {
         CompletedNames::Servers => {
             let servers = config.servers.iter();
@@ -70,7 +70,7 @@ fn names(global: &GlobalOptions, kind: CompletedNames) -> anyhow::Result<Exit> {
 }
 
 fn tools(config: &Config) -> anyhow::Result<Vec<String>> {
-    let tools = wiring::tools(config);
+    let tools = wiring::build_tools(config);
     let all = servers::settings(&config.servers);
     let _fleet = block_on(async { ServerFleet::start(config, &tools, all, WhenNeeded, None) })?;
     let executor = wiring::probe_executor(config, &tools);

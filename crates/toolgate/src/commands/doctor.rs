@@ -42,14 +42,14 @@ pub(crate) fn run(global: &GlobalOptions, options: &DoctorOptions) -> anyhow::Re
     if let Some(remote) = RemoteGateway::from_options(&options.remote)? {
         return remote::run(&remote);
     }
-    let config = match wiring::find_configuration(global, SecretScope::Everything, trust::ask) {
+    let config = match wiring::find_config(global, SecretScope::Everything, trust::ask) {
         Ok(config) => config,
         Err(error) => {
             show_config_errors(&error);
             return Ok(Exit::Failure);
         }
     };
-    let tools = wiring::tools(&config);
+    let tools = wiring::build_tools(&config);
     let all = servers::settings(&config.servers);
     let mut report = DoctorReport::new(tools.redactor.clone());
     report.check_configuration(&config, &tools);
@@ -227,8 +227,8 @@ impl DoctorReport {
 fn check_server(status: &ServerStatus) -> DoctorFinding {
     match status.state {
         ServerState::Connected => match server::degraded(status) {
-            None => Good(server::state(status)),
-            Some(problem) => Bad(format!("{}, but {problem}", server::state(status))),
+            None => Good(server::describe_state(status)),
+            Some(problem) => Bad(format!("{}, but {problem}", server::describe_state(status))),
         },
         ServerState::Disabled => Good("disabled in the configuration".to_owned()),
         state => {

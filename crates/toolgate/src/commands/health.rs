@@ -35,9 +35,7 @@ fn url(global: &GlobalOptions, options: &HealthOptions) -> anyhow::Result<String
     if let Some(url) = &options.url {
         return Ok(url.clone());
     }
-    let bind = wiring::configuration(global, SecretScope::Names)?
-        .serve
-        .bind;
+    let bind = wiring::load_config(global, SecretScope::Names)?.serve.bind;
     let ip = match bind.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

@@ -25,9 +25,9 @@ pub(crate) fn run(global: &GlobalOptions, options: &InspectOptions) -> anyhow::R
     if let Some(remote) = RemoteGateway::from_options(&options.remote)? {
         return remote::inspect_at(&remote, options);
     }
-    let config = wiring::configuration_or_ask(global, SecretScope::Tools)?;
-    let tools = wiring::tools(&config);
-    wiring::warn_about(&config, &tools);
+    let config = wiring::load_config_or_ask(global, SecretScope::Tools)?;
+    let tools = wiring::build_tools(&config);
+    wiring::warn_about_config(&config, &tools);
     let named = |server: &&ConfiguredServer| server.settings.name == options.tool;
     let server = config.servers.iter().find(named);
     let server = server.filter(|_| tools.manager.find(&options.tool).is_none());
@@ -112,7 +112,7 @@ fn inspect(
     } else {
         let timeout = definition.timeout(&config.limits).as_secs_f64();
         let change = change.map(|change| not_agreed(&change));
-        let server = status.map(|status| format!("\n\n{}", server::described(&status)));
+        let server = status.map(|status| format!("\n\n{}", server::describe(&status)));
         let text = described(&object, timeout);
         let calls = statistics.map(|calls| format!("\n\n{calls}"));
         output::print_text(&format!(
@@ -155,7 +155,7 @@ fn show_server(config: &Config, tools: &ConfiguredTools, status: &ServerStatus, 
         true => names,
         false => format!("\n\n{names}"),
     };
-    output::print_text(&format!("{}{names}", server::described(status)));
+    output::print_text(&format!("{}{names}", server::describe(status)));
 }
 
 fn described(tool: &Value, timeout: f64) -> String {

@@ -17,9 +17,9 @@ pub(crate) fn run(global: &GlobalOptions, options: &ListOptions) -> anyhow::Resu
     if let Some(remote) = RemoteGateway::from_options(&options.remote)? {
         return list_at(&remote, options);
     }
-    let config = wiring::configuration_or_ask(global, SecretScope::Tools)?;
-    let tools = wiring::tools(&config);
-    wiring::warn_about(&config, &tools);
+    let config = wiring::load_config_or_ask(global, SecretScope::Tools)?;
+    let tools = wiring::build_tools(&config);
+    wiring::warn_about_config(&config, &tools);
     wiring::warn_about_servers(&config);
     if let Some(error) = unknown_server(&config, options) {
         output::print_error(&error);
@@ -40,7 +40,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &ListOptions) -> anyhow::Resu
             let server = options.server.as_deref();
             fleet.note_missing(server);
             if !options.json {
-                fleet.note_remembered_of(server);
+                fleet.note_remembered(server);
             }
             Exit::Success
         } else {

@@ -22,10 +22,10 @@ use crate::{output, wiring};
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(global: &GlobalOptions, options: &McpOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration(global, SecretScope::Tools)?;
+    let config = wiring::load_config(global, SecretScope::Tools)?;
     ToolgateChain::from_env().check(config.file())?;
-    let tools = wiring::tools(&config);
-    wiring::warn_about(&config, &tools);
+    let tools = wiring::build_tools(&config);
+    wiring::warn_about_config(&config, &tools);
     // Only a warning: the tool reports it when called, and the others work.
     for unset in config.unset_for_tools() {
         warn!("{unset}");

@@ -20,7 +20,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &ReplayOptions) -> anyhow::Re
     if let Some(remote) = RemoteGateway::from_options(&options.remote)? {
         return remote::run(&remote, options);
     }
-    let config = wiring::configuration(global, SecretScope::Tools)?;
+    let config = wiring::load_config(global, SecretScope::Tools)?;
     let call = match journal::reader(&config) {
         Ok(reader) => find_verified(&reader, options),
         Err(error) => return Ok(Exit::failure(error)),

@@ -86,7 +86,7 @@ fn remove(name: &str, keyring: &dyn Keyring) -> anyhow::Result<Exit> {
 
 fn list(global: &GlobalOptions, json: bool) -> anyhow::Result<Exit> {
     let set = index::names(&wiring::environment)?;
-    let config = wiring::configuration(global, SecretScope::Names)?;
+    let config = wiring::load_config(global, SecretScope::Names)?;
     let all = used(&config, &set);
     if json {
         let all = all.iter().map(|(name, used_by)| {

@@ -32,7 +32,7 @@ use crate::spinner::Spinner;
 use crate::wiring::{self, ConfiguredTools};
 
 // Sections and keys that are read only at the start: of `serve`, all but the tokens.
-const FIXED: [&str; 9] = [
+const FIXED_KEYS: [&str; 9] = [
     "model",
     "serve.addServers",
     "serve.bind",
@@ -45,11 +45,11 @@ const FIXED: [&str; 9] = [
 ];
 
 pub(crate) fn run(global: &GlobalOptions, options: &ServeOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration(global, SecretScope::Everything)?;
+    let config = wiring::load_config(global, SecretScope::Everything)?;
     let settings = settings(&config, options.bind, token_variable())?;
-    let tools = wiring::tools(&config);
+    let tools = wiring::build_tools(&config);
     tools.redactor.learn([settings.token.clone()]);
-    wiring::warn_about(&config, &tools);
+    wiring::warn_about_config(&config, &tools);
     for unset in config.unset_for_tools() {
         warn!("{unset}");
     }
@@ -130,12 +130,13 @@ async fn serve(
     let fleet = ServerFleet::start(&config, tools, all, ServerStart::AtOnce, None);
     let (servers, config_writer) = (fleet.servers.clone(), config_writer(&config));
     let (followed, serves) = (executor.clone(), settings.clone());
-    let gateway = observers.gateway(&config, tools, executor, servers, settings, config_writer);
+    let gateway =
+        observers.build_gateway(&config, tools, executor, servers, settings, config_writer);
     let link = new_link(&gateway, address)
         .unwrap_or_else(|| gateway::sign_in_link(&gateway::url(address), None));
     let _key = OperatorKeyFile::make(&gateway, address, &serves);
     // Announced last, because clients connect as soon as they see the address.
-    introduce(
+    announce(
         &config, &followed, &fleet, address, &serves, &journal, &link,
     );
     if let Some(asked) = signals.new_link.take() {
@@ -232,7 +233,7 @@ fn log_link(link: &str) {
 fn follow_file(reload: ConfigReload, gateway: &Gateway, bind: Option<SocketAddr>) -> ConfigReload {
     let (told, governed) = (gateway.clone(), gateway.clone());
     reload
-        .with_fixed(&FIXED)
+        .with_fixed(&FIXED_KEYS)
         .on_state(move |state| told.set_configuration_state(state))
         .on_apply(move |new| {
             let settings = settings(new, bind, token_variable())?;
@@ -270,7 +271,7 @@ fn start_traces(config: &Config, tools: &ConfiguredTools) -> Option<Traces> {
     })
 }
 
-fn introduce(
+fn announce(
     config: &Config,
     executor: &ToolExecutor,
     fleet: &ServerFleet,
@@ -286,7 +287,7 @@ fn introduce(
         .filter(|tool| executor.is_visible(tool.definition()));
     let (count, all) = (visible.count(), fleet.servers.status());
     let servers = all.len();
-    let reached = gateway::reached_at(address, &settings.hosts);
+    let reached = gateway::reachable_urls(address, &settings.hosts);
     let others = reached.iter().filter(|other| **other != url);
     let others: Vec<&str> = others.map(String::as_str).collect();
     let is_open = settings.token.is_empty() && settings.tokens.is_empty();
@@ -295,7 +296,7 @@ fn introduce(
         log_link(link);
     }
     info!(%address, tools = count, servers, "listening on {url}");
-    let names = gateway::names_to_add(address, &settings.hosts);
+    let names = gateway::host_names_hint(address, &settings.hosts);
     if !output::is_interactive() {
         if !others.is_empty() {
             info!("also reachable at {}", others.join(", "));

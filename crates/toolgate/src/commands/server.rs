@@ -8,7 +8,7 @@ use crate::servers::ago;
 use crate::wrap::pluralize;
 
 /// The state in one line: `connected over stdio, legacy protocol, 5 tools, in 120 ms`.
-pub(super) fn state(status: &ServerStatus) -> String {
+pub(super) fn describe_state(status: &ServerStatus) -> String {
     let mut words = vec![match status.state {
         ServerState::Idle if status.remembered => format!("remembered, over {}", status.transport),
         state => format!("{state} over {}", status.transport),
@@ -67,10 +67,10 @@ pub(super) fn changes(status: &ServerStatus) -> Vec<String> {
         .collect()
 }
 
-pub(super) fn described(status: &ServerStatus) -> String {
+pub(super) fn describe(status: &ServerStatus) -> String {
     let bold = anstyle::Style::new().bold();
     let name = escape(&status.name);
-    let mut text = format!("{bold}Server {name}{bold:#}  ({})", state(status));
+    let mut text = format!("{bold}Server {name}{bold:#}  ({})", describe_state(status));
     let mut part = |title: &str, lines: &[String]| {
         if lines.is_empty() {
             return;

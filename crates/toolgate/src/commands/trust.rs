@@ -19,7 +19,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Res
         list(&trust);
         return Ok(Exit::Success);
     }
-    if are_own(global, options)? {
+    if are_in_own_config(global, options)? {
         return trust_tools::run(global, options);
     }
     let Some(path) = file_here(global)? else {
@@ -51,11 +51,11 @@ pub(crate) fn run(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Res
 
 // True if all named servers are in the person's own configuration, so that the
 // file here isn't meant.
-fn are_own(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Result<bool> {
+fn are_in_own_config(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Result<bool> {
     if options.servers.is_empty() {
         return Ok(false);
     }
-    let config = wiring::find_configuration(global, SecretScope::Names, |_, _| None)?;
+    let config = wiring::find_config(global, SecretScope::Names, |_, _| None)?;
     let is_known = |name: &String| {
         let mut servers = config.servers.iter();
         servers.any(|server| server.settings.name == *name)

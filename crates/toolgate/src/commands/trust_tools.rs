@@ -13,7 +13,7 @@ use crate::servers::{ago, catalogue};
 use crate::{output, questions, terminal, wiring};
 
 pub(crate) fn run(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration(global, SecretScope::Tools)?;
+    let config = wiring::load_config(global, SecretScope::Tools)?;
     let redactor = Redactor::new(config.secrets());
     for name in &options.servers {
         let settings = find(&config, name)?;

@@ -61,7 +61,7 @@ impl ChatGateway {
         let servers = fleet.servers.clone();
         let (config, tools) = (&session.config, &session.tools);
         let observers = self.observers.with_journal(&session.journal);
-        let gateway = observers.gateway(config, tools, executor, servers, settings, None);
+        let gateway = observers.build_gateway(config, tools, executor, servers, settings, None);
         if let Some(key) = &self.sign_in_key {
             gateway.accept_sign_in_key(key);
         }

@@ -46,7 +46,7 @@ impl ReloadFixture {
             ConfigReadOptions::new(&|_| None, SecretScope::Everything),
         )
         .unwrap();
-        let tools = wiring::tools(&config);
+        let tools = wiring::build_tools(&config);
         let manager = Arc::clone(&tools.manager);
         let servers = Servers::new(manager, ServersOptions::default());
         servers.apply(servers::settings(&config.servers));
@@ -187,7 +187,7 @@ fn reload_of(path: &Path) -> (ConfigReload, ToolExecutor, Servers) {
         ConfigReadOptions::new(&|_| None, SecretScope::Everything),
     )
     .unwrap();
-    let tools = wiring::tools(&config);
+    let tools = wiring::build_tools(&config);
     let servers = Servers::new(Arc::clone(&tools.manager), ServersOptions::default());
     let settings = config.servers.iter().map(|server| server.settings.clone());
     servers.apply(settings.collect());
@@ -265,7 +265,7 @@ async fn health_tools_are_asked_under_the_policy_of_an_edited_file() {
     std::fs::write(&path, "{}").unwrap();
     let (reload, _executor, servers) = reload_of(&path);
     let config = Config::default();
-    let asking = wiring::probe_executor(&config, &wiring::tools(&config));
+    let asking = wiring::probe_executor(&config, &wiring::build_tools(&config));
     servers.watch_health(asking.clone());
     let _task = tokio::spawn(reload.run());
     std::fs::write(&path, r#"{ "policy": { "deny": ["ping"] } }"#).unwrap();

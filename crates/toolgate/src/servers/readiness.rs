@@ -52,7 +52,7 @@ pub(crate) struct UnseenServers {
     servers: Servers,
     manager: Arc<ToolManager>,
     /// The tools of some server are known, so the model isn't kept waiting.
-    knows_some: bool,
+    knows_any_tools: bool,
     // Late servers count as failed, so that the next command doesn't wait for them again.
     gives_up: bool,
     until: OnceLock<Instant>,
@@ -64,7 +64,7 @@ impl UnseenServers {
         Self {
             servers: fleet.servers.clone(),
             manager: Arc::clone(&tools.manager),
-            knows_some: fleet.knows_some(),
+            knows_any_tools: fleet.knows_any_tools(),
             gives_up: start == ServerStart::WhenNeeded,
             until: OnceLock::new(),
             is_reported: AtomicBool::new(false),
@@ -105,7 +105,7 @@ impl UnseenServers {
 impl ToolReadiness for UnseenServers {
     fn all_offered(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.start_and_wait(async move {
-            if !self.knows_some {
+            if !self.knows_any_tools {
                 self.servers.tools_known().await;
             }
         }))

@@ -51,7 +51,7 @@ fn a_model_that_fails_behind_its_tools_names_the_doctor() {
 }
 
 #[test]
-fn orders_work_in_a_pipe_too() {
+fn commands_work_in_a_pipe_too() {
     let done = alone(ProgramRun::new(["chat"]))
         .stdin("/tools date*,nix*\n/model\n/nope\n/\n/ hlp\n/quit\nnever\n")
         .done();
@@ -63,7 +63,7 @@ fn orders_work_in_a_pipe_too() {
         "{done:?}"
     );
     for expected in [
-        "error: there is no /nope",
+        "error: unknown command /nope",
         "error: a command follows its slash without a space; /help lists all commands",
         "error: a command follows its slash without a space; did you mean /help?",
     ] {
@@ -74,9 +74,9 @@ fn orders_work_in_a_pipe_too() {
 #[test]
 fn help_names_every_order_and_a_saved_conversation_is_gone_on_with() {
     let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
-    let orders =
+    let commands =
         "first\n/save talk.json\n/help\n/resume talk.json\nsecond\n/resume nope.json\n/resume\n";
-    let run = ProgramRun::new(["chat", "-p", "ollama"]).stdin(orders);
+    let run = ProgramRun::new(["chat", "-p", "ollama"]).stdin(commands);
     let done = llm.known_to(run, "ollama").done();
     for order in [
         "/clear", "/help", "/model", "/quit", "/result", "/resume", "/save", "/tools",
@@ -219,17 +219,17 @@ fn only_a_saved_conversation_is_overwritten() {
 fn a_file_may_stand_in_the_home_folder_or_between_quotes() {
     let folder = tempfile::tempdir().unwrap();
     let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
-    let orders = "hello\n/save ~/talk.json\n/save \"my talk.json\"\n/save '~/b.json'\n/resume ~/talk.json\n/resume 'my talk.json'\n";
+    let commands = "hello\n/save ~/talk.json\n/save \"my talk.json\"\n/save '~/b.json'\n/resume ~/talk.json\n/resume 'my talk.json'\n";
     let home = folder.path().display();
     let run = ProgramRun::new(["chat", "-p", "ollama"])
         .within(folder.path())
         .env("HOME", &home.to_string())
-        .stdin(orders);
+        .stdin(commands);
     let done = llm.known_to(run, "ollama").done();
     assert_eq!(done.code, Some(0), "{done:?}");
     for expected in [
         format!("saved in {home}/talk.json\nsaved in my talk.json\nsaved in {home}/b.json\n"),
-        format!("2 messages from {home}/talk.json\n2 messages from my talk.json\n"),
+        format!("resumed 2 messages from {home}/talk.json\nresumed 2 messages from my talk.json\n"),
     ] {
         assert!(done.stderr.contains(&expected), "{expected}: {done:?}");
     }

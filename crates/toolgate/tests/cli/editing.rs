@@ -56,8 +56,8 @@ fn add_makes_the_users_file_private_and_says_what_comes_next() {
     );
     assert_eq!((done.code, done.stdout.as_str()), (Some(0), ""), "{done:?}");
     for expected in [
-        "'files' is in ",
-        "toolgate/toolgate.json now",
+        "added 'files' to ",
+        "toolgate/toolgate.json",
         "${VAR} keeps a secret out of it",
         "toolgate doctor",
     ] {
@@ -153,7 +153,7 @@ fn a_failed_add_or_remove_writes_nothing() {
         ),
         (
             &["remove", "zzz"],
-            "error: toolgate.json has no server 'zzz'; there are: lamp\n",
+            "error: toolgate.json has no server 'zzz'; it has: lamp\n",
         ),
     ] {
         let folder = home(&[("toolgate.json", before)]);

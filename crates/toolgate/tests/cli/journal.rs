@@ -342,7 +342,7 @@ fn a_recorded_call_becomes_a_tool_that_always_answers_the_same() {
     within(folder, &["call", "datetime", "action=fly"]);
     let failed = within(folder, &["calls", "last", "--save-as-mock", "never"]);
     assert!(
-        failed.code == Some(2) && failed.stderr.contains("succeeded"),
+        failed.code == Some(2) && failed.stderr.contains("only a successful call"),
         "{failed:?}"
     );
 }

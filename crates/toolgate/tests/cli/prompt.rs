@@ -78,7 +78,7 @@ fn edits_apply_and_restarts_are_one_line() {
     assert!(!chat.offers("fresh"));
 
     std::fs::write(&file, edited().to_string()).unwrap();
-    let later = chat.logged("takes effect at the next start");
+    let later = chat.logged("takes effect after a restart");
     assert!(later.contains("WARN 'model' changed"), "{later}");
     assert!(chat.offers("fresh"));
     // The tools of its server come when it has started.

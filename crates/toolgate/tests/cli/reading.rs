@@ -201,7 +201,7 @@ fn help_flows_to_the_width_of_the_terminal() {
         return;
     };
     let screen = terminal.shows("left with 0");
-    let expected = "Starts a house of a dozen simulated Z-Wave devices, their MQTT broker, and the\nMCP server that offers them as tools";
+    let expected = "Starts a house with a dozen simulated Z-Wave devices, their MQTT broker, and the\nMCP server that offers them as tools";
     assert!(screen.contains(expected), "{screen}");
 }
 

@@ -457,7 +457,7 @@ fn denied_tools_are_not_counted_and_every_address_is_shown() {
     let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
     let gateway = RunningServe::start(run);
     let log = || gateway.log();
-    wait_until("all is told", || log().contains("also reached as"));
+    wait_until("all is shown", || log().contains("also reachable at"));
     assert!(log().contains("tools=4"), "{}", log());
     let port = gateway.address.rsplit(':').next().unwrap();
     let also = format!("also reachable at http://localhost:{port}, tools.example");

@@ -49,7 +49,7 @@ pub(super) fn run(file: &Path, name: &str) -> anyhow::Result<FirstStart> {
             report: why.unwrap_or_default(),
         });
     };
-    let tools = wiring::tools(&config);
+    let tools = wiring::build_tools(&config);
     block_on(start(&config, &tools, &server.settings))
 }
 

@@ -26,7 +26,7 @@ use crate::{command_words, output, patterns, wiring};
 use report::CallReporter;
 
 pub(crate) fn run(global: &GlobalOptions, options: &CallOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration_or_ask(global, SecretScope::Tools)?;
+    let config = wiring::load_config_or_ask(global, SecretScope::Tools)?;
     let arguments = CliArguments::read(&options.arguments, config.limits.max_arguments)?;
     if options.remote.at.is_some() {
         return remote::run(options, &arguments);
@@ -146,8 +146,8 @@ impl CallRequest<'_> {
         if let Some(unset) = config.unset_for(self.tool) {
             bail!(unset.clone());
         }
-        let tools = wiring::tools(config);
-        wiring::warn_about(config, &tools);
+        let tools = wiring::build_tools(config);
+        wiring::warn_about_config(config, &tools);
         patterns::warn_of_unmatched_policy(config, &tools);
         let spinner = Spinner::new(self.tool);
         let journal = match self.dry_run {

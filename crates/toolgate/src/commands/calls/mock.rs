@@ -50,7 +50,7 @@ fn definition(config: &Config, call: &Value, name: &str) -> anyhow::Result<Value
             escape(tool)
         );
     }
-    let tools = wiring::tools(config);
+    let tools = wiring::build_tools(config);
     if tools.manager.find(name).is_some() {
         bail!(
             "there is already a tool '{}'; choose another name",

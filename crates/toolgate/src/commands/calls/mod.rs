@@ -30,7 +30,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 const LAST: &str = "last";
 
 pub(crate) fn run(global: &GlobalOptions, options: &CallsOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration(global, SecretScope::Names)?;
+    let config = wiring::load_config(global, SecretScope::Names)?;
     let filter = filter::read(options)?;
     if options.verify || options.export.is_some() {
         return audit_journal(&config, options, &filter);

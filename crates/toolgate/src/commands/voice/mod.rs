@@ -37,7 +37,7 @@ use view::{ViewOptions, VoiceView};
 use volume::GatewayVoice;
 
 // Sections that are read only at the start.
-const FIXED: [&str; 3] = ["model", "mqtt", "voice"];
+const FIXED_KEYS: [&str; 3] = ["model", "mqtt", "voice"];
 
 pub(crate) fn run(global: &GlobalOptions, options: &VoiceOptions) -> anyhow::Result<Exit> {
     let voice = Arc::new(GatewayVoice::default());
@@ -80,7 +80,7 @@ async fn converse(
     let reload = ConfigReload::new(config, tools, executor, fleet.servers.clone());
     let reload = reload.map(|reload| {
         reload
-            .with_fixed(&FIXED)
+            .with_fixed(&FIXED_KEYS)
             .notify_person()
             .on_hangup(signals.reload.take())
     });

@@ -157,7 +157,7 @@ fn type_ahead_is_hidden_until_the_prompt() {
     let screen = terminal.ends_with("\n› typed ahead");
     assert!(screen.contains("\nThe quick brown fox\n"), "{screen}");
     assert!(
-        screen.contains("\n› /quix\nerror: there is no /quix"),
+        screen.contains("\n› /quix\nerror: unknown command /quix"),
         "{screen}"
     );
     terminal.keys(&["C-u", "C-d"]);
