@@ -1,16 +1,17 @@
-//! Third-party programs for tests: where `./test.sh` installs them, and what a
-//! test does without them.
+//! Third-party programs that tests use: where `./test.sh` installs them, and how a test that needs
+//! a missing one skips itself.
 //!
-//! A test asks for what it needs and returns if that is missing:
+//! A test names what it needs and returns if that is missing:
 //!
 //! ```no_run
 //! let Some(clients) = thirdparty::MCP_CLIENTS.folder() else { return };
 //! if !thirdparty::has_programs(&["tmux"]) { return }
 //! ```
 //!
-//! Rust's test harness counts such a test as passed: a running test can't tell it otherwise. So
-//! each skipped test is a line on stderr, which the harness doesn't capture, and in the file that
-//! `TOOLGATE_TEST_SKIPPED` names, which `./test.sh` counts. With `CI=true` the test fails instead.
+//! Rust's test harness counts such a test as passed, because a running test can't mark itself as
+//! skipped. So each skipped test writes a line to stderr, past the harness's capture, and to the
+//! file that `TOOLGATE_TEST_SKIPPED` names, whose lines `./test.sh` counts. With `CI=true` the test
+//! fails instead.
 
 use std::backtrace::Backtrace;
 use std::env;
@@ -23,8 +24,8 @@ use std::path::{Path, PathBuf};
 pub struct Packages {
     folder: &'static str,
     contents: &'static str,
-    /// Present only once everything is installed. The Pythons are links that a
-    /// system upgrade can break.
+    /// Present only once everything is installed. `python` is a link that a system upgrade can
+    /// break.
     files: &'static [&'static str],
     programs: &'static [&'static str],
 }
@@ -78,7 +79,8 @@ pub const SPEECH: Packages = Packages {
 };
 
 impl Packages {
-    /// Their folder. If they or a program that runs them are missing, the test is [skipped](skip).
+    /// Returns their folder. If they, or a program that runs them, are missing, the test is
+    /// [skipped](skip).
     ///
     /// # Panics
     /// With `CI=true`, if something is missing.
@@ -92,7 +94,7 @@ impl Packages {
     }
 }
 
-/// Whether programs are on the `PATH`. If one is not, the test is [skipped](skip).
+/// Returns whether all programs are on the `PATH`. If one isn't, the test is [skipped](skip).
 ///
 /// # Panics
 /// With `CI=true`, if one is missing.
@@ -104,7 +106,7 @@ pub fn has_programs(programs: &[&str]) -> bool {
     missing.is_none()
 }
 
-/// Whether a program is on the `PATH`, for tests that have something to do without it too.
+/// Returns whether a program is on the `PATH`, for tests that can do part of their work without it.
 pub fn is_on_path(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).any(|folder| folder.join(program).is_file())
@@ -120,47 +122,46 @@ pub fn skip(needed: &str) {
     skip_optional(&needed);
 }
 
-/// Like [`skip`], but never a failure: for what `./test.sh` can't install, such as IPv6, or what
-/// nobody has to have.
+/// Like [`skip`], but never fails: for what `./test.sh` can't install, such as IPv6, and for what
+/// is optional even there.
 ///
 /// # Panics
 /// If the file that `TOOLGATE_TEST_SKIPPED` names can't be written.
 pub fn skip_optional(needed: &str) {
-    let line = skipped(needed);
+    let line = skipped_line(needed);
     // Not `eprint!`: the harness captures that and drops it when the test passes.
     drop(io::stderr().write_all(line.as_bytes()));
     if let Some(file) = env::var_os("TOOLGATE_TEST_SKIPPED").filter(|file| !file.is_empty())
-        && let Err(error) = add_line(Path::new(&file), &line)
+        && let Err(error) = append_line(Path::new(&file), &line)
     {
         panic!("{} can't be written: {error}", Path::new(&file).display());
     }
 }
 
-/// `./test.sh` reads the lines of this form.
-fn skipped(needed: &str) -> String {
+// `./test.sh` parses this line.
+fn skipped_line(needed: &str) -> String {
     format!("skipped: {} needs {needed}\n", test_name())
 }
 
-/// The name of the running test.
 fn test_name() -> String {
     // The harness names the thread of a test after it. With `--test-threads=1` tests run on the
     // main thread.
     let thread = std::thread::current();
-    let is_its_own = |name: &&str| *name != "main" && !name.starts_with("tokio-");
-    let of_thread = thread.name().filter(is_its_own).map(str::to_owned);
-    let of_stack = || test_in(&Backtrace::force_capture().to_string());
-    let of_program = || {
+    let is_test_name = |name: &&str| *name != "main" && !name.starts_with("tokio-");
+    let from_thread = thread.name().filter(is_test_name).map(str::to_owned);
+    let from_stack = || test_in_backtrace(&Backtrace::force_capture().to_string());
+    let from_program = || {
         let program = env::args_os().next().map(PathBuf::from);
         let name = program.as_deref().and_then(Path::file_name);
         let name = name.unwrap_or_default().to_string_lossy();
         format!("a test of {name}")
     };
-    of_thread.or_else(of_stack).unwrap_or_else(of_program)
+    from_thread.or_else(from_stack).unwrap_or_else(from_program)
 }
 
-/// The function that the harness called, by the names of a
-/// backtrace, innermost first: `crate::module::name::{{closure}}`.
-fn test_in(backtrace: &str) -> Option<String> {
+/// The test function that the harness called. A backtrace lists names innermost first, such as
+/// `crate::module::name::{{closure}}`.
+fn test_in_backtrace(backtrace: &str) -> Option<String> {
     let frames = backtrace.lines().filter_map(|line| line.split_once(": "));
     let frames = frames.filter(|(number, _)| number.trim().parse::<usize>().is_ok());
     let names = frames.map(|(_, name)| name.trim());
@@ -176,13 +177,13 @@ fn test_in(backtrace: &str) -> Option<String> {
     test.map(str::to_owned)
 }
 
-/// Tests of several programs write at the same time: one write, at the end of the file.
-fn add_line(file: &Path, line: &str) -> io::Result<()> {
+// Appends with a single write, because several test programs use the file at the same time.
+fn append_line(file: &Path, line: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(file)?;
     file.write_all(line.as_bytes())
 }
 
-/// The cache, as `./test.sh` finds it.
+// The same lookup as in `./test.sh`.
 fn cache() -> PathBuf {
     let folder = |name| {
         let value = env::var_os(name).filter(|value| !value.is_empty())?;
@@ -201,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_skipped_test_is_named_with_the_reason() {
-        let line = skipped("mosquitto");
+        let line = skipped_line("mosquitto");
         let expected = "skipped: tests::a_skipped_test_is_named_with_the_reason needs mosquitto\n";
         assert_eq!(line, expected);
     }
@@ -209,21 +210,21 @@ mod tests {
     #[test]
     fn a_skipped_test_is_named_on_the_main_thread_too() -> io::Result<()> {
         let test = "tests::a_skipped_test_is_named_with_the_reason";
-        let done = std::process::Command::new(env::current_exe()?)
+        let output = std::process::Command::new(env::current_exe()?)
             .args(["--test-threads=1", "--exact", test])
             .output()?;
-        let said = String::from_utf8_lossy(&done.stdout).into_owned();
-        assert!(done.status.success(), "{said}");
-        assert!(said.contains("1 passed"), "{said}");
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{stdout}");
+        assert!(stdout.contains("1 passed"), "{stdout}");
         Ok(())
     }
 
     #[test]
-    fn every_skipped_test_has_a_line_of_its_own() -> io::Result<()> {
+    fn each_skipped_test_is_on_its_own_line() -> io::Result<()> {
         let name = format!("toolgate-skipped-{}", std::process::id());
         let file = env::temp_dir().join(name);
         for line in ["one\n", "two\n"] {
-            add_line(&file, line)?;
+            append_line(&file, line)?;
         }
         let kept = std::fs::read_to_string(&file)?;
         std::fs::remove_file(&file)?;

@@ -13,12 +13,12 @@ use toolgate_core::{
 pub(crate) use spoken::AloudApprover;
 
 use crate::spinner::Spinner;
-use crate::{questions, say, terminal};
+use crate::{output, questions, terminal};
 
 pub(crate) struct TerminalApprover {
-    /// `--yes`: every question counts as answered with yes.
+    /// Set by `--yes`: approves every call without asking.
     pub(crate) agreed: bool,
-    // Paused during the question, or it would draw over it.
+    // Paused during a question, which it would draw over.
     pub(crate) spinner: Spinner,
     pub(crate) redactor: Redactor,
 }
@@ -30,10 +30,10 @@ impl Approver for TerminalApprover {
                 return Approval::Granted(ApprovalActor::new(ApprovalChannel::Option));
             }
             // A background process that reads from its terminal would be stopped.
-            if !terminal::can_ask() || !terminal::is_ours() {
+            if !terminal::can_ask() || !terminal::is_foreground() {
                 return Approval::Nobody;
             }
-            // Shown in full: the executor never asks about more than a person can be shown.
+            // Shown in full: the executor never asks about arguments that are too long to show.
             let arguments = reveal(&self.redactor.value(request.arguments).to_string());
             let name = reveal(request.tool.name());
             let from = match request.tool.source() {
@@ -48,7 +48,7 @@ impl Approver for TerminalApprover {
             };
             let text = format!("{name} ({from}{by}) {arguments}\n{why}Run {name}? [y/N]");
             let answer = questions::ask(&self.spinner, move |line| {
-                say::stderr_line(&text);
+                output::print_to_stderr(&text);
                 questions::is_yes(line().as_deref())
             });
             let by = ApprovalActor::new(ApprovalChannel::Terminal);

@@ -1,5 +1,5 @@
-//! What `ask`, `chat` and `voice` share: a model, the tools it may use, and
-//! a conversation between them.
+//! A chat session, which `ask`, `chat` and `voice` share: a model, the tools it may use,
+//! and the conversation between them.
 
 mod ending;
 mod saved;
@@ -31,29 +31,29 @@ use crate::servers::{self, ServerFleet, ServerStart, UnseenServers};
 use crate::spinner::Spinner;
 use crate::wanted_model::{SAVED, for_provider, resolve_wanted, split};
 use crate::wiring::{self, ConfiguredTools, ToolServices};
-use crate::{exit, patterns, say, wanted_model};
+use crate::{exit, output, patterns, wanted_model};
 
 pub(crate) use ending::{exit_for, turn_ending};
-pub(crate) use saved::{expect_savable, read, save};
+pub(crate) use saved::{check_savable, read_saved, save};
 
-// How long to wait for `--tools` that no known server has.
-const NAMED_TOOLS: Duration = Duration::from_secs(5);
-// How long a demo waits for its house.
-const HOUSE: Duration = Duration::from_secs(15);
+// How long to wait for servers if `--tools` names a tool that isn't known yet.
+const NAMED_TOOLS_TIMEOUT: Duration = Duration::from_secs(5);
+// How long a demo waits for the server of its simulated house.
+const DEMO_HOUSE_TIMEOUT: Duration = Duration::from_secs(15);
 
 pub(crate) struct ChatSession {
     pub(crate) config: Arc<Config>,
     pub(crate) tools: ConfiguredTools,
     pub(crate) toolbox: Toolbox,
-    /// The settings for a model, before it is known which one is available.
+    /// The requested model, before it is known which one is available.
     pub(crate) wanted: ModelSettings,
-    /// The reason for the provider, if one was named.
+    /// Why that provider was requested; shown beside the model's name.
     reason: &'static str,
     file: Option<PathBuf>,
     patterns: Vec<String>,
     pub(crate) spinner: Spinner,
-    pub(crate) record: CommandJournal,
-    /// Asks aloud once there is a voice.
+    pub(crate) journal: CommandJournal,
+    /// Asks for approval aloud, once the voice gateway runs.
     #[cfg(feature = "voice")]
     pub(crate) spoken: SpokenApprovals,
     is_demo: bool,
@@ -62,7 +62,7 @@ pub(crate) struct ChatSession {
 pub(crate) struct SessionOptions<'a> {
     command: &'a str,
     resume: Option<&'a Path>,
-    pub(crate) watch: Option<&'a GatewayObservers>,
+    pub(crate) observers: Option<&'a GatewayObservers>,
     pub(crate) origin: Origin,
     pub(crate) services: ToolServices,
     /// Uses a throw-away journal, because demo calls aren't worth keeping.
@@ -74,7 +74,7 @@ impl<'a> SessionOptions<'a> {
         Self {
             command,
             resume: None,
-            watch: None,
+            observers: None,
             origin: Origin::Chat,
             services: ToolServices::default(),
             is_demo: false,
@@ -86,38 +86,38 @@ impl<'a> SessionOptions<'a> {
         self
     }
 
-    fn configuration(&self, global: &GlobalOptions) -> anyhow::Result<Config> {
+    fn load_config(&self, global: &GlobalOptions) -> anyhow::Result<Config> {
         if !self.is_demo {
-            return wiring::configuration_or_ask(global, SecretScope::Everything);
+            return wiring::load_config_or_ask(global, SecretScope::Everything);
         }
-        let mut config = wiring::configuration(global, SecretScope::Everything)?;
-        config.keep_simulated();
+        let mut config = wiring::load_config(global, SecretScope::Everything)?;
+        config.simulate_all();
         Ok(config)
     }
 
-    fn record(&self, config: &Config, tools: &ConfiguredTools) -> CommandJournal {
+    fn open_journal(&self, config: &Config, tools: &ConfiguredTools) -> CommandJournal {
         match self.is_demo {
             true => CommandJournal::temporary(config, tools, self.command),
             false => CommandJournal::open(config, tools, self.command, OpenRetry::Endless),
         }
     }
 
-    /// Adds the approver that is closest to the person: by voice, at the dashboard
-    /// or at the terminal.
+    /// Adds the approver that is closest to the person: by voice, at the
+    /// dashboard or at the terminal.
     fn with_approver(
         &self,
         builder: ToolExecutorBuilder,
         terminal: TerminalApprover,
         #[cfg(feature = "voice")] spoken: &SpokenApprovals,
     ) -> ToolExecutorBuilder {
-        match self.watch {
+        match self.observers {
             #[cfg(feature = "voice")]
             None if self.origin == Origin::Voice => builder.approver(AloudApprover {
                 spoken: spoken.clone(),
                 terminal,
             }),
-            Some(watch) => watch.attach(builder).approver(OriginApprover {
-                dashboard: watch.approvals.clone(),
+            Some(observers) => observers.attach(builder).approver(OriginApprover {
+                dashboard: observers.approvals.clone(),
                 terminal,
             }),
             None => builder.approver(terminal),
@@ -135,19 +135,19 @@ impl ChatSession {
         options: &ModelOptions,
         mut session: SessionOptions<'_>,
     ) -> anyhow::Result<Self> {
-        let config = session.configuration(global)?;
+        let config = session.load_config(global)?;
         // Before anything starts, because a file that can't be resumed is a usage error.
-        let saved = session.resume.map(read).transpose()?;
-        let (mut wanted, said_by) = resolve_wanted(&config, &options.choice, saved.as_ref())?;
+        let saved = session.resume.map(read_saved).transpose()?;
+        let (mut wanted, reason) = resolve_wanted(&config, &options.choice, saved.as_ref())?;
         wanted.timeout = options.timeout.unwrap_or(wanted.timeout);
         let services = std::mem::take(&mut session.services);
-        let tools = wiring::tools_with_services(&config, services);
-        wiring::warn_about(&config, &tools);
+        let tools = wiring::build_tools_with_services(&config, services);
+        wiring::warn_about_config(&config, &tools);
         wiring::warn_about_servers(&config);
         let spinner = Spinner::new("starting");
-        let record = session.record(&config, &tools);
+        let journal = session.open_journal(&config, &tools);
         // The display or the model shows calls already, so they aren't logged as well.
-        let builder = match say::logs_to_terminal() && global.verbose == 0 {
+        let builder = match output::logs_to_terminal() && global.verbose == 0 {
             true => wiring::unobserved_builder(&config, &tools),
             false => wiring::logged_builder(&config, &tools),
         };
@@ -159,7 +159,7 @@ impl ChatSession {
         #[cfg(feature = "voice")]
         let spoken = SpokenApprovals::new(tools.redactor.clone());
         let executor = session.with_approver(
-            record.attach(builder),
+            journal.attach(builder),
             approver,
             #[cfg(feature = "voice")]
             &spoken,
@@ -176,11 +176,11 @@ impl ChatSession {
             config: Arc::new(config),
             tools,
             wanted,
-            reason: said_by,
+            reason: reason,
             file: global.config.clone(),
             patterns: options.tools.clone(),
             spinner,
-            record,
+            journal,
             #[cfg(feature = "voice")]
             spoken,
             is_demo: session.is_demo,
@@ -200,8 +200,8 @@ impl ChatSession {
         (!needed.is_empty()).then(|| servers::settings(needed))
     }
 
-    /// Starts the servers and looks for a model, concurrently. Remembered tools are
-    /// offered at once, and others are awaited when they are needed. The choice is `None`
+    /// Starts the servers and selects a model, concurrently. Remembered tools are offered at once;
+    /// others are awaited when they are needed. The selection is `None`
     /// if the person interrupted it.
     pub(crate) async fn start(
         &self,
@@ -212,9 +212,10 @@ impl ChatSession {
         Option<Result<ModelSelection, ChooseError>>,
     ) {
         let spinner = &self.spinner;
-        let fleet = needed
-            .map(|them| ServerFleet::start(&self.config, &self.tools, them, start, Some(spinner)));
-        let choosing = self.choose();
+        let fleet = needed.map(|settings| {
+            ServerFleet::start(&self.config, &self.tools, settings, start, Some(spinner))
+        });
+        let choosing = self.select_model();
         let Some(fleet) = fleet else {
             let choice = tokio::select! {
                 choice = choosing => Some(choice),
@@ -225,27 +226,27 @@ impl ChatSession {
         let mut choice = None;
         let unseen = UnseenServers::new(&fleet, &self.tools, start);
         self.toolbox.set_readiness(Arc::new(unseen));
-        let patience = match self.unmatched() {
-            _ if self.is_demo => HOUSE,
-            Some(_) => NAMED_TOOLS,
+        let timeout = match self.unmatched_tools_error() {
+            _ if self.is_demo => DEMO_HOUSE_TIMEOUT,
+            Some(_) => NAMED_TOOLS_TIMEOUT,
             None => Duration::ZERO,
         };
-        if !patience.is_zero() {
+        if !timeout.is_zero() {
             fleet.servers.start_unseen_installed();
         }
         let settled = async {
-            let waiting = tokio::time::timeout(patience, fleet.servers.wait_for_known_tools());
+            let waiting = tokio::time::timeout(timeout, fleet.servers.wait_for_known_tools());
             let (_, chosen) = tokio::join!(waiting, choosing);
             choice = Some(chosen);
         };
         let is_settled = fleet.wait(spinner, settled).await;
-        if is_settled && say::is_interactive() {
-            fleet.note_missing_for_good();
+        if is_settled && output::is_interactive() {
+            fleet.note_missing_except_unseen();
         }
         (Some(fleet), choice)
     }
 
-    pub(crate) async fn choose(&self) -> Result<ModelSelection, ChooseError> {
+    pub(crate) async fn select_model(&self) -> Result<ModelSelection, ChooseError> {
         let choosing =
             toolgate_models::select_model(&self.wanted, self.reason, &wiring::environment);
         choosing.await.map_err(|error| match error {
@@ -256,15 +257,15 @@ impl ChatSession {
         })
     }
 
-    pub(crate) fn unmatched(&self) -> Option<String> {
-        // All tools, because another spelling may mean one that wasn't selected.
+    pub(crate) fn unmatched_tools_error(&self) -> Option<String> {
+        // Suggestions come from all tools: a misspelt pattern may mean one that isn't selected.
         let tools = self.tools.manager.tools();
-        let means_some = |text: &str| {
+        let matches_some = |text: &str| {
             let pattern = ToolPattern::new(text);
             let mut definitions = tools.iter().map(|tool| tool.definition());
             definitions.any(|tool| pattern.grants(tool) && self.toolbox.executor().is_visible(tool))
         };
-        let text = self.patterns.iter().find(|text| !means_some(text))?;
+        let text = self.patterns.iter().find(|text| !matches_some(text))?;
         let visible = tools.iter().map(|tool| tool.definition());
         let visible = visible.filter(|tool| self.toolbox.executor().is_visible(tool));
         let visible: Vec<ToolName> = visible.map(ToolName::from_definition).collect();
@@ -285,7 +286,7 @@ impl ChatSession {
         let router = chosen.router.clone();
         let new = Conversation::new(router, self.toolbox.clone(), chosen.settings.clone());
         Ok(match resume {
-            Some(file) => new.with_history(read(file)?.messages),
+            Some(file) => new.with_history(read_saved(file)?.messages),
             None => new,
         })
     }
@@ -299,7 +300,7 @@ impl ChatSession {
     }
 
     /// Resolves another choice: `provider`, `provider:name`, or a name of the same provider.
-    pub(crate) async fn rechoose(
+    pub(crate) async fn reselect_model(
         &self,
         text: &str,
         current: &ModelSettings,
@@ -314,28 +315,28 @@ impl ChatSession {
             name.clone_into(&mut wanted.name);
         }
         wanted.timeout = self.wanted.timeout;
-        Ok(toolgate_models::select_model(&wanted, "you say so", &wiring::environment).await?)
+        Ok(toolgate_models::select_model(&wanted, "you chose it", &wiring::environment).await?)
     }
 
-    pub(crate) fn doctor(&self, model: &ModelSettings) -> String {
+    pub(crate) fn doctor_hint(&self, model: &ModelSettings) -> String {
         let command = wanted_model::doctor_command(self.file.as_deref(), &self.config.model, model);
-        format!("'{command}' looks at the model and says what to do")
+        format!("'{command}' checks the model and says what to do")
     }
 
-    pub(crate) fn help(&self, error: &ModelError, model: &ModelSettings) -> Option<String> {
-        const LONGER: &str = "--timeout gives it longer, and so do model.timeout and model.firstByteTimeout in the configuration";
+    pub(crate) fn advise(&self, error: &ModelError, model: &ModelSettings) -> Option<String> {
+        const LONGER: &str = "to wait longer, use --timeout, or model.timeout and model.firstByteTimeout in the configuration";
         match error {
-            // Too much or too often: looking at the model wouldn't help.
+            // Too long or too often: the doctor couldn't help.
             ModelError::Limited { .. } | ModelError::TooLong { .. } => None,
-            ModelError::TimedOut { .. } => Some(format!("{LONGER}; {}", self.doctor(model))),
-            _ => Some(self.doctor(model)),
+            ModelError::TimedOut { .. } => Some(format!("{LONGER}; {}", self.doctor_hint(model))),
+            _ => Some(self.doctor_hint(model)),
         }
     }
 }
 
-/// Runs one turn and shows it. `None` if the person stopped it; what the model had said by then
-/// stays in the conversation.
-pub(crate) async fn turn(
+/// Runs one turn and shows it. `None` if the person stopped it; the partial
+/// answer stays in the conversation.
+pub(crate) async fn run_turn(
     conversation: &mut Conversation,
     display: &ChatDisplay,
     text: &str,
@@ -346,7 +347,7 @@ pub(crate) async fn turn(
         answered = animate_during(display, turn) => Some(answered),
         () = exit::interrupted() => None,
     };
-    display.end();
+    display.finish_turn();
     if answered.is_none() {
         conversation.keep_partial_answer();
     }

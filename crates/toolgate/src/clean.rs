@@ -2,8 +2,8 @@
 
 use toolgate_core::is_invisible;
 
-/// Strips everything that could drive a terminal or hide text. Lines, tabs, and the joiners that
-/// some scripts and emoji need are kept. A control sequence may be split across pushes.
+/// Strips everything that could control a terminal or hide text. Line breaks, tabs, and the joiners
+/// that some scripts and emoji need are kept. A control sequence may be split across pushes.
 #[derive(Debug, Default)]
 pub(crate) struct TextCleaner(EscapeState);
 
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_keep_their_lines_and_lose_what_drives_a_terminal() {
+    fn text_keeps_its_lines_and_loses_control_sequences() {
         for (text, expected) in [
             ("one\n\ttwo\r\n", "one\n\ttwo\n"),
             ("\u{1b}[31mred\u{1b}[0m\u{1b}]0;title\u{7}!", "red!"),

@@ -46,17 +46,17 @@ pub(crate) struct GlobalOptions {
     /// Log every call; twice for more
     #[arg(short, long, action = clap::ArgAction::Count, global = true, conflicts_with = "quiet")]
     pub(crate) verbose: u8,
-    /// Log nothing but errors
+    /// Log only errors, no warnings
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
-    /// How the log on stderr looks
+    /// The format of the log on stderr
     #[arg(long, value_enum, default_value_t = LogFormat::Text, value_name = "FORMAT", global = true)]
     pub(crate) log_format: LogFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// Lines for people to read
+    /// Lines of text, for people
     Text,
     /// One JSON object per line, for programs
     Json,
@@ -67,7 +67,7 @@ pub(crate) enum CliCommand {
     /// List all tools, with their source
     #[command(after_help = include_str!("cli/help/list.txt"))]
     List(ListOptions),
-    /// Show one tool, its parameters and how its calls went; or an MCP server and its tools
+    /// Show a tool with its parameters and call statistics, or an MCP server with its tools
     #[command(after_help = include_str!("cli/help/inspect.txt"))]
     Inspect(InspectOptions),
     /// Run a tool and print the envelope as JSON on stdout
@@ -77,7 +77,7 @@ pub(crate) enum CliCommand {
     #[cfg(feature = "chat")]
     #[command(after_help = include_str!("cli/help/ask.txt"))]
     Ask(AskOptions),
-    /// Talk to a model that may use the tools
+    /// Chat with a model that may use the tools
     #[cfg(feature = "chat")]
     #[command(after_help = include_str!("cli/help/chat.txt"))]
     Chat(ChatOptions),
@@ -105,7 +105,7 @@ pub(crate) enum CliCommand {
     #[cfg(feature = "keyring")]
     #[command(after_help = include_str!("cli/help/secret.txt"))]
     Secret(SecretOptions),
-    /// Show and agree to the configuration in this folder, or to changed tools of a server
+    /// Review and agree to the configuration in this folder, or to changed tools of a server
     #[command(after_help = include_str!("cli/help/trust.txt"))]
     Trust(TrustOptions),
     /// Show recorded calls, their callers and their outcomes
@@ -124,13 +124,13 @@ pub(crate) enum CliCommand {
     #[cfg(feature = "zwave")]
     #[command(flatten)]
     HomeServer(HomeServer),
-    /// Write a configuration to start from
+    /// Write a configuration file to start from
     #[command(after_help = include_str!("cli/help/init.txt"))]
     Init(InitOptions),
-    /// Check the configuration and what the tools need, and say what to do
+    /// Check the configuration and what the tools need, and say how to fix problems
     #[command(after_help = include_str!("cli/help/doctor.txt"))]
     Doctor(DoctorOptions),
-    /// Ask a running gateway whether it takes calls: exit code 0 if it does, else 1
+    /// Check whether a running gateway accepts calls: exit code 0 if it does, else 1
     #[command(after_help = include_str!("cli/help/health.txt"))]
     Health(HealthOptions),
     /// Print a completion script for a shell

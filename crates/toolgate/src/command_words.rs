@@ -3,12 +3,12 @@
 use toolgate_core::{escape, nearest_names};
 
 /// `a=b=c` is the key `a` with the value `b=c`.
-pub(crate) fn split(argument: &str) -> Option<(&str, &str)> {
+pub(crate) fn split_pair(argument: &str) -> Option<(&str, &str)> {
     argument.split_once('=').filter(|(key, _)| !key.is_empty())
 }
 
 /// Quotes a word so that it stays one word when a command line is split.
-pub(crate) fn quoted(word: &str) -> String {
+pub(crate) fn quote_word(word: &str) -> String {
     let is_plain = !word.contains(|c: char| c.is_whitespace() || "'\"\\".contains(c));
     match is_plain {
         true => word.to_owned(),
@@ -37,7 +37,7 @@ mod tests {
             ("=b", None),
             ("a", None),
         ] {
-            assert_eq!(split(argument), expected);
+            assert_eq!(split_pair(argument), expected);
         }
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct FileConfigWriter {
 
 impl FileConfigWriter {
     pub(crate) fn new(config: &Config) -> Self {
-        let file = config.file().map(|path| (path.to_owned(), config.place));
+        let file = config.file().map(|path| (path.to_owned(), config.location));
         Self {
             file,
             turn: parking_lot::Mutex::default(),
@@ -29,18 +29,18 @@ impl FileConfigWriter {
         change: impl FnOnce(&ServerFile) -> anyhow::Result<()>,
     ) -> anyhow::Result<String> {
         let _turn = self.turn.lock();
-        let Some((path, place)) = &self.file else {
+        let Some((path, location)) = &self.file else {
             anyhow::bail!(
-                "this gateway runs without a configuration file; 'toolgate init' writes one; restart the gateway with it to add things"
+                "this gateway runs without a configuration file; write one with 'toolgate init' and restart the gateway"
             );
         };
         let is_shared = path.file_name().is_some_and(|name| name == ".mcp.json");
-        if is_shared && *place == ConfigLocation::Here {
+        if is_shared && *location == ConfigLocation::Here {
             anyhow::bail!(
-                ".mcp.json belongs to other programs too and is not changed; 'toolgate init' writes a toolgate.json"
+                ".mcp.json is shared with other programs, so it is not changed; 'toolgate init' writes a toolgate.json"
             );
         }
-        let file = ServerFile::at(path.clone(), *place)?;
+        let file = ServerFile::at(path.clone(), *location)?;
         change(&file)?;
         file.save()?;
         Ok(format!("in {}", escape(&path.to_string_lossy())))
@@ -66,7 +66,7 @@ impl ConfigWriter for FileConfigWriter {
         }
         let added = self.change(|file| {
             if file.names().iter().any(|taken| taken == name) {
-                let taken = format!("there is a server '{}' already", escape(name));
+                let taken = format!("there is already a server '{}'", escape(name));
                 anyhow::bail!(NameTakenError(taken));
             }
             file.put(name, &entry);
@@ -93,27 +93,27 @@ mod tests {
     use super::*;
     use crate::config::{ConfigReadOptions, SecretScope};
 
-    fn workshop(text: &str) -> (FileConfigWriter, PathBuf, tempfile::TempDir) {
+    fn writer(text: &str) -> (FileConfigWriter, PathBuf, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.json");
         std::fs::write(&path, text).unwrap();
-        let workshop = FileConfigWriter {
+        let writer = FileConfigWriter {
             file: Some((path.clone(), ConfigLocation::Named)),
             turn: parking_lot::Mutex::default(),
         };
-        (workshop, path, folder)
+        (writer, path, folder)
     }
 
     #[test]
     fn a_server_added_over_http_reads_no_files_and_runs_nothing() {
-        let (workshop, path, _folder) = workshop("{}");
+        let (writer, path, _folder) = writer("{}");
         for url in [
             "http://h/${cmd:touch x}",
             "http://h/${file:/etc/passwd}",
             "http://h/${keyring:token}",
         ] {
             assert!(matches!(
-                workshop.add_server("evil", url),
+                writer.add_server("evil", url),
                 Err(ConfigWriteError::Refused(_))
             ));
         }
@@ -121,12 +121,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_stands_in_the_file_beside_what_was_there() {
-        let (workshop, path, _folder) = workshop("{\n  // mine\n  \"limits\": {}\n}\n");
+    fn additions_keep_the_rest_of_the_file() {
+        let (writer, path, _folder) = writer("{\n  // mine\n  \"limits\": {}\n}\n");
         let tool = json!({ "name": "m", "description": "d", "parameters": { "type": "object" },
             "implementation": { "type": "mock", "mock_response": [1, null] } });
-        assert!(workshop.add_tool(&tool).unwrap().contains("t.json"));
-        workshop.add_server("remote", "http://h/mcp").unwrap();
+        assert!(writer.add_tool(&tool).unwrap().contains("t.json"));
+        writer.add_server("remote", "http://h/mcp").unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.contains("// mine"), "{text}");
         let config = Config::read(
@@ -136,14 +136,14 @@ mod tests {
         .unwrap();
         assert_eq!(config.tools, std::slice::from_ref(&tool));
         assert_eq!(config.servers[0].settings.name, "remote");
-        let twice = workshop.add_tool(&tool).unwrap_err();
+        let twice = writer.add_tool(&tool).unwrap_err();
         assert!(
-            matches!(&twice, ConfigWriteError::Taken(reason) if reason.contains("'m' already")),
+            matches!(&twice, ConfigWriteError::Taken(reason) if reason.contains("already has a tool 'm'")),
             "{twice:?}"
         );
-        let twice = workshop.add_server("remote", "http://h/").unwrap_err();
+        let twice = writer.add_server("remote", "http://h/").unwrap_err();
         assert!(
-            matches!(&twice, ConfigWriteError::Taken(reason) if reason.contains("'remote' already")),
+            matches!(&twice, ConfigWriteError::Taken(reason) if reason.contains("already a server 'remote'")),
             "{twice:?}"
         );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
@@ -156,8 +156,8 @@ mod tests {
             turn: parking_lot::Mutex::default(),
         };
         let none = FileConfigWriter::new(&Config::default());
-        for workshop in [shared, none] {
-            let error = workshop.add_server("a", "http://h/").unwrap_err();
+        for writer in [shared, none] {
+            let error = writer.add_server("a", "http://h/").unwrap_err();
             assert!(
                 matches!(&error, ConfigWriteError::Refused(reason) if reason.contains("toolgate init")),
                 "{error:?}"

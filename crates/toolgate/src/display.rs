@@ -20,8 +20,8 @@ use toolgate_core::{Redactor, ToolOutcome, escape};
 use toolgate_models::{AnswerSource, ModelCall, ModelEvent, ModelListener};
 
 use crate::clean::{TextCleaner, clean};
-use crate::say;
-use crate::spinner::{self, FRAMES, PATIENCE, Spinner, TURN, can_draw, clear_line};
+use crate::output;
+use crate::spinner::{self, FRAME_INTERVAL, FRAMES, SPINNER_DELAY, Spinner, can_draw, clear_line};
 use answer::{AnswerStream, AnswerStyle};
 use call_line::{timed, title};
 use unreported_errors::UnreportedErrors;
@@ -51,7 +51,7 @@ struct DisplayState {
     spinner: Spinner,
     waiting: Option<(String, Instant)>,
     running: Vec<DisplayedCall>,
-    turns: usize,
+    frame_count: usize,
     answer: AnswerStream,
     /// A matched sentence answers rather than a model, so the words are plain text.
     is_sentence: bool,
@@ -77,7 +77,7 @@ impl ChatDisplay {
             spinner,
             waiting: None,
             running: Vec::new(),
-            turns: 0,
+            frame_count: 0,
             answer: AnswerStream::default(),
             is_sentence: false,
             is_thinking: false,
@@ -98,11 +98,11 @@ impl ChatDisplay {
         }
         loop {
             self.0.lock().draw();
-            tokio::time::sleep(TURN).await;
+            tokio::time::sleep(FRAME_INTERVAL).await;
         }
     }
 
-    pub(crate) fn end(&self) {
+    pub(crate) fn finish_turn(&self) {
         let mut screen = self.0.lock();
         screen.waiting = None;
         screen.end_line();
@@ -114,7 +114,7 @@ impl ChatDisplay {
         for stopped in std::mem::take(&mut screen.running) {
             if screen.options.progress {
                 let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
-                say::stderr_line(&format!("{red}✗{red:#} {} cancelled", stopped.title));
+                output::print_to_stderr(&format!("{red}✗{red:#} {} cancelled", stopped.title));
             }
         }
     }
@@ -141,19 +141,19 @@ impl DisplayState {
             }
             ModelEvent::Waiting { tool: None } => self.wait_for("waiting for servers to start"),
             ModelEvent::Waited => self.stop_waiting(),
-            ModelEvent::Text(text) => self.text(text),
-            ModelEvent::Thinking(text) => self.thinking(text),
+            ModelEvent::Text(text) => self.push_text(text),
+            ModelEvent::Thinking(text) => self.push_thinking(text),
             ModelEvent::Void => {
-                self.take_back("the answer broke off: the part above doesn't count");
+                self.retract("the answer broke off; ignore the part above");
             }
             ModelEvent::WasThinking => {
-                self.take_back("that was thinking; the answer is still to come");
+                self.retract("that was the model's thinking; the answer follows");
             }
             ModelEvent::Retrying { error, after } => {
                 let error = escape(&error.to_string());
                 let after = seconds(*after);
-                self.remark(&format!("{error}; the model is asked again in {after}"));
-                self.wait_for("waiting to ask again");
+                self.remark(&format!("{error}; retrying in {after}"));
+                self.wait_for("waiting to retry");
             }
             ModelEvent::Replied { .. } => self.stop_waiting(),
             ModelEvent::Calling { call, source, .. } => {
@@ -170,7 +170,7 @@ impl DisplayState {
                 call,
                 source,
                 outcome,
-            } => self.called(call, *source, outcome),
+            } => self.finish_call(call, *source, outcome),
             ModelEvent::Notice(text) => {
                 let text = self.redactor.line(text, SHOWN_NOTICE);
                 match self.options.progress {
@@ -194,10 +194,10 @@ impl DisplayState {
         }
     }
 
-    fn text(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         if !self.options.streams {
             if let Some((title, _)) = &mut self.waiting {
-                "the model answers".clone_into(title);
+                "the model is answering".clone_into(title);
             }
             return;
         }
@@ -207,7 +207,7 @@ impl DisplayState {
         self.show_unreported(text);
         let text = self.cleaner.push(text);
         if let Some(block) = self.answer.push(&text, self.style()) {
-            say::result(&block);
+            output::print_result(&block);
             self.has_shown = true;
         }
         if self.answer.is_pending() {
@@ -223,10 +223,10 @@ impl DisplayState {
         })
     }
 
-    fn thinking(&mut self, text: &str) {
+    fn push_thinking(&mut self, text: &str) {
         if !(self.options.thinking && self.options.progress) {
             if let Some((title, _)) = &mut self.waiting {
-                "the model thinks".clone_into(title);
+                "the model is thinking".clone_into(title);
             }
             return;
         }
@@ -243,18 +243,18 @@ impl DisplayState {
         }
         self.stop_waiting();
         let dim = Style::new().dimmed();
-        say::raw_stderr(&format!("{dim}{text}{dim:#}"));
+        output::write_raw_stderr(&format!("{dim}{text}{dim:#}"));
         self.is_thinking = true;
         self.has_shown = true;
     }
 
-    fn take_back(&mut self, remark: &str) {
+    fn retract(&mut self, remark: &str) {
         if std::mem::take(&mut self.has_shown) {
             self.remark(remark);
         }
     }
 
-    fn called(&mut self, call: &ModelCall, source: AnswerSource, outcome: &ToolOutcome) {
+    fn finish_call(&mut self, call: &ModelCall, source: AnswerSource, outcome: &ToolOutcome) {
         let known = self
             .running
             .iter()
@@ -280,7 +280,7 @@ impl DisplayState {
             let is_kept = self.options.streams && self.unreported.hold_back(source, &error, &shown);
             (!is_kept).then(|| format!("\n{shown}"))
         });
-        self.say(format!(
+        self.print_line(format!(
             "{style}{mark}{style:#} {title} {dim}{}{dim:#}{}",
             seconds(outcome.elapsed),
             error.unwrap_or_default()
@@ -290,7 +290,7 @@ impl DisplayState {
     fn show_unreported(&mut self, words: &str) {
         for error in self.unreported.take_unmentioned(words) {
             self.stop_waiting();
-            self.say(error);
+            self.print_line(error);
         }
     }
 
@@ -298,13 +298,13 @@ impl DisplayState {
         self.end_line();
         if self.options.progress {
             let dim = Style::new().dimmed();
-            self.say(format!("{dim}· {text}{dim:#}"));
+            self.print_line(format!("{dim}· {text}{dim:#}"));
         } else {
             tracing::info!("{text}");
         }
     }
 
-    fn say(&mut self, line: String) {
+    fn print_line(&mut self, line: String) {
         self.held_back.push(line);
         if !self.spinner.is_paused() {
             self.print_held_back();
@@ -313,7 +313,7 @@ impl DisplayState {
 
     fn print_held_back(&mut self) {
         for line in self.held_back.drain(..) {
-            say::stderr_line(&line);
+            output::print_to_stderr(&line);
         }
     }
 
@@ -321,10 +321,10 @@ impl DisplayState {
         self.cleaner = TextCleaner::default();
         let style = self.style();
         if let Some(rest) = self.answer.finish(style) {
-            say::result(&rest);
+            output::print_result(&rest);
         }
         if std::mem::take(&mut self.is_thinking) {
-            say::raw_stderr("\n");
+            output::write_raw_stderr("\n");
         }
     }
 
@@ -335,10 +335,10 @@ impl DisplayState {
         self.print_held_back();
         if self.answer.is_pending() {
             let preview = self.answer.preview(self.style());
-            return spinner::draw_end(&preview);
+            return spinner::draw_tail(&preview);
         }
-        self.turns += 1;
-        let frame = FRAMES[self.turns % FRAMES.len()];
+        self.frame_count += 1;
+        let frame = FRAMES[self.frame_count % FRAMES.len()];
         let width = spinner::width();
         let line = |title: &str, since: Instant| timed(frame, title, since.elapsed(), width);
         let mut lines: Vec<String> = self
@@ -352,7 +352,7 @@ impl DisplayState {
             lines.push(format!("… and {more} more"));
         }
         if let Some((title, since)) = &self.waiting
-            && since.elapsed() >= PATIENCE
+            && since.elapsed() >= SPINNER_DELAY
         {
             lines.push(line(title, *since));
         }
@@ -364,8 +364,8 @@ impl DisplayState {
 
 pub(crate) fn format_answer(answer: &str, format: AnswerFormat) -> String {
     let answer = clean(answer);
-    match say::stdout_is_terminal() {
-        true => AnswerStyle::new(format).shown(answer.trim()),
+    match output::stdout_is_terminal() {
+        true => AnswerStyle::new(format).render(answer.trim()),
         false => answer.trim().to_owned(),
     }
 }

@@ -1,5 +1,5 @@
 //! Lists what a configuration would do, for a person to judge, and compares two such lists. Every
-//! value of the file is in one of the lines, because what isn't shown isn't agreed to.
+//! value of the file is on one of the lines, because a person can't agree to what isn't shown.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ use toolgate_mcp::ServerSettings;
 use crate::config::{ConfigDocument, Environment, ReferenceSet, resolve_path, servers};
 use crate::secrets::SecretReference;
 
-// Characters shown of one value. An honest one has fewer.
+// Characters shown of one value. Ordinary values are shorter.
 const MAX_VALUE_CHARS: usize = 4000;
 // Levels of nested objects that get lines of their own. Deeper ones are shown as JSON.
 const MAX_DEPTH: usize = 8;
@@ -23,7 +23,7 @@ const MAX_KEY_LEN: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct ConfigEffect {
     pub(crate) text: String,
-    // A hash of the value, since a change in what `text` leaves out is still a change.
+    // A hash of the value, so that a change in a part that `text` leaves out is noticed.
     digest: String,
 }
 
@@ -41,7 +41,7 @@ impl ConfigEffect {
 }
 
 // What a key means. `{}` stands for its value.
-const SENTENCES: [(&str, &str); 8] = [
+const ACCESS_TEXTS: [(&str, &str); 8] = [
     ("search.url", "sends searches to {}"),
     (
         "model.url",
@@ -67,7 +67,7 @@ pub(crate) fn list_effects(
         environment,
         effects: Vec::new(),
     };
-    // In reading order, since the first server with a name keeps it.
+    // In the order of the file, because the first server with a name keeps it.
     for key in servers::KEYS {
         let entries = document.value()[key].as_object().into_iter().flatten();
         entries.for_each(|(name, entry)| found.server(name, entry));
@@ -92,7 +92,7 @@ pub(crate) fn list_effects(
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum EffectRank {
     Server,
-    Sentence,
+    Access,
     Variable,
     Policy,
     Tool,
@@ -116,7 +116,7 @@ impl EffectCollector<'_> {
             false => "starts",
             true => "contacts",
         };
-        let text = format!("{verb} the server '{name}': {}", described(entry));
+        let text = format!("{verb} the server '{name}': {}", describe_server(entry));
         self.add(EffectRank::Server, &text, entry);
     }
 
@@ -134,7 +134,7 @@ impl EffectCollector<'_> {
             "defines the tool '{}' ({}): {}",
             text(&tool["name"]),
             kind.unwrap_or("of an unknown kind"),
-            shortened(&text(&tool["description"]))
+            shorten(&text(&tool["description"]))
         );
         self.add(EffectRank::Tool, &line, tool);
     }
@@ -164,22 +164,22 @@ impl EffectCollector<'_> {
     }
 
     fn leaf(&mut self, key: &str, value: &Value) {
-        let sentence = SENTENCES.iter().find(|(name, _)| *name == key);
+        let sentence = ACCESS_TEXTS.iter().find(|(name, _)| *name == key);
         let text = match (value, PATHS.contains(&key)) {
             (Value::String(path), true) => {
                 let path = resolve_path(Path::new(path), self.folder, self.environment);
                 path.to_string_lossy().into_owned()
             }
-            _ => shown(key, value),
+            _ => redacted_text(key, value),
         };
         let rank = match (sentence, key.starts_with("policy.")) {
-            (Some(_), _) => EffectRank::Sentence,
+            (Some(_), _) => EffectRank::Access,
             (None, true) => EffectRank::Policy,
             (None, false) => EffectRank::Rest,
         };
         let text = match sentence {
-            Some((_, sentence)) => sentence.replace("{}", &shortened(&text)),
-            None => format!("sets {key}: {}", shortened(&text)),
+            Some((_, sentence)) => sentence.replace("{}", &shorten(&text)),
+            None => format!("sets {key}: {}", shorten(&text)),
         };
         self.add(rank, &text, value);
     }
@@ -195,7 +195,7 @@ impl EffectCollector<'_> {
             let (rank, text) = match secret {
                 // A command runs, so it comes first, and is never shortened.
                 SecretReference::Command(_) => (EffectRank::Server, text),
-                _ => (EffectRank::Variable, shortened(&text)),
+                _ => (EffectRank::Variable, shorten(&text)),
             };
             self.add(rank, &text, &Value::String(secret.to_string()));
         }
@@ -206,16 +206,16 @@ impl EffectCollector<'_> {
     }
 }
 
-fn shown(key: &str, value: &Value) -> String {
+fn redacted_text(key: &str, value: &Value) -> String {
     let last = key.rsplit('.').next().unwrap_or(key);
     let pair = Value::Object([(last.to_owned(), value.clone())].into_iter().collect());
     match &Redactor::default().value(&pair)[last] {
         Value::String(hidden) if value.as_str() != Some(hidden) => hidden.clone(),
-        _ => word(value),
+        _ => quote_if_needed(value),
     }
 }
 
-fn shortened(text: &str) -> String {
+fn shorten(text: &str) -> String {
     match text.char_indices().nth(MAX_VALUE_CHARS) {
         None => text.to_owned(),
         Some((end, _)) => {
@@ -227,13 +227,13 @@ fn shortened(text: &str) -> String {
 
 /// Describes an entry as written, with the names of variables rather than their values. The command
 /// comes first and is never redacted, so that nothing can hide in it.
-pub(crate) fn described(entry: &Value) -> String {
+pub(crate) fn describe_server(entry: &Value) -> String {
     let mut words = Vec::new();
     for key in ["command", "args"] {
         match &entry[key] {
-            Value::Array(list) => words.extend(list.iter().map(word)),
+            Value::Array(list) => words.extend(list.iter().map(quote_if_needed)),
             Value::Null => {}
-            one => words.push(word(one)),
+            one => words.push(quote_if_needed(one)),
         }
     }
     let run = ServerSettings::identity_part(entry);
@@ -250,13 +250,13 @@ pub(crate) fn described(entry: &Value) -> String {
                 words.push(address.clone());
             }
             (_, Value::Object(empty)) if empty.is_empty() => {}
-            (key, value) => words.push(format!("({key}: {})", inside(key, value))),
+            (key, value) => words.push(format!("({key}: {})", pairs_text(key, value))),
         }
     }
     escape(&words.join(" "))
 }
 
-fn word(value: &Value) -> String {
+fn quote_if_needed(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
         other => return other.to_string(),
@@ -268,13 +268,13 @@ fn word(value: &Value) -> String {
     }
 }
 
-fn inside(key: &str, value: &Value) -> String {
+fn pairs_text(key: &str, value: &Value) -> String {
     let Value::Object(pairs) = value else {
-        return shortened(&shown(key, value));
+        return shorten(&redacted_text(key, value));
     };
     let pairs = pairs
         .iter()
-        .map(|(key, value)| format!("{key}={}", shortened(&shown(key, value))));
+        .map(|(key, value)| format!("{key}={}", shorten(&redacted_text(key, value))));
     pairs.collect::<Vec<_>>().join(" ")
 }
 
@@ -303,7 +303,7 @@ pub(crate) fn difference(before: &[ConfigEffect], after: &[ConfigEffect]) -> Vec
 }
 
 // The order of servers decides which one owns a name that several have.
-const REORDERED: &str = "~ does the same in another order, which decides which of two servers has a tool that both list";
+const REORDERED: &str = "~ has the same settings in another order, which decides which of two servers owns a tool that both list";
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use toolgate_core::escape;
 use toolgate_mcp::{Elicitation, ElicitationAnswer, Elicitor};
 
 use crate::spinner::Spinner;
-use crate::{questions, say, terminal};
+use crate::{output, questions, terminal};
 
 pub(crate) struct TerminalElicitor {
     spinner: Spinner,
@@ -33,13 +33,13 @@ impl Elicitor for TerminalElicitor {
 // Names the server, because its text could pretend to be ours.
 fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> ElicitationAnswer {
     let server = escape(&question.server);
-    say::stderr_line(&format!(
+    output::print_to_stderr(&format!(
         "The MCP server '{server}' asks: {}",
         escape(&question.message)
     ));
     if let Some(url) = &question.url {
-        say::stderr_line(&format!(
-            "It wants you to open {}\nDid you, and should it go on? [y/N]",
+        output::print_to_stderr(&format!(
+            "It wants you to open {}\nHave you done so, and should it continue? [y/N]",
             escape(url)
         ));
         return match line().as_deref() {
@@ -48,7 +48,7 @@ fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> Elic
             None => ElicitationAnswer::Cancel,
         };
     }
-    say::stderr_line("Enter a value, nothing for the default, '-' to decline.");
+    output::print_to_stderr("Enter a value, nothing for the default, '-' to decline.");
     let mut values = Map::new();
     let properties = question.schema["properties"].as_object();
     for (name, property) in properties.into_iter().flatten() {
@@ -56,17 +56,17 @@ fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> Elic
             .as_array()
             .is_some_and(|names| names.iter().any(|given| given == name));
         loop {
-            say::stderr_line(&prompt(name, property, required));
+            output::print_to_stderr(&prompt(name, property, required));
             match line() {
                 None => return ElicitationAnswer::Cancel,
                 Some(text) if text == "-" => return ElicitationAnswer::Decline,
-                Some(text) => match typed(&text, property, required) {
+                Some(text) => match parse_answer(&text, property, required) {
                     Ok(Some(value)) => {
                         values.insert(name.clone(), value);
                         break;
                     }
                     Ok(None) => break,
-                    Err(problem) => say::stderr_line(problem),
+                    Err(problem) => output::print_to_stderr(problem),
                 },
             }
         }
@@ -98,7 +98,11 @@ fn prompt(name: &str, property: &Value, required: bool) -> String {
 }
 
 /// Parses the input by the schema. `Ok(None)` means that an optional value was left out.
-fn typed(text: &str, property: &Value, required: bool) -> Result<Option<Value>, &'static str> {
+fn parse_answer(
+    text: &str,
+    property: &Value,
+    required: bool,
+) -> Result<Option<Value>, &'static str> {
     if text.is_empty() {
         return match property.get("default") {
             Some(default) => Ok(Some(default.clone())),
@@ -169,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_only_agreed_to_by_a_clear_yes() {
+    fn only_a_clear_yes_accepts_a_page() {
         let page = Some("https://example.org");
         for (line, expected) in [
             ("y", ElicitationAnswer::Accept(Map::new())),

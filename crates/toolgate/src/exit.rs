@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::say;
+use crate::output;
 
 // Set on SIGTERM, since its sender expects to see that in the exit code.
 static TERMINATED: AtomicBool = AtomicBool::new(false);
@@ -28,7 +28,7 @@ impl Exit {
     }
 
     pub(crate) fn failure(text: impl Display) -> Self {
-        say::plain_error(&text.to_string());
+        output::print_error_text(&text.to_string());
         Self::Failure
     }
 
@@ -71,9 +71,9 @@ pub(crate) async fn wait_for_termination(signal: &mut Signal) {
 
 pub(crate) fn from_clap(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
-        say::stderr_line(error.render().ansi().to_string().trim_end());
+        output::print_to_stderr(error.render().ansi().to_string().trim_end());
         return Exit::Usage.into();
     }
-    say::result(error.render().ansi().to_string().trim_end());
+    output::print_result(error.render().ansi().to_string().trim_end());
     Exit::Success.into()
 }

@@ -30,20 +30,20 @@ const FEATURES: [CargoFeature; 7] = [
     ("zwave", cfg!(feature = "zwave"), &["zwave-mcp-server"], &[]),
 ];
 
-pub(crate) fn missing(feature: &str) -> String {
+pub(crate) fn missing_message(feature: &str) -> String {
     format!(
         "this toolgate was built without the feature '{feature}'; build it with --features {feature}"
     )
 }
 
-fn left_out() -> impl Iterator<Item = &'static CargoFeature> {
+fn missing_features() -> impl Iterator<Item = &'static CargoFeature> {
     FEATURES.iter().filter(|(_, is_built, ..)| !is_built)
 }
 
 pub(crate) fn missing_command(word: &str) -> Option<String> {
-    left_out()
+    missing_features()
         .find(|(.., commands, _)| commands.contains(&word))
-        .map(|(name, ..)| missing(name))
+        .map(|(name, ..)| missing_message(name))
 }
 
 /// One error for each section that this build can't use. Ignoring it would look like a
@@ -52,12 +52,12 @@ pub(crate) fn missing_sections(
     document: &ConfigDocument,
     root: &Map<String, Value>,
 ) -> Vec<ConfigError> {
-    let sections = left_out()
+    let sections = missing_features()
         .flat_map(|(name, _, _, sections)| sections.iter().map(move |section| (*section, *name)));
     sections
         .filter(|(section, _)| root.contains_key(*section))
         .map(|(section, feature)| {
-            let text = format!("{section}: {}", missing(feature));
+            let text = format!("{section}: {}", missing_message(feature));
             document.error_at(&[section], text)
         })
         .collect()
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_there_or_said_to_be_missing() {
+    fn a_command_exists_or_is_reported_as_missing() {
         use clap::CommandFactory;
         let program = crate::cli::Cli::command();
         for (_, is_built, commands, _) in &FEATURES {

@@ -10,7 +10,7 @@ const PRIVATE: u32 = 0o600;
 const PRIVATE_FOLDER: u32 = 0o700;
 const OTHERS_WRITE: u32 = 0o022;
 
-pub(crate) fn make_folder(path: &Path) -> Result<()> {
+pub(crate) fn create_parent_folder(path: &Path) -> Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(PRIVATE_FOLDER)
@@ -30,7 +30,7 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<()> {
     written
 }
 
-pub(crate) fn expect_replaceable(path: &Path) -> Result<()> {
+pub(crate) fn check_replaceable(path: &Path) -> Result<()> {
     let target = ReplacementTarget::find(path)?;
     write_new(&target.new, "", target.permissions).and_then(|()| fs::remove_file(&target.new))
 }
@@ -98,7 +98,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("deep/er/a.json");
         assert!(replace(&file, "1").is_err(), "its folder is not there");
-        make_folder(&file).unwrap();
+        create_parent_folder(&file).unwrap();
         replace(&file, "1").unwrap();
         assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
         fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
@@ -113,19 +113,19 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_written_stays_as_it_was() {
+    fn a_failed_write_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         assert!(replace(folder.path(), "x").is_err(), "it is a folder");
         let socket = folder.path().join("socket");
         let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         for other in [socket.as_path(), Path::new("/dev/null")] {
-            let text = expect_replaceable(other).unwrap_err().to_string();
+            let text = check_replaceable(other).unwrap_err().to_string();
             assert!(text.contains("and can't be replaced"), "{text}");
             assert!(replace(other, "x").is_err());
             assert!(!fs::metadata(other).unwrap().is_file());
         }
         let file = folder.path().join("new.json");
-        expect_replaceable(&file).unwrap();
+        check_replaceable(&file).unwrap();
         assert!(!file.exists(), "asking writes nothing");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         let beside = fs::read_dir(folder.path().parent().unwrap()).unwrap();

@@ -1,6 +1,6 @@
-//! The configuration file in the working folder. It may come from anybody, so nothing in it
-//! is used before a person has agreed: it is read as bytes, compared with the agreement,
-//! and resolved only then.
+//! The configuration file in the working folder. Anyone may have put it there, so nothing in it is
+//! used before the person agrees: it is read as bytes, compared with the
+//! agreement, and resolved only then.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -19,11 +19,10 @@ use crate::wiring;
 
 pub(crate) struct FolderFile {
     path: PathBuf,
-    /// The path without links: what an agreement covers, and where relative paths start. A
-    /// link in a cloned folder to an agreed file must not make its commands mean the
-    /// programs beside the link.
-    real: PathBuf,
-    found: Metadata,
+    /// The path without links: what an agreement covers, and where relative paths start. Otherwise
+    /// a link to an agreed file in a cloned folder could run the programs beside the link.
+    real_path: PathBuf,
+    metadata: Metadata,
     bytes: Vec<u8>,
 }
 
@@ -48,10 +47,10 @@ impl UnusedFile {
                 format!("{path} in this folder is not in use: {error}")
             }
             UnusedFileReason::Never => format!(
-                "{path} in this folder is not in use, since nobody has agreed to it; 'toolgate trust' shows what it would do, and agrees"
+                "{path} in this folder is not in use, because you haven't agreed to it; 'toolgate trust' shows what it would do and asks you"
             ),
             UnusedFileReason::Changed => format!(
-                "{path} in this folder is not in use, since it has changed; 'toolgate trust' shows the difference, and agrees"
+                "{path} in this folder is not in use, because it has changed; 'toolgate trust' shows the difference and asks you"
             ),
         }
     }
@@ -60,12 +59,13 @@ impl UnusedFile {
 impl FolderFile {
     pub(crate) fn open(path: &Path) -> Result<Self, ConfigErrors> {
         // Links are resolved first, so that the bytes are those of the real file.
-        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let (bytes, found) = ConfigDocument::bytes_of(&real).map_err(|error| error.about(path))?;
+        let real_path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let (bytes, metadata) =
+            ConfigDocument::read_bytes(&real_path).map_err(|error| error.about(path))?;
         Ok(Self {
             path: path.to_owned(),
-            real,
-            found,
+            real_path,
+            metadata,
             bytes,
         })
     }
@@ -74,12 +74,12 @@ impl FolderFile {
         &self.path
     }
 
-    pub(crate) fn real(&self) -> &Path {
-        &self.real
+    pub(crate) fn real_path(&self) -> &Path {
+        &self.real_path
     }
 
     pub(crate) fn owner(&self) -> u32 {
-        self.found.uid()
+        self.metadata.uid()
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -95,11 +95,11 @@ impl FolderFile {
     }
 
     pub(crate) fn document(&self) -> Result<ConfigDocument, ConfigErrors> {
-        Ok(ConfigDocument::parse(&self.path, &self.bytes)?.in_folder(self.folder()))
+        Ok(ConfigDocument::parse(&self.path, &self.bytes)?.with_folder(self.folder()))
     }
 
     fn folder(&self) -> &Path {
-        self.real.parent().unwrap_or(Path::new("/"))
+        self.real_path.parent().unwrap_or(Path::new("/"))
     }
 
     pub(crate) fn effects(
@@ -122,7 +122,7 @@ impl FolderFile {
     }
 
     pub(crate) fn check_owner(&self) -> Result<(), ConfigErrors> {
-        Ok(config::check_owner(&self.path, &self.found)?)
+        Ok(config::check_owner(&self.path, &self.metadata)?)
     }
 
     /// Resolves the part that was agreed to, narrowed by the user's own policy.
@@ -133,7 +133,7 @@ impl FolderFile {
     ) -> Result<Config, ConfigErrors> {
         self.check_owner()?;
         let mut config = Config::resolve(self.document_in_scope(scope)?, reading)?;
-        config.place = ConfigLocation::Here;
+        config.location = ConfigLocation::Here;
         for server in &mut config.servers {
             // Otherwise it would run, and look for files, beside a link.
             if let ServerConnection::Stdio(program) = &mut server.settings.connection {
@@ -143,21 +143,21 @@ impl FolderFile {
         if let Some(user) =
             config::user_file(reading.environment).filter(|path| path.symlink_metadata().is_ok())
         {
-            let user = Config::read(&user, reading.with_uses(SecretScope::Names))?;
+            let user = Config::read(&user, reading.with_secret_scope(SecretScope::Names))?;
             config.policy = config.policy.narrowed_by(user.policy);
         }
         Ok(config)
     }
 }
 
-/// The first file in the folder that may be used, and the first that may not. `ask` decides about
-/// one that nobody has agreed to.
+/// Finds the first file in the folder that may be used, and the first that may not. `ask` decides
+/// about a file without an agreement.
 pub(crate) fn find_agreed(
     here: &Path,
     environment: Environment<'_>,
     ask: impl Fn(&FolderFile, &mut TrustStore) -> Option<TrustScope>,
 ) -> (Option<(FolderFile, TrustScope)>, Option<UnusedFile>) {
-    let mut waiting = None;
+    let mut unused = None;
     for path in config::files_in_folder(here, environment) {
         let path = wiring::relative_to(&path, here);
         // Read again for each file, since `ask` may have changed it.
@@ -165,14 +165,14 @@ pub(crate) fn find_agreed(
         let reason = match FolderFile::open(&path) {
             Err(error) => UnusedFileReason::Unreadable(error.to_string()),
             Ok(file) => match trust.scope(&file).or_else(|| ask(&file, &mut trust)) {
-                Some(scope) => return (Some((file, scope)), waiting),
+                Some(scope) => return (Some((file, scope)), unused),
                 None if trust.has_other_version(&file) => UnusedFileReason::Changed,
                 None => UnusedFileReason::Never,
             },
         };
-        waiting.get_or_insert(UnusedFile { path, reason });
+        unused.get_or_insert(UnusedFile { path, reason });
     }
-    (None, waiting)
+    (None, unused)
 }
 
 pub(crate) fn read(
@@ -193,6 +193,6 @@ pub(crate) fn is_agreed(path: &Path, environment: Environment<'_>) -> bool {
 pub(crate) fn changed_message(path: &Path) -> String {
     let path = toolgate_core::escape(&path.to_string_lossy());
     format!(
-        "{path} changed, and nobody has agreed to the change; 'toolgate trust' shows the difference, and agrees"
+        "{path} changed, and you haven't agreed to the change; 'toolgate trust' shows the difference and asks you"
     )
 }

@@ -257,7 +257,7 @@ mod tests {
 
     /// An error about a value quoted what its variable stands for.
     #[test]
-    fn what_the_fuzzer_found_stays_mended() {
+    fn inputs_that_the_fuzzer_found_stay_fixed() {
         let long = "\u{5}".repeat(90);
         let file = format!(
             r#"{{"search":{{"backend":"${{KEY}}","key":"${{NONE}}"}},"limits":{{"oImeout":"5s","perTool":{{"x":{{"timeout":"${{KEY}}{long}"}}}}}}}}"#

@@ -21,7 +21,7 @@ use toolgate_server::{
 };
 
 #[cfg(feature = "serve")]
-pub(crate) use addresses::{names_to_add, reached_at};
+pub(crate) use addresses::{host_names_hint, reachable_urls};
 #[cfg(feature = "chat")]
 pub(crate) use chat_gateway::ChatGateway;
 
@@ -38,7 +38,7 @@ pub(crate) struct GatewayObservers {
     metrics: Metrics,
     traces: Option<Arc<dyn RequestObserver>>,
     pub(crate) approvals: Approvals,
-    record: CommandJournal,
+    journal: CommandJournal,
 }
 
 impl GatewayObservers {
@@ -55,12 +55,12 @@ impl GatewayObservers {
         self
     }
 
-    pub(crate) fn with_journal(mut self, record: &CommandJournal) -> Self {
-        self.record = record.clone();
+    pub(crate) fn with_journal(mut self, journal: &CommandJournal) -> Self {
+        self.journal = journal.clone();
         self
     }
 
-    pub(crate) fn gateway(
+    pub(crate) fn build_gateway(
         self,
         config: &Config,
         tools: &ConfiguredTools,
@@ -81,9 +81,9 @@ impl GatewayObservers {
             approvals: self.approvals,
             redactor: tools.redactor.clone(),
             model: config.model.clone(),
-            command: self.record.command().to_owned(),
-            journal: self.record.journal().cloned(),
-            journal_problem: self.record.problem().map(str::to_owned),
+            command: self.journal.command().to_owned(),
+            journal: self.journal.journal().cloned(),
+            journal_problem: self.journal.problem().map(str::to_owned),
             config_writer,
             settings,
         })
@@ -98,7 +98,7 @@ pub(crate) struct FirstAnswerApprover {
 
 impl Approver for FirstAnswerApprover {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
-        if !terminal::can_ask() || !terminal::is_ours() {
+        if !terminal::can_ask() || !terminal::is_foreground() {
             return self.dashboard.ask(request);
         }
         Box::pin(async move {
@@ -116,7 +116,7 @@ impl Approver for FirstAnswerApprover {
     }
 }
 
-/// Asks where the call came from: at the dashboard if it came over HTTP, else at the terminal.
+/// Asks at the dashboard about calls that came over HTTP, and at the terminal about the others.
 pub(crate) struct OriginApprover<T> {
     pub(crate) dashboard: Approvals,
     pub(crate) terminal: T,
@@ -144,17 +144,17 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(QUEUE)
 }
 
-/// Binds before anything is started that would have to be stopped again.
+/// Binds the address. Called before anything is started that an error would have to stop again.
 pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let refused = |error: std::io::Error| {
         let port = address.port();
         match error.kind() {
             ErrorKind::AddrInUse => anyhow!(
-                "cannot listen on {address}: another program uses port {port} already (is a gateway running?); choose another one with --bind {}",
+                "cannot listen on {address}: another program already uses port {port} (is a gateway running?); choose another port with --bind {}",
                 SocketAddr::new(address.ip(), port.checked_add(1).unwrap_or(8080))
             ),
             ErrorKind::PermissionDenied => anyhow!(
-                "cannot listen on {address}: ports below 1024 are not for everybody; choose another one with --bind"
+                "cannot listen on {address}: ports below 1024 need special permission; choose another port with --bind"
             ),
             _ => anyhow!("cannot listen on {address}: {error}; choose another address with --bind"),
         }

@@ -1,5 +1,5 @@
-//! The journal as commands use it. If it can't be opened, calls go on with a warning, except those
-//! that must not go unrecorded.
+//! The journal as commands use it. If it can't be opened, calls still run, with a warning, except
+//! those that have to be recorded.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::config::{Config, state_folder};
 use crate::wiring::{self, ConfiguredTools};
 
 // How long a command waits at its end for the last rows. A disk that hangs must not hold it up.
-const PATIENCE: Duration = Duration::from_secs(3);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Default)]
 pub(crate) struct CommandJournal {
     command: String,
     journal: Option<Journal>,
-    /// Takes the journal's place if that couldn't be opened.
+    /// Used instead if the journal couldn't be opened; denies calls that have to be recorded.
     replacement: Option<UnavailableJournal>,
     _folder: Option<Arc<TempDir>>,
 }
@@ -32,9 +32,9 @@ impl CommandJournal {
         config: &Config,
         tools: &ConfiguredTools,
         command: &str,
-        patience: OpenRetry,
+        retry: OpenRetry,
     ) -> Self {
-        let opened = open_journal(config, tools, command, patience);
+        let opened = open_journal(config, tools, command, retry);
         Self::from_opened(opened, config, tools, command)
     }
 
@@ -42,17 +42,17 @@ impl CommandJournal {
         let folder = match tempfile::Builder::new().prefix("toolgate-").tempdir() {
             Ok(folder) => Arc::new(folder),
             Err(error) => {
-                let problem = anyhow!("no temporary folder can be made ({error}); set TMPDIR");
+                let problem = anyhow!("cannot create a temporary folder ({error}); set TMPDIR");
                 return Self::from_opened(Err(problem), config, tools, command);
             }
         };
         let file = folder.path().join("journal.db");
         let redactor = tools.redactor.clone();
         let opened = Journal::open(&file, &config.journal, redactor, command);
-        let record = Self::from_opened(opened.map_err(Into::into), config, tools, command);
+        let journal = Self::from_opened(opened.map_err(Into::into), config, tools, command);
         Self {
             _folder: Some(folder),
-            ..record
+            ..journal
         }
     }
 
@@ -62,23 +62,23 @@ impl CommandJournal {
         tools: &ConfiguredTools,
         command: &str,
     ) -> Self {
-        let mut record = Self {
+        let mut journal = Self {
             command: command.to_owned(),
             ..Self::default()
         };
         match opened {
-            Ok(journal) => {
-                tools.services.recent.set_reader(journal.reader());
-                record.journal = Some(journal);
+            Ok(opened) => {
+                tools.services.recent.set_reader(opened.reader());
+                journal.journal = Some(opened);
             }
             Err(error) => {
                 let settings = &config.journal;
                 // The message includes its cause already.
                 warn!("calls are not recorded: {error}; {}", settings.require);
-                record.replacement = Some(UnavailableJournal::new(settings, error.to_string()));
+                journal.replacement = Some(UnavailableJournal::new(settings, error.to_string()));
             }
         }
-        record
+        journal
     }
 
     pub(crate) fn attach(&self, builder: ToolExecutorBuilder) -> ToolExecutorBuilder {
@@ -103,11 +103,11 @@ impl CommandJournal {
 
     pub(crate) async fn close(&self) {
         if let Some(journal) = &self.journal
-            && tokio::time::timeout(PATIENCE, journal.close())
+            && tokio::time::timeout(CLOSE_TIMEOUT, journal.close())
                 .await
                 .is_err()
         {
-            warn!("the last calls may not be recorded: the disk takes long");
+            warn!("the last calls may not be recorded: the disk is slow");
         }
     }
 }
@@ -116,13 +116,13 @@ fn open_journal(
     config: &Config,
     tools: &ConfiguredTools,
     command: &str,
-    patience: OpenRetry,
+    retry: OpenRetry,
 ) -> anyhow::Result<Journal> {
     if let Some(unset) = config.unset_in(&["journal"]) {
         bail!(unset.clone());
     }
     let mut settings = config.journal.clone();
-    settings.open_retry = patience;
+    settings.open_retry = retry;
     let redactor = tools.redactor.clone();
     Ok(Journal::open(&file(config)?, &settings, redactor, command)?)
 }
@@ -136,7 +136,8 @@ pub(crate) fn file(config: &Config) -> anyhow::Result<PathBuf> {
 
 fn default_file() -> anyhow::Result<PathBuf> {
     let folder = state_folder(&wiring::environment);
-    let folder = folder.context("there is no place for the journal: set HOME, or journal.file")?;
+    let folder =
+        folder.context("cannot find a place for the journal: set HOME, or journal.file")?;
     Ok(folder.join("journal.db"))
 }
 

@@ -1,6 +1,6 @@
-//! The program: command line, configuration, wiring. The commands are in
-//! `commands/`, one file each. It is a library only so that `fuzz/` can reach the
-//! configuration; `main.rs` calls [`main`].
+//! The `toolgate` program: command line, configuration, and the wiring between the other crates.
+//! The commands are in `commands/`, one file each. It is a library only so that `fuzz/` can reach
+//! the configuration; `main.rs` calls [`main`].
 
 #![cfg_attr(
     not(all(
@@ -36,12 +36,12 @@ mod gateway;
 mod journal;
 mod logging;
 mod operator_key;
+mod output;
 mod patterns;
 mod prompt;
 mod questions;
 mod reload;
 mod remote;
-mod say;
 mod secrets;
 mod server_file;
 mod servers;
@@ -66,16 +66,16 @@ pub fn main() -> ExitCode {
     if let Some(exit) = run_as_helper() {
         return exit.into();
     }
-    // Fitting all the help takes longer than reading a command line, and most runs show none.
+    // Fitting the help takes longer than parsing the command line, and most runs don't show it.
     let cli = match Cli::try_parse().or_else(|_| cli::parse_with_fitted_help()) {
         Ok(cli) => cli,
         Err(error) => return exit::from_clap(&error),
     };
-    say::set_mode(&cli.global);
+    output::set_mode(&cli.global);
     logging::start(&cli.global, &cli.command);
     let result = run(&cli);
     let exit = result.unwrap_or_else(|error| {
-        say::error(&error);
+        output::print_error(&error);
         Exit::Usage
     });
     exit.into()
@@ -93,7 +93,7 @@ fn run_as_helper() -> Option<Exit> {
         });
     }
     if word == sandbox::WORD {
-        say::error(&anyhow::Error::msg(sandbox::run(arguments)));
+        output::print_error(&anyhow::Error::msg(sandbox::run(arguments)));
         return Some(Exit::Failure);
     }
     None
@@ -101,7 +101,7 @@ fn run_as_helper() -> Option<Exit> {
 
 /// An MCP server runs as the same user, and could read our tokens and model keys from
 /// `/proc/PPID/environ` or our memory. A process that isn't dumpable can't be read or traced by
-/// others of its user. Its price is that a crash leaves no core dump.
+/// other processes of its user. In exchange, a crash leaves no core dump.
 fn hide_from_children() {
     #[cfg(target_os = "linux")]
     {

@@ -10,7 +10,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::{CliCommand, GlobalOptions, LogFormat};
-use crate::say;
+use crate::output;
 
 /// WARN for commands that end by themselves, INFO for those that serve. `-v` adds
 /// one level, `-vv` two.
@@ -23,10 +23,10 @@ pub(crate) fn start(options: &GlobalOptions, command: &CliCommand) {
         CliCommand::HomeServer(_) => true,
         // A person at the terminal sees all of it in the view.
         #[cfg(feature = "voice")]
-        CliCommand::Voice(_) => !say::logs_to_terminal(),
+        CliCommand::Voice(_) => !output::logs_to_terminal(),
         _ => false,
     };
-    // A gateway runs for months, and not everywhere does something else add the time.
+    // A gateway runs for months, and not every log collector adds the time.
     let is_timed = match command {
         #[cfg(feature = "serve")]
         CliCommand::Serve(_) => true,
@@ -38,9 +38,9 @@ pub(crate) fn start(options: &GlobalOptions, command: &CliCommand) {
         .with_writer(|| LogWriter)
         .with_target(false);
     let lines = match options.log_format {
-        LogFormat::Text if is_timed => lines.with_ansi(say::stderr_has_colour()).boxed(),
+        LogFormat::Text if is_timed => lines.with_ansi(output::stderr_has_colour()).boxed(),
         LogFormat::Text => lines
-            .with_ansi(say::stderr_has_colour())
+            .with_ansi(output::stderr_has_colour())
             .without_time()
             .boxed(),
         LogFormat::Json => lines
@@ -52,8 +52,8 @@ pub(crate) fn start(options: &GlobalOptions, command: &CliCommand) {
     tracing_subscriber::registry()
         .with(lines.with_filter(filter))
         .init();
-    // A panic in a tool is reported by the record of its call, and the hook's own text would
-    // tear the log apart.
+    // The record of a call reports a panic in its tool, and the default hook's text would break up
+    // the log.
     std::panic::set_hook(Box::new(|panic| tracing::debug!(%panic, "panic")));
 }
 
@@ -75,19 +75,19 @@ fn level(options: &GlobalOptions, command: &CliCommand, serves: bool) -> LevelFi
     }
 }
 
-/// Keeps our records at this level, those of others from WARN on, and fewer of what
-/// a command reports itself.
+/// Keeps our records at this level, those of other crates from WARN on, and fewer of those
+/// that a command reports itself.
 fn targets(options: &GlobalOptions, command: &CliCommand, ours: LevelFilter) -> Targets {
     let others = ours.min(LevelFilter::WARN);
     // The person at the terminal reads the same in the view.
     let speech = match command {
         #[cfg(feature = "voice")]
-        CliCommand::Voice(_) if say::logs_to_terminal() && options.verbose == 0 => {
+        CliCommand::Voice(_) if output::logs_to_terminal() && options.verbose == 0 => {
             LevelFilter::ERROR
         }
         _ => ours,
     };
-    // `add` reports itself how the start went.
+    // `add` itself reports the outcome of the start.
     let supervision = match command {
         CliCommand::Add(_) if options.verbose == 0 => LevelFilter::OFF,
         _ => ours,
@@ -113,10 +113,10 @@ struct LogWriter;
 impl std::io::Write for LogWriter {
     fn write(&mut self, record: &[u8]) -> std::io::Result<usize> {
         let written = match std::str::from_utf8(record) {
-            Ok(text) if say::logs_to_terminal() => {
-                say::write_stderr(say::wrap_for_stderr(text, 2).as_bytes())
+            Ok(text) if output::logs_to_terminal() => {
+                output::write_stderr(output::wrap_for_stderr(text, 2).as_bytes())
             }
-            _ => say::write_stderr(record),
+            _ => output::write_stderr(record),
         };
         written.map(|()| record.len())
     }

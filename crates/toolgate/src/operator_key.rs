@@ -1,8 +1,8 @@
 //! The key with which commands of the same user sign in to a gateway on this machine
 //! that needs no token.
 //!
-//! It is in the state folder beside the journal, and grants no more than that folder does:
-//! everybody's calls, and what can be done with them. It never approves a call.
+//! It is stored in the state folder beside the journal, and grants no more than access to that
+//! folder does: reading all calls, and acting on them. It can't approve a call.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
@@ -72,8 +72,8 @@ fn path(address: SocketAddr) -> Option<PathBuf> {
 }
 
 fn write(path: &Path, key: &str) -> io::Result<()> {
-    file::make_folder(path)?;
-    // Left by a killed gateway, or a link that somebody put there.
+    file::create_parent_folder(path)?;
+    // A leftover of a killed gateway, or a link that an attacker placed.
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

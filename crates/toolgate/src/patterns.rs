@@ -1,5 +1,5 @@
-//! Finds patterns in the configuration that match no tool. A misspelt one denies nothing
-//! and asks about nothing.
+//! Finds patterns in the configuration that match no tool. A misspelt pattern silently denies
+//! nothing and asks about nothing.
 
 use std::fmt;
 
@@ -11,7 +11,8 @@ use crate::command_words::did_you_mean;
 use crate::config::Config;
 use crate::{servers, wiring};
 
-// Here a pattern means every tool of a name, elsewhere only the one that is listed under it.
+// In these lists a name means every tool of that name, elsewhere only the tool that is listed under
+// it.
 const WITHHOLDING: [&str; 5] = [
     "policy.deny",
     "policy.ask",
@@ -49,7 +50,7 @@ impl ToolName {
 
 /// A pattern that matches no tool. It displays as a sentence with a suggestion.
 pub(crate) struct UnmatchedPattern {
-    pub(crate) place: String,
+    pub(crate) key: String,
     pub(crate) pattern: String,
     message: String,
 }
@@ -74,12 +75,12 @@ pub(crate) fn unmatched(
     let unknown = unknown_servers(config, servers);
     policy_patterns(config)
         .chain(token_patterns(config))
-        .filter(|(place, text)| !matches_some(place, text, &names))
+        .filter(|(key, text)| !matches_some(key, text, &names))
         .chain(limits)
         .filter(|(_, text)| !names_one_of(text, &unknown))
-        .map(|(place, pattern)| UnmatchedPattern {
-            message: message(&place, &pattern, &names, &unknown),
-            place,
+        .map(|(key, pattern)| UnmatchedPattern {
+            message: message(&key, &pattern, &names, &unknown),
+            key,
             pattern,
         })
         .collect()
@@ -99,21 +100,24 @@ fn unmatched_policy(
     mut names: Vec<ToolName>,
     catalogue: &Catalogue,
 ) -> Vec<String> {
-    let idle = policy_patterns(config).filter(|(place, text)| !matches_some(place, text, &names));
-    let mut idle: Vec<_> = idle.collect();
-    if idle.is_empty() {
+    let unmatched = policy_patterns(config).filter(|(key, text)| !matches_some(key, text, &names));
+    let mut unmatched: Vec<_> = unmatched.collect();
+    if unmatched.is_empty() {
         // The usual case, which reads no file.
         return Vec::new();
     }
     let servers = config.servers.iter().map(|server| &server.settings);
     let (disabled, mut enabled): (Vec<_>, Vec<_>) = servers.partition(|server| server.disabled);
-    idle.retain(|(_, text)| !names_one_of(text, &disabled));
+    unmatched.retain(|(_, text)| !names_one_of(text, &disabled));
     // Named servers come first: if all patterns are theirs, the files of the others aren't read.
-    let is_named =
-        |server: &ServerSettings| idle.iter().any(|(_, text)| names_one_of(text, &[server]));
+    let is_named = |server: &ServerSettings| {
+        unmatched
+            .iter()
+            .any(|(_, text)| names_one_of(text, &[server]))
+    };
     enabled.sort_by_key(|server| !is_named(server));
     for server in enabled {
-        if idle.is_empty() {
+        if unmatched.is_empty() {
             break;
         }
         let Some(remembered) = catalogue.recall_names(server) else {
@@ -124,16 +128,17 @@ fn unmatched_policy(
             name,
             listed: None,
         }));
-        idle.retain(|(place, text)| !matches_some(place, text, &names));
+        unmatched.retain(|(key, text)| !matches_some(key, text, &names));
     }
-    let idle = idle.into_iter();
-    idle.map(|(place, text)| message(&place, &text, &names, &[]))
+    let unmatched = unmatched.into_iter();
+    unmatched
+        .map(|(key, text)| message(&key, &text, &names, &[]))
         .collect()
 }
 
 fn policy_patterns(config: &Config) -> impl Iterator<Item = (String, String)> {
     let policy = &config.policy;
-    let places = [
+    let lists = [
         ("policy.allow", &policy.allow),
         ("policy.deny", &policy.deny),
         ("policy.ask", &policy.ask),
@@ -141,10 +146,10 @@ fn policy_patterns(config: &Config) -> impl Iterator<Item = (String, String)> {
         ("policy.flow.private", &policy.flow.private),
         ("policy.flow.outward", &policy.flow.outward),
     ];
-    let places = places.into_iter();
-    places.flat_map(|(place, patterns)| {
+    let lists = lists.into_iter();
+    lists.flat_map(|(key, patterns)| {
         let texts = patterns.iter().map(ToString::to_string);
-        texts.map(move |text| (place.to_owned(), text))
+        texts.map(move |text| (key.to_owned(), text))
     })
 }
 
@@ -155,9 +160,9 @@ fn token_patterns(config: &Config) -> impl Iterator<Item = (String, String)> {
             true => String::new(),
             false => format!(" ({})", escape(&token.name)),
         };
-        let place = format!("serve.tokens[{index}].allow{name}");
+        let key = format!("serve.tokens[{index}].allow{name}");
         let texts = token.allow.iter().map(ToString::to_string);
-        texts.map(move |text| (place.clone(), text))
+        texts.map(move |text| (key.clone(), text))
     })
 }
 
@@ -178,9 +183,9 @@ pub(crate) fn hint(text: &str, tools: &[ToolName]) -> String {
         .unwrap_or_else(|| "'toolgate list' shows all tools".to_owned())
 }
 
-fn matches_some(place: &str, text: &str, tools: &[ToolName]) -> bool {
+fn matches_some(key: &str, text: &str, tools: &[ToolName]) -> bool {
     let pattern = ToolPattern::new(text);
-    let withholds = WITHHOLDING.contains(&place);
+    let withholds = WITHHOLDING.contains(&key);
     let is_match = |tool: &ToolName| match &tool.listed {
         Some(listed) if !withholds => {
             pattern.grants_name(tool.server.as_deref(), &tool.name, listed)
@@ -208,7 +213,7 @@ fn names_one_of(text: &str, servers: &[&ServerSettings]) -> bool {
     server.is_some_and(|name| servers.iter().any(|server| server.name == name))
 }
 
-fn message(place: &str, text: &str, tools: &[ToolName], unknown: &[&ServerSettings]) -> String {
+fn message(key: &str, text: &str, tools: &[ToolName], unknown: &[&ServerSettings]) -> String {
     let hint = hint(text, tools);
     let shown = escape(text);
     let absent = unknown.iter().filter(|server| !server.disabled);
@@ -218,11 +223,11 @@ fn message(place: &str, text: &str, tools: &[ToolName], unknown: &[&ServerSettin
     let caveat = match absent.as_slice() {
         [] => String::new(),
         names => format!(
-            " (unless it is one of {}, which can't be asked now)",
+            " (unless it belongs to {}, which can't be asked now)",
             names.join(", ")
         ),
     };
-    format!("{place}: '{shown}' matches no tool{caveat}; {hint}")
+    format!("{key}: '{shown}' matches no tool{caveat}; {hint}")
 }
 
 #[cfg(test)]
@@ -233,7 +238,7 @@ mod tests {
     use crate::config::{ConfigReadOptions, SecretScope};
     use crate::wiring;
 
-    fn told_of(config: &serde_json::Value) -> Vec<String> {
+    fn messages_for(config: &serde_json::Value) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.json");
         std::fs::write(&path, config.to_string()).unwrap();
@@ -242,14 +247,14 @@ mod tests {
             ConfigReadOptions::new(&|_| None, SecretScope::Everything),
         )
         .unwrap();
-        let tools = wiring::tools(&config);
+        let tools = wiring::build_tools(&config);
         let unmatched = unmatched(&config, &tools.manager.tools(), &[]);
         unmatched.iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn a_misspelt_pattern_is_told_with_the_nearest_name() {
-        let told = told_of(&json!({
+    fn a_misspelt_pattern_gets_a_suggestion() {
+        let messages = messages_for(&json!({
             "policy": {
                 "deny": ["volum"],
                 "ask": ["ecko", "math_*"],
@@ -261,7 +266,7 @@ mod tests {
             ] },
         }));
         assert_eq!(
-            told,
+            messages,
             [
                 "policy.deny: 'volum' matches no tool; did you mean 'volume'?",
                 "policy.ask: 'ecko' matches no tool; did you mean 'echo'?",
@@ -285,14 +290,14 @@ mod tests {
             },
             "limits": { "perTool": { "search": { "timeout": "1s" } } },
         });
-        assert_eq!(told_of(&config), [""; 0]);
+        assert_eq!(messages_for(&config), [""; 0]);
     }
 
     #[test]
     fn nothing_near_leads_to_the_list() {
-        let told = told_of(&json!({ "policy": { "deny": ["frobnicate"] } }));
+        let messages = messages_for(&json!({ "policy": { "deny": ["frobnicate"] } }));
         assert_eq!(
-            told,
+            messages,
             ["policy.deny: 'frobnicate' matches no tool; 'toolgate list' shows all tools"]
         );
     }

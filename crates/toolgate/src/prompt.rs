@@ -4,8 +4,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use parking_lot::Mutex;
 
-// Beyond this, lines are written directly, because a slow terminal must not block anybody.
-const MAX_WAITING: usize = 256;
+// If more lines wait, they are written directly, so that a slow terminal doesn't block the caller.
+const MAX_PENDING_LINES: usize = 256;
 
 // Receives output while a line is being typed.
 static ABOVE: Mutex<Option<SyncSender<String>>> = Mutex::new(None);
@@ -17,7 +17,7 @@ pub(crate) struct TypingGuard(());
 impl LinePrompt {
     /// `print` prints lines above the one being typed. It has its own thread, so it may block.
     pub(crate) fn new(print: impl FnMut(String) + Send + 'static) -> Self {
-        let (sender, lines) = sync_channel(MAX_WAITING);
+        let (sender, lines) = sync_channel(MAX_PENDING_LINES);
         std::thread::spawn(move || lines.into_iter().for_each(print));
         Self(sender)
     }

@@ -1,4 +1,4 @@
-//! Reads answers at the terminal, in a way that can be abandoned.
+//! Asks questions at the terminal. A question can be abandoned without losing what is typed next.
 
 use std::io::{BufRead, BufReader};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,12 +8,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::say;
+use crate::output;
 use crate::spinner::Spinner;
 use crate::terminal::{self, EchoRequest};
 
-// One reader at a time, because two would get each other's answers.
-static TURN: LazyLock<Arc<Mutex<()>>> = LazyLock::new(Arc::default);
+// One reader at a time: two would take each other's answers.
+static TERMINAL_LOCK: LazyLock<Arc<Mutex<()>>> = LazyLock::new(Arc::default);
 
 /// Runs `question` on a thread of its own. If the caller goes away, its next line is `None`, and
 /// what the person types goes to the next reader.
@@ -23,14 +23,14 @@ pub(crate) async fn ask<T: Send + 'static>(
 ) -> Option<T> {
     let turn = lock_terminal().await;
     let _held = spinner.pause();
-    let called_off = QuestionGuard(Arc::new(AtomicBool::new(false)));
-    let flag = Arc::clone(&called_off.0);
+    let cancelled = QuestionGuard(Arc::new(AtomicBool::new(false)));
+    let flag = Arc::clone(&cancelled.0);
     let asked = tokio::task::spawn_blocking(move || {
         // The next reader waits until this thread has stopped reading.
         let _turn = turn;
         // A person wants to see what they answer, even if typing is hidden otherwise.
         let _seen = EchoRequest::shown();
-        forget_typed();
+        discard_typed_ahead();
         question(&mut || line(&flag))
     });
     asked.await.ok()
@@ -41,7 +41,7 @@ pub(crate) async fn next_line() -> Option<String> {
         let turn = lock_terminal().await;
         let looking = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            is_typed().then(read)
+            has_input().then(read)
         });
         match looking.await {
             Ok(Some(line)) => return line,
@@ -52,11 +52,11 @@ pub(crate) async fn next_line() -> Option<String> {
 }
 
 pub(crate) async fn lock_terminal() -> OwnedMutexGuard<()> {
-    Arc::clone(&TURN).lock_owned().await
+    Arc::clone(&TERMINAL_LOCK).lock_owned().await
 }
 
 /// Discards what was typed ahead, which can't be an answer to the next question.
-fn forget_typed() {
+fn discard_typed_ahead() {
     // Fails for a pipe, which has no type-ahead.
     let _no_terminal = tcflush(terminal::keyboard(), QueueSelector::IFlush);
 }
@@ -69,21 +69,21 @@ impl Drop for QuestionGuard {
     }
 }
 
-fn line(called_off: &AtomicBool) -> Option<String> {
-    while !is_typed() {
-        if called_off.load(Ordering::Relaxed) {
+fn line(cancelled: &AtomicBool) -> Option<String> {
+    while !has_input() {
+        if cancelled.load(Ordering::Relaxed) {
             return None;
         }
     }
     // What was typed just now is for the next reader.
-    match called_off.load(Ordering::Relaxed) {
+    match cancelled.load(Ordering::Relaxed) {
         true => None,
         false => read(),
     }
 }
 
-fn is_typed() -> bool {
-    const LOOK: Timespec = Timespec {
+fn has_input() -> bool {
+    const POLL_INTERVAL: Timespec = Timespec {
         tv_sec: 0,
         tv_nsec: 50_000_000,
     };
@@ -91,7 +91,7 @@ fn is_typed() -> bool {
     let mut sources = [PollFd::new(&keyboard, PollFlags::IN)];
     // If polling fails, reading will tell why.
     !matches!(
-        poll(&mut sources, Some(&LOOK)),
+        poll(&mut sources, Some(&POLL_INTERVAL)),
         Ok(0) | Err(rustix::io::Errno::INTR)
     )
 }
@@ -110,8 +110,8 @@ fn read() -> Option<String> {
 }
 
 pub(crate) fn confirm(question: &str) -> bool {
-    forget_typed();
-    say::stderr_line(question);
+    discard_typed_ahead();
+    output::print_to_stderr(question);
     is_yes(line(&AtomicBool::new(false)).as_deref())
 }
 

@@ -26,24 +26,24 @@ use tracing::{error, info, warn};
 
 use crate::config::{Config, ConfigLocation};
 use crate::wiring::{self, ConfiguredTools, ToolServices};
-use crate::{folder_file, patterns, say, servers, trust};
+use crate::{folder_file, output, patterns, servers, trust};
 
 // Editors write in several steps, so wait until nothing has happened for this long.
-const QUIET: Duration = Duration::from_millis(150);
+const SETTLE_TIME: Duration = Duration::from_millis(150);
 // A file that is written to all the time is read after this long anyway.
 const MAX_DELAY: Duration = Duration::from_secs(2);
 // How often to check for a new agreement.
-const LOOK: Duration = Duration::from_secs(2);
+const AGREEMENT_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 // Read only at the start by every command: a section, or a key of one such as `serve.bind`.
-const FIXED: [&str; 1] = ["journal"];
+const FIXED_KEYS: [&str; 1] = ["journal"];
 
 type StateReporter = Box<dyn Fn(ConfigurationState) + Send>;
 type ConfigApplier = Box<dyn Fn(&Config) -> anyhow::Result<Vec<&'static str>> + Send>;
 
 pub(crate) struct ConfigReload {
     path: PathBuf,
-    place: ConfigLocation,
+    location: ConfigLocation,
     config: Arc<Config>,
     /// The configuration at the start, which is still in use where it is read only once.
     started: Arc<Config>,
@@ -51,18 +51,18 @@ pub(crate) struct ConfigReload {
     services: ToolServices,
     redactor: Redactor,
     servers: Servers,
-    waiting: Option<PathBuf>,
+    awaiting_agreement: Option<PathBuf>,
     agreed_at: Option<SystemTime>,
     /// An error if the file can't be watched. SIGHUP still works then.
     watch: notify::Result<FileWatch>,
     hangup: Option<Signal>,
     pattern_checks: PatternChecks,
-    also_fixed: &'static [&'static str],
-    also_applied: Option<ConfigApplier>,
-    refused: Vec<&'static str>,
+    fixed_by_command: &'static [&'static str],
+    applier: Option<ConfigApplier>,
+    restart_keys: Vec<&'static str>,
     /// Prints changes for a person who doesn't read the log.
     is_interactive: bool,
-    tell: Option<StateReporter>,
+    report_state: Option<StateReporter>,
 }
 
 impl ConfigReload {
@@ -74,14 +74,20 @@ impl ConfigReload {
         servers: Servers,
     ) -> Option<Self> {
         let config = config.into();
-        let waiting = config.waiting.as_ref().map(|waiting| waiting.path.clone());
-        let path = config.file().map(Path::to_owned).or(waiting.clone())?;
+        let awaiting_agreement = config
+            .unused_file
+            .as_ref()
+            .map(|awaiting_agreement| awaiting_agreement.path.clone());
+        let path = config
+            .file()
+            .map(Path::to_owned)
+            .or(awaiting_agreement.clone())?;
         Some(Self {
-            watch: FileWatch::start(&path, config.fetched.watched(&wiring::environment)),
+            watch: FileWatch::start(&path, config.fetched.files_to_watch(&wiring::environment)),
             path,
-            place: config.place,
+            location: config.location,
             agreed_at: trust::changed_at(&wiring::environment),
-            waiting,
+            awaiting_agreement,
             started: Arc::clone(&config),
             config,
             executor,
@@ -90,11 +96,11 @@ impl ConfigReload {
             servers,
             hangup: None,
             pattern_checks: PatternChecks::new(),
-            also_fixed: &[],
-            also_applied: None,
-            refused: Vec::new(),
+            fixed_by_command: &[],
+            applier: None,
+            restart_keys: Vec::new(),
             is_interactive: false,
-            tell: None,
+            report_state: None,
         })
     }
 
@@ -104,12 +110,12 @@ impl ConfigReload {
     }
 
     pub(crate) fn with_fixed(mut self, sections: &'static [&'static str]) -> Self {
-        self.also_fixed = sections;
+        self.fixed_by_command = sections;
         self
     }
 
     pub(crate) fn notify_person(mut self) -> Self {
-        self.is_interactive = say::is_interactive();
+        self.is_interactive = output::is_interactive();
         self
     }
 
@@ -119,12 +125,15 @@ impl ConfigReload {
         mut self,
         apply: impl Fn(&Config) -> anyhow::Result<Vec<&'static str>> + Send + 'static,
     ) -> Self {
-        self.also_applied = Some(Box::new(apply));
+        self.applier = Some(Box::new(apply));
         self
     }
 
-    pub(crate) fn on_state(mut self, tell: impl Fn(ConfigurationState) + Send + 'static) -> Self {
-        self.tell = Some(Box::new(tell));
+    pub(crate) fn on_state(
+        mut self,
+        report_state: impl Fn(ConfigurationState) + Send + 'static,
+    ) -> Self {
+        self.report_state = Some(Box::new(report_state));
         self
     }
 
@@ -134,7 +143,7 @@ impl ConfigReload {
         if let Err(error) = &self.watch {
             let file = escape(&self.path.to_string_lossy());
             let applied = match self.hangup {
-                Some(_) => "SIGHUP applies edits of it",
+                Some(_) => "SIGHUP applies edits",
                 None => "edits take effect at the next start",
             };
             warn!("cannot watch {file}: {error}; {applied}");
@@ -143,7 +152,7 @@ impl ConfigReload {
         let mut reading: Option<ReadTask> = None;
         loop {
             let is_idle = reading.is_none();
-            let waits = self.waiting.is_some() && is_idle;
+            let waits = self.awaiting_agreement.is_some() && is_idle;
             let early = self.pattern_checks.early.map(sleep_until);
             let hangup = self.hangup.as_mut().map(Signal::recv);
             let is_settled = self.pattern_checks.is_settled;
@@ -158,10 +167,10 @@ impl ConfigReload {
                 }
                 Some(Some(())) = OptionFuture::from(hangup), if is_idle => {
                     let file = escape(&self.path.to_string_lossy());
-                    self.announce(&format!("SIGHUP: {file} is read again"));
+                    self.announce(&format!("SIGHUP: reading {file} again"));
                     reading = Some(self.start_reading(SecretCommands::Run));
                 }
-                () = tokio::time::sleep(LOOK), if waits => reading = self.look_for_agreement(),
+                () = tokio::time::sleep(AGREEMENT_POLL_INTERVAL), if waits => reading = self.look_for_agreement(),
                 never = &mut agreements => match never {},
                 Some(()) = OptionFuture::from(early) => self.check_patterns(),
                 () = servers.start_all(), if !is_settled => {
@@ -179,7 +188,7 @@ impl ConfigReload {
             return None;
         }
         self.agreed_at = agreed_at;
-        let path = self.waiting.clone()?;
+        let path = self.awaiting_agreement.clone()?;
         if !folder_file::is_agreed(&path, &wiring::environment) {
             return None;
         }
@@ -187,14 +196,14 @@ impl ConfigReload {
             self.path = path;
             self.watch = FileWatch::start(&self.path, BTreeSet::new());
         }
-        self.place = ConfigLocation::Here;
+        self.location = ConfigLocation::Here;
         Some(self.start_reading(SecretCommands::Run))
     }
 
     fn start_reading(&self, commands: SecretCommands) -> ReadTask {
         let reading = FileReading {
             path: self.path.clone(),
-            place: self.place,
+            location: self.location,
             needs_agreement: self.needs_agreement(),
             before: Arc::clone(&self.config),
             commands,
@@ -203,12 +212,12 @@ impl ConfigReload {
     }
 
     fn needs_agreement(&self) -> bool {
-        self.place == ConfigLocation::Here || self.config.file().is_none()
+        self.location == ConfigLocation::Here || self.config.file().is_none()
     }
 
     async fn settle(&mut self) {
         let quiet = async {
-            while tokio::time::timeout(QUIET, file_changed(&mut self.watch))
+            while tokio::time::timeout(SETTLE_TIME, file_changed(&mut self.watch))
                 .await
                 .is_ok()
             {}
@@ -219,20 +228,20 @@ impl ConfigReload {
 
     fn apply(&mut self, read: ReadResult) {
         let problem = match self.evaluate(read) {
-            Ok(Some((new, refused))) => {
-                self.take_over(new, refused);
+            Ok(Some((new, restart_keys))) => {
+                self.put_in_use(new, restart_keys);
                 None
             }
             Ok(None) => None,
             Err(problem) => {
-                error!("{problem:#}; the configuration before it stays in force");
+                error!("{problem:#}; the previous configuration stays in force");
                 Some(format!("{problem:#}"))
             }
         };
         self.watch_secrets();
-        if let Some(tell) = &self.tell {
+        if let Some(report_state) = &self.report_state {
             let restart_needed = self.restart_needed().map(str::to_owned).collect();
-            tell(ConfigurationState {
+            report_state(ConfigurationState {
                 problem,
                 restart_needed,
             });
@@ -244,40 +253,41 @@ impl ConfigReload {
         &mut self,
         read: ReadResult,
     ) -> anyhow::Result<Option<(Config, Vec<&'static str>)>> {
-        let Some(new) = self.agreed(read)? else {
+        let Some(new) = self.check_agreement(read)? else {
             return Ok(None);
         };
         if let Some(lost) = new.fetched.lost_since(&self.config.fetched) {
             bail!(lost);
         }
         // The user's own policy applies beside that of a folder's file, and may have changed alone.
-        if new.is_same_text(&self.config)
+        if new.is_unchanged_from(&self.config)
             && new.policy == self.config.policy
             && new.fetched == self.config.fetched
         {
             return Ok(None);
         }
-        let refused = match &self.also_applied {
+        let restart_keys = match &self.applier {
             Some(apply) => apply(&new)?,
             None => Vec::new(),
         };
-        Ok(Some((new, refused)))
+        Ok(Some((new, restart_keys)))
     }
 
-    fn agreed(&mut self, read: ReadResult) -> anyhow::Result<Option<Config>> {
+    fn check_agreement(&mut self, read: ReadResult) -> anyhow::Result<Option<Config>> {
         let agreed = read.context("the configuration could not be read")??;
         if !self.needs_agreement() {
             return Ok(agreed);
         }
         let is_in_use = self.config.file().is_some();
-        let waiting = match &agreed {
+        let awaiting_agreement = match &agreed {
             Some(_) => None,
             None => Some(self.path.clone()),
         };
-        let was_waiting = std::mem::replace(&mut self.waiting, waiting).is_some();
+        let was_waiting =
+            std::mem::replace(&mut self.awaiting_agreement, awaiting_agreement).is_some();
         if was_waiting && agreed.is_some() {
             let file = escape(&self.path.to_string_lossy());
-            self.announce(&format!("{file} is agreed to now"));
+            self.announce(&format!("{file} is now agreed to"));
         }
         if agreed.is_none() && is_in_use {
             bail!(folder_file::changed_message(&self.path));
@@ -285,14 +295,14 @@ impl ConfigReload {
         Ok(agreed)
     }
 
-    fn take_over(&mut self, new: Config, refused: Vec<&'static str>) {
+    fn put_in_use(&mut self, new: Config, restart_keys: Vec<&'static str>) {
         let file = escape(&self.path.to_string_lossy());
-        self.announce(
-            &match new.is_same_text(&self.config) && new.fetched != self.config.fetched {
-                true => format!("a secret of {file} changed, and is in use"),
-                false => format!("{file} changed, and is in use"),
-            },
-        );
+        self.announce(&match new.is_unchanged_from(&self.config)
+            && new.fetched != self.config.fetched
+        {
+            true => format!("a secret of {file} changed and is now in use"),
+            false => format!("{file} changed and is now in use"),
+        });
         self.redactor.add_secrets(new.secrets());
         self.executor
             .set_rules(new.limits.clone(), new.policy.clone());
@@ -303,26 +313,28 @@ impl ConfigReload {
         self.apply_servers(&new);
         self.pattern_checks = PatternChecks::new();
         let before = std::mem::replace(&mut self.config, Arc::new(new));
-        self.refused = refused;
+        self.restart_keys = restart_keys;
         let differs = |key: &&str| is_changed(&self.config, &before, key);
         let later = self
             .restart_needed()
-            .filter(|key| differs(key) || self.refused.contains(key));
+            .filter(|key| differs(key) || self.restart_keys.contains(key));
         let later: Vec<String> = later.map(|key| format!("'{key}'")).collect();
         if !later.is_empty() {
             let keys = later.join(", ");
-            warn!("{keys} changed: that takes effect at the next start");
+            warn!("{keys} changed, which takes effect after a restart");
         }
     }
 
     fn restart_needed(&self) -> impl Iterator<Item = &'static str> {
         let differs = |key: &&str| is_changed(&self.config, &self.started, key);
-        let fixed = FIXED.iter().chain(self.also_fixed).copied();
-        fixed.filter(differs).chain(self.refused.iter().copied())
+        let fixed = FIXED_KEYS.iter().chain(self.fixed_by_command).copied();
+        fixed
+            .filter(differs)
+            .chain(self.restart_keys.iter().copied())
     }
 
     fn watch_secrets(&mut self) {
-        let secrets = self.config.fetched.watched(&wiring::environment);
+        let secrets = self.config.fetched.files_to_watch(&wiring::environment);
         if self.watch.as_ref().is_ok_and(|watch| !watch.has(&secrets)) {
             self.watch = FileWatch::start(&self.path, secrets);
         }
@@ -333,8 +345,8 @@ impl ConfigReload {
         let tools = self.executor.manager().tools();
         for unmatched in patterns::unmatched(&self.config, &tools, &self.servers.status()) {
             // Not the message, which names the servers that can't be asked at the moment.
-            let key = (unmatched.place.clone(), unmatched.pattern.clone());
-            if self.pattern_checks.told.insert(key) {
+            let key = (unmatched.key.clone(), unmatched.pattern.clone());
+            if self.pattern_checks.reported.insert(key) {
                 warn!("{unmatched}");
             }
         }
@@ -342,14 +354,14 @@ impl ConfigReload {
 
     fn announce(&self, text: &str) {
         match self.is_interactive {
-            true => say::note(text),
+            true => output::print_note(text),
             false => info!("{text}"),
         }
     }
 
     fn apply_tools(&self, new: &Config) {
-        let tools = wiring::tools_with_services(new, self.services.clone());
-        wiring::warn_about(new, &tools);
+        let tools = wiring::build_tools_with_services(new, self.services.clone());
+        wiring::warn_about_config(new, &tools);
         let old = &self.config;
         let is_same =
             (&new.tools, &new.search, &new.documents) == (&old.tools, &old.search, &old.documents);

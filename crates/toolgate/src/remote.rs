@@ -13,10 +13,10 @@ use toolgate_core::escape;
 
 use crate::cli::RemoteOptions;
 use crate::exit::Exit;
-use crate::{operator_key, say, wiring};
+use crate::{operator_key, output, wiring};
 
-// A gateway that is there accepts a connection at once.
-const CONNECT: Duration = Duration::from_secs(5);
+// A running gateway accepts a connection almost at once.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 // Bytes. No list or result of a gateway is larger.
 const MAX_BODY_BYTES: usize = 256 << 20;
 
@@ -28,31 +28,31 @@ pub(crate) struct RemoteGateway {
     has_named_token: bool,
 }
 
-pub(crate) struct GatewayAnswer {
+pub(crate) struct GatewayResponse {
     pub(crate) status: StatusCode,
     pub(crate) body: Value,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RemoteError {
-    /// No gateway answers, or none any more. A retry may succeed.
+    /// The gateway doesn't answer, or stopped answering. A retry may succeed.
     #[error("{0}")]
-    Away(String),
-    /// A retry fails too, unless something changes.
+    Unreachable(String),
+    /// The gateway rejects the request. A retry would fail too.
     #[error("{0}")]
     Refused(String),
 }
 
-type RemoteResult = Result<GatewayAnswer, RemoteError>;
+type RemoteResult = Result<GatewayResponse, RemoteError>;
 type Query<'a> = &'a [(&'a str, String)];
 
 impl RemoteError {
     pub(crate) fn report(self) -> Exit {
         let exit = match &self {
-            Self::Away(_) => Exit::Failure,
+            Self::Unreachable(_) => Exit::Failure,
             Self::Refused(_) => Exit::Usage,
         };
-        say::error(&anyhow::Error::new(self));
+        output::print_error(&anyhow::Error::new(self));
         exit
     }
 }
@@ -74,14 +74,16 @@ impl RemoteGateway {
         let reached = ours.as_ref().map(|(address, _)| address.ip());
         let token = token.or(ours.map(|(_, key)| key));
         let header = |token: String| {
-            let mut value = HeaderValue::from_str(&format!("Bearer {}", token.trim()))
-                .map_err(|_| anyhow!("the token has characters that no header can carry"))?;
+            let mut value =
+                HeaderValue::from_str(&format!("Bearer {}", token.trim())).map_err(|_| {
+                    anyhow!("the token contains characters that an HTTP header can't carry")
+                })?;
             value.set_sensitive(true);
             anyhow::Ok(value)
         };
         let token = token.map(header).transpose()?;
         if token.is_some() && is_overheard(&base) {
-            say::note(&format!(
+            output::print_note(&format!(
                 "the token goes to {} unencrypted, so others on the network can read it; use https, or a tunnel such as ssh -L",
                 escape(base.host_str().unwrap_or_default())
             ));
@@ -126,9 +128,9 @@ impl RemoteGateway {
         let bytes = self.bytes(response).await?;
         self.check_status(status, &bytes)?;
         match serde_json::from_slice(&bytes) {
-            Ok(body) => Ok(GatewayAnswer { status, body }),
+            Ok(body) => Ok(GatewayResponse { status, body }),
             Err(_) => Err(RemoteError::Refused(format!(
-                "what answers at {} is not a Toolgate gateway (HTTP {status})",
+                "the server at {} is not a Toolgate gateway (HTTP {status})",
                 self.shown()
             ))),
         }
@@ -158,7 +160,7 @@ impl RemoteGateway {
         {
             if bytes.len() + chunk.len() > MAX_BODY_BYTES {
                 return Err(RemoteError::Refused(format!(
-                    "the answer has more than {} MiB",
+                    "the response is larger than {} MiB",
                     MAX_BODY_BYTES >> 20
                 )));
             }
@@ -173,21 +175,23 @@ impl RemoteGateway {
             let detail = problem["detail"].as_str().map(escape);
             detail.unwrap_or_else(|| format!("HTTP {status}"))
         };
-        let (is_away, text) = match status {
+        let (is_temporary, text) = match status {
             StatusCode::UNAUTHORIZED if self.has_named_token => {
                 (false, "does not know this token".to_owned())
             }
             StatusCode::UNAUTHORIZED => (
                 false,
-                "wants a token: set TOOLGATE_TOKEN, or give --token".to_owned(),
+                "needs a token: set TOOLGATE_TOKEN, or use --token".to_owned(),
             ),
             StatusCode::FORBIDDEN => (false, format!("refuses: {}", detail())),
-            StatusCode::TOO_MANY_REQUESTS => (true, format!("is asked too often: {}", detail())),
+            StatusCode::TOO_MANY_REQUESTS => {
+                (true, format!("gets too many requests: {}", detail()))
+            }
             _ => return Ok(()),
         };
         let text = format!("the gateway at {} {text}", self.shown());
-        Err(if is_away {
-            RemoteError::Away(text)
+        Err(if is_temporary {
+            RemoteError::Unreachable(text)
         } else {
             RemoteError::Refused(text)
         })
@@ -196,7 +200,7 @@ impl RemoteGateway {
     fn connection_error(&self, error: &reqwest::Error) -> RemoteError {
         let shown = self.shown();
         let cause = toolgate_net::root_cause(error);
-        RemoteError::Away(match error.is_connect() {
+        RemoteError::Unreachable(match error.is_connect() {
             true => format!("no gateway answers at {shown} ({cause}); 'toolgate serve' starts one"),
             false => format!("the gateway at {shown} went away before it answered ({cause})"),
         })
@@ -207,7 +211,7 @@ impl RemoteGateway {
     }
 }
 
-pub(crate) fn detail(answer: &GatewayAnswer) -> String {
+pub(crate) fn problem_detail(answer: &GatewayResponse) -> String {
     let detail = answer.body["detail"].as_str().map(escape);
     detail.unwrap_or_else(|| format!("the gateway answered HTTP {}", answer.status))
 }
@@ -239,13 +243,13 @@ fn address(text: &str) -> anyhow::Result<Url> {
 // nobody else on this machine gets the key.
 fn client(base: &Url, reached: Option<IpAddr>) -> anyhow::Result<Client> {
     let is_local = toolgate_net::is_local_url(base);
-    let mut builder = toolgate_net::client_builder(is_local).connect_timeout(CONNECT);
+    let mut builder = toolgate_net::client_builder(is_local).connect_timeout(CONNECT_TIMEOUT);
     if let Some(ip) = reached.filter(|_| is_local) {
         builder = builder.resolve_to_addrs("localhost", &[SocketAddr::new(ip, 0)]);
     }
     builder
         .build()
-        .map_err(|error| anyhow!("no HTTP client could be made: {error}"))
+        .map_err(|error| anyhow!("cannot create an HTTP client: {error}"))
 }
 
 fn is_overheard(base: &Url) -> bool {

@@ -22,10 +22,10 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 pub(crate) struct ServerFile {
     path: PathBuf,
-    place: ConfigLocation,
+    location: ConfigLocation,
     root: CstRootNode,
-    /// How much of a file in the working folder is agreed to, before and after saving. Editing by
-    /// command means that the person has seen that edit, and nothing more.
+    /// How much of a file in the working folder is agreed to. A command that edits it adds only its
+    /// own edit, because the person hasn't seen the rest.
     agreed: RefCell<Option<TrustScope>>,
 }
 
@@ -44,7 +44,7 @@ fn editable_file(
     }
     let user = config::user_file(environment);
     let user =
-        user.context("there is nowhere to write to: set HOME, or name a file with --config")?;
+        user.context("cannot choose a file to write to: set HOME, or name one with --config")?;
     Ok((user, ConfigLocation::User))
 }
 
@@ -58,17 +58,17 @@ impl ServerFile {
         environment: Environment<'_>,
     ) -> anyhow::Result<Self> {
         let here = std::env::current_dir().context("the working folder is gone")?;
-        let (path, place) = editable_file(global, &here, environment)?;
-        Self::at(path, place)
+        let (path, location) = editable_file(global, &here, environment)?;
+        Self::at(path, location)
     }
 
-    pub(crate) fn at(path: PathBuf, place: ConfigLocation) -> anyhow::Result<Self> {
+    pub(crate) fn at(path: PathBuf, location: ConfigLocation) -> anyhow::Result<Self> {
         let (text, agreed) = match std::fs::symlink_metadata(&path) {
             // A new file of ours contains nothing unknown.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 ("{}\n".to_owned(), Some(TrustScope::Whole))
             }
-            _ if place != ConfigLocation::Here => (ConfigDocument::read_text(&path)?, None),
+            _ if location != ConfigLocation::Here => (ConfigDocument::read_text(&path)?, None),
             _ => {
                 let text = ConfigDocument::read_text(&path)?;
                 let file = FolderFile::open(&path)?;
@@ -77,12 +77,12 @@ impl ServerFile {
                 (text, agreed.filter(|_| is_same))
             }
         };
-        let file = Self::parse(path, place, &text)?;
+        let file = Self::parse(path, location, &text)?;
         *file.agreed.borrow_mut() = agreed;
         Ok(file)
     }
 
-    fn parse(path: PathBuf, place: ConfigLocation, text: &str) -> anyhow::Result<Self> {
+    fn parse(path: PathBuf, location: ConfigLocation, text: &str) -> anyhow::Result<Self> {
         // Parsed as it will be read later, so that errors have a line, and a broken
         // file isn't made worse.
         let document = ConfigDocument::parse(&path, text.as_bytes())?;
@@ -99,7 +99,7 @@ impl ServerFile {
         .with_context(|| format!("cannot read {}", path.display()))?;
         Ok(Self {
             path,
-            place,
+            location,
             root,
             agreed: RefCell::default(),
         })
@@ -109,8 +109,8 @@ impl ServerFile {
         &self.path
     }
 
-    pub(crate) fn place(&self) -> ConfigLocation {
-        self.place
+    pub(crate) fn location(&self) -> ConfigLocation {
+        self.location
     }
 
     pub(crate) fn names(&self) -> Vec<String> {
@@ -157,9 +157,9 @@ impl ServerFile {
         }
     }
 
-    /// True if part of a file in the working folder isn't in use, because nobody has agreed to it.
+    /// True if part of a file in the working folder isn't in use, because it isn't agreed to.
     pub(crate) fn is_untrusted(&self) -> bool {
-        self.place == ConfigLocation::Here && *self.agreed.borrow() != Some(TrustScope::Whole)
+        self.location == ConfigLocation::Here && *self.agreed.borrow() != Some(TrustScope::Whole)
     }
 
     pub(crate) fn remove(&self, name: &str) -> bool {
@@ -187,7 +187,7 @@ impl ServerFile {
             let name = escape(name.as_str().unwrap_or_default());
             let path = self.path.display();
             bail!(NameTakenError(format!(
-                "{path} has a tool '{name}' already"
+                "{path} already has a tool '{name}'"
             )));
         }
         root.array_value_or_set("tools").append(input(definition));
@@ -197,11 +197,11 @@ impl ServerFile {
     pub(crate) fn save(&self) -> anyhow::Result<()> {
         let text = self.text();
         ConfigDocument::parse(&self.path, text.as_bytes()).context("nothing was written")?;
-        file::make_folder(&self.path)
+        file::create_parent_folder(&self.path)
             .and_then(|()| file::replace(&self.path, &text))
             .with_context(|| format!("cannot write {}", self.path.display()))?;
         match &*self.agreed.borrow() {
-            Some(scope) if self.place == ConfigLocation::Here => agree(&self.path, &text, scope),
+            Some(scope) if self.location == ConfigLocation::Here => agree(&self.path, &text, scope),
             _ => Ok(()),
         }
     }
@@ -224,12 +224,12 @@ impl ServerFile {
     }
 }
 
-/// Agrees to a file that we have just written. Fails if somebody else has changed it since.
+/// Agrees to a file that we have just written. Fails if it has changed since.
 pub(crate) fn agree(path: &Path, text: &str, scope: &TrustScope) -> anyhow::Result<()> {
     let file = FolderFile::open(path)?;
     if file.bytes() != text.as_bytes() {
         bail!(
-            "{} was changed by somebody else meanwhile; 'toolgate trust' shows what it does",
+            "{} was changed by another program in the meantime; 'toolgate trust' shows what it does",
             path.display()
         );
     }
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_put_where_servers_are_and_the_rest_stays() {
+    fn a_server_is_added_to_the_existing_section() {
         let entry = json!({ "command": "npx", "args": ["-y", "x"], "env": { "K": "v\"\\\n" } });
         let put = |text: &str| after(text, |file| file.put("new", &entry));
         let written = r#"{
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_taken_out_and_the_rest_stays() {
+    fn removing_a_server_keeps_the_rest() {
         let text = "{\n  \"mcpServers\": {\n    // about a\n    \"a\": { \"command\": \"x\" },\n    // about b\n    \"b\": {}\n  }\n}\n";
         let made = after(text, |file| assert!(file.remove("a") && !file.remove("a")));
         let document = ConfigDocument::parse(Path::new("t"), made.as_bytes()).unwrap();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_can_not_be_read_is_not_touched() {
+    fn an_unreadable_file_is_not_edited() {
         for text in [
             "{ nope",
             "[]",

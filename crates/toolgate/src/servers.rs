@@ -18,13 +18,13 @@ use tracing::warn;
 pub(crate) use owners::{needed, owners};
 #[cfg(feature = "chat")]
 pub(crate) use readiness::{StartingServers, UnseenServers};
-use spoken::spoken;
+use spoken::spoken_names;
 
 use crate::config::{Config, ConfiguredServer, state_folder, user_file};
 use crate::elicit::TerminalElicitor;
 use crate::spinner::{Spinner, clear_line};
 use crate::wiring::{self, ConfiguredTools};
-use crate::{exit, journal, say};
+use crate::{exit, journal, output};
 
 /// The argument that makes this program watch over the servers of another run.
 pub(crate) const GUARD: &str = "guard-servers";
@@ -47,7 +47,7 @@ pub(crate) fn set_absent_reasons(settings: &[ServerSettings], manager: &ToolMana
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServerStart {
     AtOnce,
-    /// When one of their tools is called, or something is asked that isn't remembered of them.
+    /// When one of their tools is called, or something is needed that isn't remembered.
     WhenNeeded,
 }
 
@@ -77,8 +77,8 @@ pub(crate) struct ServerFleet {
 }
 
 impl ServerFleet {
-    /// Registers remembered tools at once. `spinner` is given if a person could be asked something.
-    /// Has to be called in a runtime.
+    /// Registers remembered tools at once. With a `spinner`, servers may ask the person questions.
+    /// Has to be called in a tokio runtime.
     pub(crate) fn start(
         config: &Config,
         tools: &ConfiguredTools,
@@ -123,19 +123,19 @@ impl ServerFleet {
             loop {
                 let starting = self.names(|status| status.state == ServerState::Starting);
                 let title = match starting.len() {
-                    // The wait is for something else.
+                    // Something other than a server is awaited.
                     0 => "starting".to_owned(),
                     1 => format!("starting {}", starting[0]),
                     several => format!("starting {several} servers: {}", starting.join(", ")),
                 };
-                spinner.title(&title);
+                spinner.set_title(&title);
                 if changed.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
             }
         };
         tokio::select! {
-            never = spinner.turn() => match never {},
+            never = spinner.animate() => match never {},
             () = titles => {}
         }
     }
@@ -155,7 +155,7 @@ impl ServerFleet {
         self.note_problems(self.status_of(server));
     }
 
-    pub(crate) fn note_missing_for_good(&self) {
+    pub(crate) fn note_missing_except_unseen(&self) {
         let unseen = self.servers.unseen_installed();
         let mut all = self.servers.status();
         all.retain(|status| !unseen.contains(&status.name));
@@ -167,25 +167,27 @@ impl ServerFleet {
             let name = escape(&status.name);
             let withheld = status.withheld();
             if withheld > 0 {
-                say::note(&format!(
-                    "withheld tools of server '{name}': {withheld}; 'toolgate trust {name}' shows what changed, and agrees"
+                output::print_note(&format!(
+                    "withheld tools of server '{name}': {withheld}; 'toolgate trust {name}' shows what changed and asks you"
                 ));
             }
             match status.state {
                 ServerState::Connected => {
                     if let Some(problem) = status.degraded() {
-                        say::note(&format!(
+                        output::print_note(&format!(
                             "server '{name}' is connected, but can't do its work: {}; 'toolgate doctor' shows more",
                             escape(problem)
                         ));
                     }
                 }
                 ServerState::Disabled => {
-                    say::note(&format!("server '{name}' is disabled in the configuration"));
+                    output::print_note(&format!(
+                        "server '{name}' is disabled in the configuration"
+                    ));
                 }
                 ServerState::Failed if status.remembered => {
                     let error = status.error.as_deref().map(escape).unwrap_or_default();
-                    say::note(&format!(
+                    output::print_note(&format!(
                         "server '{name}' is down, so its tools can't be called ({error}); 'toolgate doctor' shows more"
                     ));
                 }
@@ -194,21 +196,21 @@ impl ServerFleet {
                 _ if self.blocked.contains(&status.name) => {}
                 ServerState::Idle => {
                     let failure = self.servers.last_failure(&status.name);
-                    say::note(&match failure {
+                    output::print_note(&match failure {
                         Some(failure) => format!(
                             "server '{name}' has no tools here: {} ({}); 'toolgate list --refresh' asks it again",
                             escape(&failure.reason),
                             ago(failure.at)
                         ),
                         None => format!(
-                            "server '{name}' has never been started; 'toolgate list' does, which may take minutes the first time"
+                            "server '{name}' has never been started; 'toolgate list' starts it, which may take minutes the first time"
                         ),
                     });
                 }
                 state => {
                     let error = status.error.as_deref().map(escape);
                     let reason = error.map(|error| format!(": {error}")).unwrap_or_default();
-                    say::note(&format!(
+                    output::print_note(&format!(
                         "server '{name}' has no tools here ({state}{reason}); 'toolgate doctor' shows more"
                     ));
                 }
@@ -223,7 +225,7 @@ impl ServerFleet {
         }
     }
 
-    pub(crate) fn note_remembered_of(&self, server: Option<&str>) {
+    pub(crate) fn note_remembered(&self, server: Option<&str>) {
         let all = self.status_of(server);
         let remembered = all.iter().filter(|status| status.remembered);
         let times: Vec<_> = remembered.filter_map(|status| status.listed_at).collect();
@@ -234,13 +236,13 @@ impl ServerFleet {
             1 => "1 server are".to_owned(),
             several => format!("{several} servers are"),
         };
-        say::note(&format!(
+        output::print_note(&format!(
             "the tools of {of} remembered, listed {}; --refresh asks the servers",
             ago(*oldest)
         ));
     }
 
-    pub(crate) fn knows_some(&self) -> bool {
+    pub(crate) fn knows_any_tools(&self) -> bool {
         let all = self.servers.status();
         all.iter().any(|status| status.listed_at.is_some())
     }
@@ -249,11 +251,11 @@ impl ServerFleet {
     /// files`. Servers that are down or can't work count; those that are starting don't.
     pub(crate) fn missing(&self) -> Option<String> {
         use ServerState::{Failed, Stopped};
-        let is_of_no_use = |status: &ServerStatus| {
+        let is_unusable = |status: &ServerStatus| {
             matches!(status.state, Failed | Stopped) || status.degraded().is_some()
         };
-        let away = self.names(is_of_no_use);
-        spoken(away.iter(), &self.homes)
+        let away = self.names(is_unusable);
+        spoken_names(away.iter(), &self.homes)
     }
 
     pub(crate) fn is_complete(&self) -> bool {
@@ -295,7 +297,7 @@ fn guard() -> ServerGuard {
         Ok(program) => ServerGuard::new(program, [GUARD]),
         Err(error) => {
             warn!(
-                "this program does not know where it is ({error}): its servers may outlive it if it is killed"
+                "the path of this program is unknown ({error}): its servers may outlive it if it is killed"
             );
             ServerGuard::none()
         }
@@ -339,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_in_the_largest_unit_that_fits() {
+    fn times_use_the_largest_unit_that_fits() {
         for (seconds, expected) in [
             (59, "just now"),
             (60, "1 minute ago"),

@@ -13,8 +13,8 @@ use unicode_width::UnicodeWidthChar;
 use crate::wrap::display_width;
 
 // Shorter calls need no spinner.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(300);
-pub(crate) const TURN: Duration = Duration::from_millis(100);
+pub(crate) const SPINNER_DELAY: Duration = Duration::from_millis(300);
+pub(crate) const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) const FRAMES: [char; 8] = ['⠋', '⠙', '⠸', '⠴', '⠦', '⠇', '⠏', '⠛'];
 
 // Widths of the last lines on the terminal, which we drew and may erase.
@@ -29,20 +29,20 @@ pub(crate) struct SpinnerPause(Spinner);
 
 impl Drop for SpinnerPause {
     fn drop(&mut self) {
-        self.0.0.lock().held -= 1;
+        self.0.0.lock().pauses -= 1;
     }
 }
 
 struct SpinnerState {
     title: String,
     message: String,
-    held: usize,
+    pauses: usize,
 }
 
 pub(crate) fn clear_line() {
     let taken_back = erase_sequence();
     if !taken_back.is_empty() {
-        // If stderr is gone, nobody looks.
+        // If stderr is closed, there is nothing to erase.
         drop(std::io::stderr().write_all(taken_back.as_bytes()));
     }
 }
@@ -68,7 +68,7 @@ fn rows(lines: &[usize], columns: usize) -> usize {
 }
 
 /// Draws the end of a text, as much as fits the screen: what has scrolled off it can't be erased.
-pub(crate) fn draw_end(text: &str) {
+pub(crate) fn draw_tail(text: &str) {
     let rows = terminal_size::terminal_size_of(std::io::stderr())
         .map_or(24, |(_, height)| usize::from(height.0));
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -80,7 +80,9 @@ pub(crate) fn draw(lines: &[String]) {
     let width = width();
     let lines = lines.iter().map(|line| match display_width(line) <= width {
         true => line.clone(),
-        false => truncated(&anstream::adapter::strip_str(line).to_string(), width).to_owned(),
+        false => {
+            truncate_to_width(&anstream::adapter::strip_str(line).to_string(), width).to_owned()
+        }
     });
     let lines: Vec<String> = lines.collect();
     let mut err = std::io::stderr().lock();
@@ -103,7 +105,7 @@ pub(crate) fn can_draw() -> bool {
     !is_dumb && std::io::stderr().is_terminal()
 }
 
-pub(crate) fn truncated(text: &str, width: usize) -> &str {
+pub(crate) fn truncate_to_width(text: &str, width: usize) -> &str {
     let mut columns = 0;
     let mut ends = text.char_indices().filter(|(_, c)| {
         columns += c.width().unwrap_or(0);
@@ -117,33 +119,33 @@ impl Spinner {
         let line = SpinnerState {
             title: toolgate_core::escape(title),
             message: String::new(),
-            held: 0,
+            pauses: 0,
         };
         Self(Arc::new(Mutex::new(line)))
     }
 
     /// Turns while it is polled, after a short delay.
-    pub(crate) async fn turn(&self) -> Infallible {
+    pub(crate) async fn animate(&self) -> Infallible {
         let started = Instant::now();
         if !can_draw() {
             return std::future::pending().await;
         }
-        tokio::time::sleep(PATIENCE).await;
+        tokio::time::sleep(SPINNER_DELAY).await;
         for frame in FRAMES.iter().cycle() {
             self.0.lock().draw(*frame, started.elapsed());
-            tokio::time::sleep(TURN).await;
+            tokio::time::sleep(FRAME_INTERVAL).await;
         }
         std::future::pending().await
     }
 
-    pub(crate) async fn beside<T>(&self, work: impl Future<Output = T>) -> T {
+    pub(crate) async fn run_during<T>(&self, work: impl Future<Output = T>) -> T {
         tokio::select! {
             done = work => done,
-            never = self.turn() => match never {},
+            never = self.animate() => match never {},
         }
     }
 
-    pub(crate) fn show(&self, progress: &Progress) {
+    pub(crate) fn show_progress(&self, progress: &Progress) {
         let share = progress
             .total
             .map(|total| format!("{}/{total} ", progress.done))
@@ -152,27 +154,27 @@ impl Spinner {
         self.0.lock().message = format!("{share}{message}");
     }
 
-    pub(crate) fn say(&self, message: &str) {
+    pub(crate) fn set_message(&self, message: &str) {
         self.0.lock().message = toolgate_core::escape(message);
     }
 
-    pub(crate) fn title(&self, title: &str) {
+    pub(crate) fn set_title(&self, title: &str) {
         self.0.lock().title = toolgate_core::escape(title);
     }
 
     pub(crate) fn pause(&self) -> SpinnerPause {
-        self.0.lock().held += 1;
+        self.0.lock().pauses += 1;
         SpinnerPause(self.clone())
     }
 
     pub(crate) fn is_paused(&self) -> bool {
-        self.0.lock().held > 0
+        self.0.lock().pauses > 0
     }
 }
 
 impl SpinnerState {
     fn draw(&self, frame: char, elapsed: Duration) {
-        if self.held > 0 {
+        if self.pauses > 0 {
             return;
         }
         let text = format!(
@@ -187,7 +189,7 @@ impl SpinnerState {
 
 #[cfg(test)]
 mod tests {
-    use super::{rows, truncated};
+    use super::{rows, truncate_to_width};
 
     #[test]
     fn a_line_is_cut_by_columns() {
@@ -199,7 +201,7 @@ mod tests {
             ("", 0, ""),
             ("a", 0, ""),
         ] {
-            assert_eq!(truncated(text, width), expected);
+            assert_eq!(truncate_to_width(text, width), expected);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Changes the terminal, and restores it.
+//! Changes the modes of the terminal, such as the echo, and restores them.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::spinner;
 
-static REQUESTS: Mutex<EchoState> = Mutex::new(EchoState {
+static ECHO_STATE: Mutex<EchoState> = Mutex::new(EchoState {
     shown: 0,
     hidden: 0,
     original: None,
@@ -35,7 +35,7 @@ pub(crate) fn tty() -> Option<&'static File> {
 }
 
 /// Reads keys from the terminal itself from now on, because stdin carries something else. Does
-/// nothing unless stderr is a terminal: otherwise nobody is looking.
+/// nothing unless stderr is a terminal, where the questions appear.
 pub(crate) fn read_keys_from_tty() {
     if std::io::stderr().is_terminal()
         && let Ok(tty) = File::open("/dev/tty")
@@ -51,7 +51,7 @@ pub(crate) fn can_ask() -> bool {
 pub(crate) struct TerminalGuard(Option<Termios>);
 
 impl TerminalGuard {
-    pub(crate) fn remember() -> Self {
+    pub(crate) fn save_modes() -> Self {
         Self(tcgetattr(keyboard()).ok())
     }
 }
@@ -59,7 +59,7 @@ impl TerminalGuard {
 impl Drop for TerminalGuard {
     fn drop(&mut self) {
         if let Some(found) = &self.0 {
-            set(found);
+            set_attributes(found);
         }
     }
 }
@@ -80,7 +80,7 @@ impl EchoRequest {
     }
 
     fn request(shown: bool) -> Self {
-        let mut requests = REQUESTS.lock();
+        let mut requests = ECHO_STATE.lock();
         *requests.count(shown) += 1;
         requests.apply();
         Self { shown }
@@ -89,7 +89,7 @@ impl EchoRequest {
 
 impl Drop for EchoRequest {
     fn drop(&mut self) {
-        let mut requests = REQUESTS.lock();
+        let mut requests = ECHO_STATE.lock();
         let count = requests.count(self.shown);
         *count = count.saturating_sub(1);
         requests.apply();
@@ -124,15 +124,15 @@ impl EchoState {
             _ => found | LocalModes::ECHO,
         };
         // A process that changes it from the background would be stopped.
-        if wanted != is && is_ours() {
+        if wanted != is && is_foreground() {
             modes.local_modes = (modes.local_modes - ECHO) | wanted;
-            set(&modes);
+            set_attributes(&modes);
         }
     }
 }
 
 pub(crate) fn restore() {
-    let mut requests = REQUESTS.lock();
+    let mut requests = ECHO_STATE.lock();
     (requests.shown, requests.hidden) = (0, 0);
     requests.apply();
 }
@@ -143,7 +143,7 @@ pub(crate) async fn keep_echo_hidden() -> Infallible {
     if let Ok(mut continued) = continue_signal() {
         while continued.recv().await.is_some() {
             spinner::forget_drawn();
-            let mut requests = REQUESTS.lock();
+            let mut requests = ECHO_STATE.lock();
             if requests.shown == 0 && requests.hidden > 0 {
                 requests.apply();
             }
@@ -155,13 +155,13 @@ pub(crate) async fn keep_echo_hidden() -> Infallible {
 /// Suspends the program and everything it has started, as Ctrl-Z does, and returns when it resumes.
 pub(crate) fn suspend(runtime: &Handle) {
     // Without a shell that could resume it, nothing stops.
-    const STOPPED_BY_THEN: Duration = Duration::from_secs(1);
+    const STOP_TIMEOUT: Duration = Duration::from_secs(1);
     runtime.block_on(async {
         let Ok(mut continued) = continue_signal() else {
             return;
         };
         if kill_current_process_group(Signal::TSTP).is_ok() {
-            let _nobody_stopped = timeout(STOPPED_BY_THEN, continued.recv()).await;
+            let _nobody_stopped = timeout(STOP_TIMEOUT, continued.recv()).await;
         }
     });
 }
@@ -170,12 +170,12 @@ fn continue_signal() -> std::io::Result<tokio::signal::unix::Signal> {
     signal(SignalKind::from_raw(Signal::CONT.as_raw()))
 }
 
-fn set(wanted: &Termios) {
+fn set_attributes(wanted: &Termios) {
     // Fails only if the terminal is gone.
     let _gone = tcsetattr(keyboard(), OptionalActions::Now, wanted);
 }
 
 /// True in the foreground. A program in the background would be stopped if it read the terminal.
-pub(crate) fn is_ours() -> bool {
+pub(crate) fn is_foreground() -> bool {
     keyboard().is_terminal() && tcgetpgrp(keyboard()).is_ok_and(|group| group == getpgrp())
 }

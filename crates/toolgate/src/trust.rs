@@ -1,6 +1,6 @@
 //! Remembers which files in working folders the person has agreed to: the real path, the owner and
-//! a hash of the whole file, so that any change asks again. What the file did at that time is kept
-//! too, so that a change can be shown.
+//! a hash of the whole file, so that any change asks again. The effects of the file are stored as
+//! well, so that a change can be shown.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::config::{self, ConfigDocument, ConfigErrors, Environment, state_folde
 use crate::effects::{self, ConfigEffect};
 use crate::file;
 use crate::folder_file::FolderFile;
-use crate::{questions, say, terminal, wiring};
+use crate::{output, questions, terminal, wiring};
 
 // The version of the store. Version 1 had a hash of each server.
 const VERSION: u64 = 2;
@@ -24,13 +24,13 @@ const VERSION: u64 = 2;
 const MAX_LINES: usize = 30;
 const MAX_CHARS: usize = 2000;
 
-const ASKED: &str =
+const QUESTION: &str =
     "Agree only if you know where this file comes from. Use it, now and from now on? [y/N]";
 // Bytes of effects that are kept for one file.
-const MAX_KEPT: usize = 64 << 10;
+const MAX_EFFECTS_BYTES: usize = 64 << 10;
 
-// The store is read several times, but what is wrong with it is reported once.
-static TOLD: Once = Once::new();
+// The store is read several times, but its problems are reported once.
+static REPORTED: Once = Once::new();
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TrustScope {
@@ -62,14 +62,14 @@ struct StoredAgreements {
 }
 
 impl TrustStore {
-    /// Reads the store. What can't be read is not agreed to.
+    /// Reads the store. If it can't be read, nothing is agreed to.
     pub(crate) fn read(environment: Environment<'_>) -> Self {
-        let Some(store) = store(environment) else {
+        let Some(store) = store_path(environment) else {
             return Self::default();
         };
-        let agreed = stored(&store).unwrap_or_else(|problem| {
-            TOLD.call_once(|| {
-                say::note(&format!("{}: {problem}", escape(&store.to_string_lossy())));
+        let agreed = read_store(&store).unwrap_or_else(|problem| {
+            REPORTED.call_once(|| {
+                output::print_note(&format!("{}: {problem}", escape(&store.to_string_lossy())));
             });
             BTreeMap::new()
         });
@@ -88,13 +88,13 @@ impl TrustStore {
     }
 
     fn matching_agreement(&self, file: &FolderFile) -> Option<&FileAgreement> {
-        let agreement = self.agreed.get(file.real())?;
+        let agreement = self.agreed.get(file.real_path())?;
         let is_same = agreement.owner == file.owner() && agreement.sha256 == file.sha256();
         is_same.then_some(agreement)
     }
 
     pub(crate) fn has_other_version(&self, file: &FolderFile) -> bool {
-        let agreement = self.agreed.get(file.real());
+        let agreement = self.agreed.get(file.real_path());
         let is_no =
             |agreement: &FileAgreement| agreement.servers.as_ref().is_some_and(Vec::is_empty);
         agreement.is_some_and(|agreement| !is_no(agreement))
@@ -102,7 +102,7 @@ impl TrustStore {
     }
 
     pub(crate) fn effects_before(&self, file: &FolderFile) -> Option<&[ConfigEffect]> {
-        let agreement = self.agreed.get(file.real())?;
+        let agreement = self.agreed.get(file.real_path())?;
         Some(&agreement.effects[..]).filter(|effects| !effects.is_empty())
     }
 
@@ -121,7 +121,7 @@ impl TrustStore {
         };
         // Too much to compare: a later change shows everything.
         let length: usize = effects.iter().map(|effect| effect.text.len()).sum();
-        let effects = match length > MAX_KEPT {
+        let effects = match length > MAX_EFFECTS_BYTES {
             true => Vec::new(),
             false => effects,
         };
@@ -134,7 +134,7 @@ impl TrustStore {
             },
             effects,
         };
-        self.agreed.insert(file.real().to_owned(), agreement);
+        self.agreed.insert(file.real_path().to_owned(), agreement);
         self.write()
     }
 
@@ -165,33 +165,34 @@ impl TrustStore {
             "{:#}\n",
             json!({ "version": VERSION, "files": self.agreed })
         );
-        file::make_folder(store)
+        file::create_parent_folder(store)
             .and_then(|()| file::replace(store, &text))
             .with_context(|| format!("cannot write {}", store.display()))
     }
 }
 
-fn stored(store: &Path) -> Result<BTreeMap<PathBuf, FileAgreement>, String> {
+fn read_store(store: &Path) -> Result<BTreeMap<PathBuf, FileAgreement>, String> {
     if store.symlink_metadata().is_err() {
         return Ok(BTreeMap::new());
     }
-    let told = |error: ConfigErrors| format!("is ignored: {error}");
-    let (bytes, found) = ConfigDocument::bytes_of(store).map_err(|error| told(error.into()))?;
-    config::check_owner(store, &found).map_err(|error| told(error.into()))?;
+    let ignored = |error: ConfigErrors| format!("is ignored: {error}");
+    let (bytes, found) =
+        ConfigDocument::read_bytes(store).map_err(|error| ignored(error.into()))?;
+    config::check_owner(store, &found).map_err(|error| ignored(error.into()))?;
     let unreadable = |error: serde_json::Error| format!("is ignored: {error}");
     let stored: StoredAgreements = serde_json::from_slice(&bytes).map_err(unreadable)?;
     match stored.version {
         VERSION => serde_json::from_value(stored.files).map_err(unreadable),
-        _ => Err("is of another version and is ignored; run 'toolgate trust' again in the folders you trust".to_owned()),
+        _ => Err("was written by another version and is ignored; run 'toolgate trust' again in the folders you trust".to_owned()),
     }
 }
 
 pub(crate) fn changed_at(environment: Environment<'_>) -> Option<SystemTime> {
-    let store = store(environment)?;
+    let store = store_path(environment)?;
     std::fs::metadata(store).ok()?.modified().ok()
 }
 
-fn store(environment: Environment<'_>) -> Option<PathBuf> {
+fn store_path(environment: Environment<'_>) -> Option<PathBuf> {
     state_folder(environment).map(|folder| folder.join("trusted.json"))
 }
 
@@ -212,14 +213,14 @@ pub(crate) fn ask(file: &FolderFile, trust: &mut TrustStore) -> Option<TrustScop
     if question.len() > MAX_LINES || length > MAX_CHARS {
         return None;
     }
-    let is_agreed = questions::confirm(&format!("{}\n{ASKED}", question.join("\n")));
+    let is_agreed = questions::confirm(&format!("{}\n{QUESTION}", question.join("\n")));
     let scope = match is_agreed {
         true => TrustScope::Whole,
         false => TrustScope::Servers(Vec::new()),
     };
     if let Err(error) = trust.agree(file, &scope, &wiring::environment) {
         // The answer still holds for this run.
-        say::note(&format!("{error:#}"));
+        output::print_note(&format!("{error:#}"));
     }
     is_agreed.then_some(scope)
 }
@@ -231,7 +232,7 @@ pub(crate) fn question(
     effects: &[ConfigEffect],
 ) -> Vec<String> {
     let path = escape(&file.path().to_string_lossy());
-    let real = escape(&file.real().to_string_lossy());
+    let real = escape(&file.real_path().to_string_lossy());
     let is_link = std::fs::symlink_metadata(file.path()).is_ok_and(|found| found.is_symlink());
     let path = match is_link {
         true => format!("{path} (a link to {real})"),
@@ -243,7 +244,7 @@ pub(crate) fn question(
             let lines = effects::difference(before, effects);
             let first = match lines.is_empty() {
                 true => format!(
-                    "{path} has changed since you agreed to it, in its comments or its layout alone."
+                    "{path} has changed since you agreed to it, but only in its comments or its layout."
                 ),
                 false => format!("{path} has changed since you agreed to it:"),
             };

@@ -1,4 +1,4 @@
-//! Decides which model of which provider is wanted.
+//! Decides which model of which provider the person wants.
 
 use std::path::Path;
 
@@ -21,13 +21,13 @@ pub(crate) fn resolve_wanted(
         bail!(unset.clone());
     }
     let (provider, name) = named(options)?;
-    let (mut wanted, said_by) = match provider {
+    let (mut wanted, reason) = match provider {
         Some(provider) => (
             for_provider(&config.model, provider),
             "the command line says so",
         ),
         None => match saved.filter(|_| is_open(config, options)) {
-            // A conversation is resumed with the provider that knows its beginning, and no other.
+            // A conversation is resumed only with the provider that it began with.
             Some(saved) => {
                 let mut settings = for_provider(&config.model, saved.provider);
                 saved.model.clone_into(&mut settings.name);
@@ -39,7 +39,7 @@ pub(crate) fn resolve_wanted(
     if let Some(name) = name {
         name.clone_into(&mut wanted.name);
     }
-    Ok((wanted, said_by))
+    Ok((wanted, reason))
 }
 
 pub(crate) fn named(

@@ -15,7 +15,7 @@ use tracing::warn;
 use crate::cli::GlobalOptions;
 use crate::config::{self, Config, ConfigLocation, ConfigReadOptions, SecretScope};
 use crate::folder_file::{self, FolderFile};
-use crate::say;
+use crate::output;
 use crate::trust::{self, TrustScope, TrustStore};
 
 pub(crate) fn environment(name: &str) -> Option<String> {
@@ -24,38 +24,41 @@ pub(crate) fn environment(name: &str) -> Option<String> {
 }
 
 /// Finds and reads the configuration, and notes a file in the working folder that isn't in use.
-pub(crate) fn configuration(global: &GlobalOptions, uses: SecretScope) -> anyhow::Result<Config> {
-    find_configuration(global, uses, |_, _| None).inspect(note_unused_file)
+pub(crate) fn load_config(
+    global: &GlobalOptions,
+    secret_scope: SecretScope,
+) -> anyhow::Result<Config> {
+    find_config(global, secret_scope, |_, _| None).inspect(note_unused_file)
 }
 
-/// Like [`configuration`], for a command that a person waits for: on a terminal it asks whether to
+/// Like [`load_config`], for a command that a person waits for: on a terminal it asks whether to
 /// use the file in the working folder.
-pub(crate) fn configuration_or_ask(
+pub(crate) fn load_config_or_ask(
     global: &GlobalOptions,
-    uses: SecretScope,
+    secret_scope: SecretScope,
 ) -> anyhow::Result<Config> {
-    find_configuration(global, uses, trust::ask).inspect(note_unused_file)
+    find_config(global, secret_scope, trust::ask).inspect(note_unused_file)
 }
 
 fn note_unused_file(config: &Config) {
-    if let Some(waiting) = &config.waiting {
-        say::note(&waiting.note());
+    if let Some(unused) = &config.unused_file {
+        output::print_note(&unused.note());
     }
 }
 
 /// `--config`, else `$TOOLGATE_CONFIG`, else `toolgate.json` or `.mcp.json` here if the person has
 /// agreed to it, else the user's; none is fine.
-pub(crate) fn find_configuration(
+pub(crate) fn find_config(
     global: &GlobalOptions,
-    uses: SecretScope,
+    secret_scope: SecretScope,
     ask: impl Fn(&FolderFile, &mut TrustStore) -> Option<TrustScope>,
 ) -> anyhow::Result<Config> {
-    let reading = ConfigReadOptions::new(&environment, uses);
+    let reading = ConfigReadOptions::new(&environment, secret_scope);
     if let Some(path) = config::named_file(global.config.as_deref(), &environment) {
         return Ok(Config::read(&path, reading)?);
     }
     let here = std::env::current_dir().context("the working folder is gone")?;
-    let (agreed, waiting) = folder_file::find_agreed(&here, &environment, ask);
+    let (agreed, unused) = folder_file::find_agreed(&here, &environment, ask);
     let user = config::user_file(&environment);
     // A file that can't be read must be an error, not a policy that silently doesn't apply.
     let user = user.filter(|path| path.symlink_metadata().is_ok());
@@ -63,12 +66,12 @@ pub(crate) fn find_configuration(
         (Some((file, scope)), _) => file.config(&scope, reading)?,
         (None, Some(user)) => {
             let mut config = Config::read(&relative_to(&user, &here), reading)?;
-            config.place = ConfigLocation::User;
+            config.location = ConfigLocation::User;
             config
         }
         (None, None) => Config::default(),
     };
-    config.waiting = waiting;
+    config.unused_file = unused;
     Ok(config)
 }
 
@@ -83,23 +86,26 @@ pub(crate) struct ConfiguredTools {
     pub(crate) problems: Vec<config::ConfigError>,
 }
 
-pub(crate) fn tools(config: &Config) -> ConfiguredTools {
-    tools_with_services(config, ToolServices::default())
+pub(crate) fn build_tools(config: &Config) -> ConfiguredTools {
+    build_tools_with_services(config, ToolServices::default())
 }
 
 /// Services that stay when the tools are built again.
 #[derive(Clone, Default)]
 pub(crate) struct ToolServices {
-    /// Reports on the servers, once there are any.
+    /// Reports on the servers, once they are started.
     pub(crate) health: ServerHealth,
-    /// Reports recent calls, once they are recorded.
+    /// Reports recent calls, once the journal is open.
     pub(crate) recent: RecentCalls,
     /// What `volume` controls instead of the machine's speakers.
     pub(crate) sounding: Option<Arc<dyn VolumeControl>>,
 }
 
-/// Like [`tools`], with services that may be in use already.
-pub(crate) fn tools_with_services(config: &Config, services: ToolServices) -> ConfiguredTools {
+/// Like [`build_tools`], with services that may be in use already.
+pub(crate) fn build_tools_with_services(
+    config: &Config,
+    services: ToolServices,
+) -> ConfiguredTools {
     let mut settings = BuiltinSettings::default();
     settings.search = config.search.clone();
     settings.volume_control.clone_from(&services.sounding);
@@ -140,7 +146,7 @@ pub(crate) fn tools_with_services(config: &Config, services: ToolServices) -> Co
     }
 }
 
-pub(crate) fn warn_about(config: &Config, tools: &ConfiguredTools) {
+pub(crate) fn warn_about_config(config: &Config, tools: &ConfiguredTools) {
     for warning in config.warnings.iter().chain(&tools.problems) {
         warn!("{warning}");
     }
@@ -152,7 +158,7 @@ pub(crate) fn warn_about_servers(config: &Config) {
     }
 }
 
-/// An executor for checks: nobody is asked, and nothing is logged or recorded.
+/// An executor for checks, which asks no questions and logs and records nothing.
 pub(crate) fn probe_executor(config: &Config, tools: &ConfiguredTools) -> ToolExecutor {
     unobserved_builder(config, tools).build()
 }

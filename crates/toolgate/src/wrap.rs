@@ -6,7 +6,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 const MAX_TERM_LEN: usize = 32;
 
 /// Breaks text into lines of at most `width` columns, between words if possible.
-pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap_lines(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.lines().filter(|line| !line.trim().is_empty()) {
         let mut line = String::new();
@@ -35,20 +35,20 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
 /// Breaks long lines between words, and continues below their own beginning. Styles take no
 /// columns. A word that is wider than the terminal stays whole, so that URLs can be copied.
 pub(crate) fn wrap_text(text: &str, width: usize) -> String {
-    hanging(text, 0, width)
+    wrap_hanging(text, 0, width)
 }
 
-pub(crate) fn hanging(text: &str, indent: usize, width: usize) -> String {
+pub(crate) fn wrap_hanging(text: &str, indent: usize, width: usize) -> String {
     let lines = text
         .split('\n')
         .map(|line| match display_width(line) <= width {
             true => line.to_owned(),
-            false => broken(line, indent, width),
+            false => wrap_line(line, indent, width),
         });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn broken(line: &str, indent: usize, width: usize) -> String {
+fn wrap_line(line: &str, indent: usize, width: usize) -> String {
     let words = line.trim_start_matches(' ');
     let own = line.len() - words.len();
     // On a narrow terminal the words need the space more.
@@ -107,7 +107,7 @@ pub(crate) fn definition_list(
     lines.join("\n")
 }
 
-pub(crate) fn counted(count: usize, noun: &str) -> String {
+pub(crate) fn pluralize(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_broken_between_words_where_that_can_be() {
+    fn text_wraps_between_words_if_possible() {
         for (text, width, expected) in [
             ("", 10, &[][..]),
             ("one two three", 7, &["one two", "three"]),
@@ -132,12 +132,12 @@ mod tests {
             ("日本語", 4, &["日本", "語"]),
             ("日", 1, &["日"]),
         ] {
-            assert_eq!(wrapped(text, width), expected, "{text:?}");
+            assert_eq!(wrap_lines(text, width), expected, "{text:?}");
         }
     }
 
     #[test]
-    fn lines_that_are_too_long_go_on_below_their_beginning() {
+    fn long_lines_continue_below_their_beginning() {
         for (text, width, expected) in [
             ("one two", 7, "one two"),
             ("one two three\n\nfour", 7, "one two\nthree\n\nfour"),
@@ -158,19 +158,19 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_label_goes_on_behind_it() {
+    fn text_after_a_label_continues_below_itself() {
         for (text, indent, width, expected) in [
             ("a:  one two three", 4, 11, "a:  one two\n    three"),
             ("  a: one two", 3, 8, "  a: one\n    two"),
             ("a: one", 3, 10, "a: one"),
             ("a: one two", 300, 8, "a: one\n    two"),
         ] {
-            assert_eq!(hanging(text, indent, width), expected, "{text:?}");
+            assert_eq!(wrap_hanging(text, indent, width), expected, "{text:?}");
         }
     }
 
     #[test]
-    fn a_term_that_is_too_long_stands_above_its_meaning() {
+    fn the_meaning_of_a_long_term_is_below_it() {
         let rows = [
             ("a", "one two three"),
             ("a_long_name", "four"),

@@ -15,25 +15,25 @@ pub(crate) fn turn_ending(
             "the model wanted more than {rounds} rounds of tools (model.maxToolRounds) and answered with what it had"
         )),
         TurnEnd::Repetition => Some(
-            "the model asked for the same call again and again, and answered with what it had"
+            "the model kept repeating the same call, and then answered with what it had"
                 .to_owned(),
         ),
         TurnEnd::Deadline => Some(
-            "there was no time for more tools (model.timeout): the model answered with what it had"
+            "there was no time for more tools (model.timeout), so the model answered with what it had"
                 .to_owned(),
         ),
         TurnEnd::Length => Some(
-            "the answer is cut: it reached model.maxTokens, the end of model.contextTokens, or model.timeout"
+            "the answer is cut off: it reached model.maxTokens, model.contextTokens or model.timeout"
                 .to_owned(),
         ),
         // Otherwise the answer itself says why.
         TurnEnd::Refusal if turn.answer.trim().is_empty() => {
-            Some("the model will not answer this".to_owned())
+            Some("the model declined to answer".to_owned())
         }
         _ => None,
     };
     match &turn.error {
-        // When words stream, this sentence was among them.
+        // A streamed answer has already shown this sentence.
         Some(_) if streamed => (Exit::Failure, None),
         Some(_) => (Exit::Failure, Some(turn.answer.clone())),
         None if turn.end == TurnEnd::Refusal => (Exit::Failure, note),

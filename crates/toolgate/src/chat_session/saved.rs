@@ -8,7 +8,7 @@ use toolgate_models::{Conversation, SavedConversation};
 
 use crate::file;
 
-pub(crate) fn read(path: &Path) -> anyhow::Result<SavedConversation> {
+pub(crate) fn read_saved(path: &Path) -> anyhow::Result<SavedConversation> {
     let shown = escape(&path.to_string_lossy());
     let size = std::fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
     if !size.is_file() || size.len() > SavedConversation::MAX_FILE_BYTES as u64 {
@@ -18,13 +18,13 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<SavedConversation> {
     SavedConversation::read(&bytes).with_context(|| format!("{shown} can't be resumed"))
 }
 
-/// Checks whether a conversation can be saved there. Done before there is one, so that nobody loses
-/// an answer to a typo. Never overwrites another kind of file.
-pub(crate) fn expect_savable(path: &Path) -> anyhow::Result<()> {
+/// Checks before the first turn whether the conversation can be saved there, so that a typo doesn't
+/// cost an answer. Fails for an existing file of another kind.
+pub(crate) fn check_savable(path: &Path) -> anyhow::Result<()> {
     let shown = escape(&path.to_string_lossy());
-    file::expect_replaceable(path).with_context(|| format!("cannot write {shown}"))?;
+    file::check_replaceable(path).with_context(|| format!("cannot write {shown}"))?;
     let is_new = std::fs::metadata(path).map_or(true, |found| found.len() == 0);
-    if !is_new && read(path).is_err() {
+    if !is_new && read_saved(path).is_err() {
         bail!("{shown} exists and is not a saved conversation; choose another file");
     }
     Ok(())

@@ -1,18 +1,18 @@
-//! Refits the help, which is written for 100 columns, to narrower terminals.
+//! Fits the help texts, which are written for 100 columns, to narrower terminals.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches};
 use unicode_width::UnicodeWidthStr;
 
 use super::Cli;
-use crate::{features, say};
+use crate::{features, output};
 
 // Wider lines are hard to read, and clap's own stop here too.
 const MAX_WIDTH: usize = 100;
 
 /// Parses the command line again, so that an error shows help that fits the terminal.
 pub(crate) fn parse_with_fitted_help() -> Result<Cli, clap::Error> {
-    let width = say::stdout_width().map_or(MAX_WIDTH, |width| width.min(MAX_WIDTH));
+    let width = output::stdout_width().map_or(MAX_WIDTH, |width| width.min(MAX_WIDTH));
     let reflow_help = |command| reflow_help(command, width);
     let mut command = reflow_help(Cli::command()).mut_subcommands(reflow_help);
     let matches = command
@@ -42,7 +42,7 @@ fn reflow_help(command: Command, width: usize) -> Command {
     }
 }
 
-/// Joins each paragraph into one line for clap to break. A meaning that doesn't fit beside its
+/// Joins each paragraph into one line for clap to wrap. A comment that doesn't fit beside its
 /// example moves below it.
 fn reflow(help: &str, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
@@ -54,9 +54,9 @@ fn reflow(help: &str, width: usize) -> String {
                 paragraph.push(' ');
                 paragraph.push_str(line);
             }
-            (_, Some((example, meaning))) if line.width() > width => {
+            (_, Some((example, comment))) if line.width() > width => {
                 lines.push(example.to_owned());
-                lines.push(format!("      {meaning}"));
+                lines.push(format!("      {comment}"));
             }
             _ => lines.push(line.to_owned()),
         }
@@ -71,10 +71,10 @@ fn names_missing_command(line: &str) -> bool {
     word.is_some_and(|word| features::missing_command(word).is_some())
 }
 
-/// Splits an example from its meaning, if the line has both.
+/// Splits an example from its comment, if the line has both.
 fn split(line: &str) -> Option<(&str, &str)> {
-    let (example, meaning) = line.strip_prefix("  ")?.rsplit_once("  ")?;
-    Some((line.get(..2 + example.trim_end().len())?, meaning))
+    let (example, comment) = line.strip_prefix("  ")?.rsplit_once("  ")?;
+    Some((line.get(..2 + example.trim_end().len())?, comment))
 }
 
 #[cfg(test)]

@@ -14,10 +14,10 @@ use toolgate_models::AnswerSource;
 
 #[derive(Debug, Args)]
 pub(crate) struct RemoteOptions {
-    /// Use the gateway at this address, such as http://localhost:7460, and start nothing
+    /// Use the running gateway at this address, such as http://localhost:7460; starts no server
     #[arg(long, value_name = "URL")]
     pub(crate) at: Option<String>,
-    /// The gateway's token, safer in the variable because others can see arguments [default:
+    /// The gateway's token; the variable is safer, because other users can see arguments [default:
     /// $TOOLGATE_TOKEN]
     #[arg(long, value_name = "TOKEN", requires = "at")]
     pub(crate) token: Option<String>,
@@ -121,7 +121,7 @@ pub(crate) struct CallsOptions {
     /// Keep printing each call as it ends, until Ctrl-C
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// Check that nobody has changed, deleted or added recorded calls; if so, exit with 1
+    /// Check whether recorded calls were changed, deleted or added; if so, exit with 1
     #[arg(long, conflicts_with_all = ["id", "tool", "server", "origin", "caller", "outcome", "since", "until", "search", "limit", "follow", "at", "export"])]
     pub(crate) verify: bool,
     /// A head that --verify or --export once printed, which the journal must still contain
@@ -142,7 +142,7 @@ pub(crate) struct CallsOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayOptions {
-    /// The id of the call or the beginning of it, as 'toolgate calls' shows it, or last
+    /// The call's id as 'toolgate calls' shows it, the beginning of the id, or last
     pub(crate) id: String,
     /// Run it without asking, whatever it does
     #[arg(short, long)]
@@ -199,7 +199,7 @@ pub(crate) struct ResumeOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct AskOptions {
-    /// The question; - at its end, or no question at all, reads stdin
+    /// The question; stdin is read if there is none, and appended to one that ends in -
     #[arg(value_name = "TEXT", allow_negative_numbers = true)]
     pub(crate) text: Vec<String>,
     /// Print the whole record as a JSON object: answer, rounds, calls, notices, tokens
@@ -216,7 +216,7 @@ pub(crate) struct AskOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoOptions {
-    /// Take the lines of this file as input; - reads stdin
+    /// Read the input from the lines of this file, or from stdin (-)
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
     /// Open the dashboard in a browser
@@ -272,8 +272,8 @@ pub(crate) struct AddOptions {
     /// The folder the program runs in
     #[arg(long, value_name = "FOLDER", conflicts_with = "url")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Its access to this machine: default forbids secrets and most writing, strict everything that
-    /// its entry doesn't list [default: default; off for docker and podman]
+    /// Its access to this machine: default forbids secrets and most writing, strict forbids
+    /// everything that its entry doesn't list [default: default; off for docker and podman]
     #[arg(long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(["default", "strict", "off"]), conflicts_with = "url")]
     pub(crate) sandbox: Option<String>,
     /// Replace a server of the same name; add one even if its program is missing
@@ -314,10 +314,10 @@ pub(crate) struct TrustOptions {
     /// Agree only to these servers, and to their tools as they are now
     #[arg(value_name = "SERVER", conflicts_with_all = ["list", "revoke"])]
     pub(crate) servers: Vec<String>,
-    /// Show what was agreed to
+    /// List what you have agreed to
     #[arg(long)]
     pub(crate) list: bool,
-    /// Forget the agreement to the file in this folder
+    /// Withdraw your agreement to the file in this folder
     #[arg(long, conflicts_with = "list")]
     pub(crate) revoke: bool,
     /// Agree without being asked
@@ -327,7 +327,7 @@ pub(crate) struct TrustOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeOptions {
-    /// Where to listen; beyond this machine only with a token [default: 127.0.0.1:7460]
+    /// The address to listen on; other machines need a token [default: 127.0.0.1:7460]
     #[arg(long, value_name = "ADDRESS", value_parser = toolgate_server::parse_bind)]
     pub(crate) bind: Option<SocketAddr>,
 }

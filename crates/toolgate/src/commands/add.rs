@@ -15,8 +15,8 @@ use crate::exit::Exit;
 use crate::folder_file::FolderFile;
 use crate::server_file::ServerFile;
 use crate::trust::TrustStore;
-use crate::wrap::counted;
-use crate::{questions, say, terminal, wiring};
+use crate::wrap::pluralize;
+use crate::{output, questions, terminal, wiring};
 
 use self::first_start::FirstStart;
 
@@ -24,14 +24,14 @@ pub(crate) fn run(global: &GlobalOptions, options: &AddOptions) -> anyhow::Resul
     let file = ServerFile::open(global, &wiring::environment)?;
     let shown = file.path().display().to_string();
     let name = options.name.as_str();
-    let entry = entry(options, file.place())?;
-    check(name, &entry, options)?;
-    let former = file.entry(name)?;
+    let entry = build_entry(options, file.location())?;
+    validate_entry(name, &entry, options)?;
+    let previous = file.entry(name)?;
     let missing = missing_program(name, &entry, file.path());
     match &missing {
         _ if options.force => {}
-        _ if former.is_some() => bail!(
-            "{shown} has a server '{}' already; --force replaces it",
+        _ if previous.is_some() => bail!(
+            "{shown} already has a server '{}'; --force replaces it",
             escape(name)
         ),
         Some(missing) => bail!(
@@ -44,34 +44,34 @@ pub(crate) fn run(global: &GlobalOptions, options: &AddOptions) -> anyhow::Resul
     // Typing the command counts as agreeing to it.
     file.agree_to(name);
     file.save()?;
-    say::note(&format!("'{}' is in {shown} now", escape(name)));
+    output::print_note(&format!("added '{}' to {shown}", escape(name)));
     note_untrusted(&file);
     note_literal_secrets(&[&entry]);
     note_shadowed(&file);
     if let Some(missing) = missing {
-        say::note(&format!("it is not started: {missing}"));
+        output::print_note(&format!("not started: {missing}"));
         return Ok(Exit::Success);
     }
     if options.no_start {
-        say::note(
-            "it is not started; 'toolgate doctor' does that, 'toolgate list' shows its tools",
+        output::print_note(
+            "not started; 'toolgate doctor' starts it, and 'toolgate list' shows its tools",
         );
         return Ok(Exit::Success);
     }
     let added = NewServerEntry {
         path: file.path().to_owned(),
-        place: file.place(),
+        location: file.location(),
         name,
-        former,
+        previous,
     };
     added.start(options)
 }
 
 struct NewServerEntry<'a> {
     path: PathBuf,
-    place: ConfigLocation,
+    location: ConfigLocation,
     name: &'a str,
-    former: Option<Value>,
+    previous: Option<Value>,
 }
 
 impl NewServerEntry<'_> {
@@ -79,13 +79,18 @@ impl NewServerEntry<'_> {
         let name = escape(self.name);
         match first_start::run(&self.path, self.name)? {
             FirstStart::Connected { tools, degraded } => {
-                say::note(&format!("added {name}: {}", counted(tools, "tool")));
+                output::print_note(&format!(
+                    "connected to {name}: {}",
+                    pluralize(tools, "tool")
+                ));
                 if let Some(problem) = degraded {
-                    say::note(&format!("but {problem}; 'toolgate doctor' asks it again"));
+                    output::print_note(&format!(
+                        "but {problem}; 'toolgate doctor' checks it again"
+                    ));
                 }
             }
             FirstStart::Failed { report } => {
-                say::error(&anyhow!(report));
+                output::print_error(&anyhow!(report));
                 self.keep_or_drop(options.drop || (!options.keep && self.is_unwanted()))?;
                 return Ok(Exit::Failure);
             }
@@ -102,9 +107,9 @@ impl NewServerEntry<'_> {
             return false;
         }
         let (name, path) = (escape(self.name), self.path.display());
-        questions::confirm(&match self.former {
-            None => format!("Remove '{name}' from {path} again? [y/N]"),
-            Some(_) => format!("Restore the former '{name}' in {path}? [y/N]"),
+        questions::confirm(&match self.previous {
+            None => format!("Remove '{name}' from {path}? [y/N]"),
+            Some(_) => format!("Restore the previous '{name}' in {path}? [y/N]"),
         })
     }
 
@@ -112,29 +117,30 @@ impl NewServerEntry<'_> {
     fn keep_or_drop(&self, drop: bool) -> anyhow::Result<()> {
         let (name, shown) = (escape(self.name), self.path.display());
         if !drop {
-            say::note(&format!(
-                "'{name}' stays in {shown}; 'toolgate doctor' tries it again, 'toolgate remove {name}' takes it out"
+            output::print_note(&format!(
+                "'{name}' stays in {shown}; 'toolgate doctor' tries it again, and 'toolgate remove {name}' removes it"
             ));
             return Ok(());
         }
-        let file = ServerFile::at(self.path.clone(), self.place)?;
-        match &self.former {
+        let file = ServerFile::at(self.path.clone(), self.location)?;
+        match &self.previous {
             None => {
                 file.remove(self.name);
                 file.save()?;
-                say::note(&format!("'{name}' is not in {shown} any more"));
+                output::print_note(&format!("removed '{name}' from {shown}"));
             }
-            Some(former) => {
-                file.put(self.name, former);
+            Some(previous) => {
+                file.put(self.name, previous);
                 file.save()?;
-                say::note(&format!("the former '{name}' is in {shown} again"));
+                output::print_note(&format!("restored the previous '{name}' in {shown}"));
             }
         }
         Ok(())
     }
 }
 
-/// Why its program can't be started, as far as that is known before variables are expanded.
+/// Why the server's program can't be found. `None` also if that depends on a
+/// variable, which isn't expanded here.
 fn missing_program(name: &str, entry: &Value, file: &Path) -> Option<String> {
     let is_open = |value: &Value| value.as_str().is_some_and(|text| text.contains("${"));
     if is_open(&entry["command"]) || is_open(&entry["cwd"]) || is_open(&entry["env"]["PATH"]) {
@@ -150,11 +156,11 @@ fn missing_program(name: &str, entry: &Value, file: &Path) -> Option<String> {
     settings?.find_program().err()
 }
 
-fn entry(options: &AddOptions, place: ConfigLocation) -> anyhow::Result<Value> {
+fn build_entry(options: &AddOptions, location: ConfigLocation) -> anyhow::Result<Value> {
     let mut entry = Map::new();
     if let Some(url) = &options.url {
         entry.insert("url".to_owned(), json!(url));
-        let headers = pairs(&options.headers, ':', "-H takes 'Name: value'")?;
+        let headers = parse_pairs(&options.headers, ':', "-H takes 'Name: value'")?;
         insert_unless_empty(&mut entry, "headers", headers);
         return Ok(entry.into());
     }
@@ -165,17 +171,17 @@ fn entry(options: &AddOptions, place: ConfigLocation) -> anyhow::Result<Value> {
         );
     };
     let command = match command.contains('/') {
-        true => absolute_path(Path::new(command), place)?,
+        true => absolute_path(Path::new(command), location)?,
         false => command.clone(),
     };
     entry.insert("command".to_owned(), json!(command));
     if !args.is_empty() {
         entry.insert("args".to_owned(), json!(args));
     }
-    let env = pairs(&options.env, '=', "-e takes KEY=VALUE")?;
+    let env = parse_pairs(&options.env, '=', "-e takes KEY=VALUE")?;
     insert_unless_empty(&mut entry, "env", env);
     if let Some(cwd) = &options.cwd {
-        entry.insert("cwd".to_owned(), json!(absolute_path(cwd, place)?));
+        entry.insert("cwd".to_owned(), json!(absolute_path(cwd, location)?));
     }
     let mut entry = Value::from(entry);
     let sandbox = options.sandbox.as_deref();
@@ -202,10 +208,14 @@ fn insert_unless_empty(entry: &mut Map<String, Value>, key: &str, pairs: Map<Str
     }
 }
 
-fn pairs(given: &[String], separator: char, usage: &str) -> anyhow::Result<Map<String, Value>> {
+fn parse_pairs(
+    given: &[String],
+    separator: char,
+    usage: &str,
+) -> anyhow::Result<Map<String, Value>> {
     let split = |pair: &String| {
         let (name, value) = pair.split_once(separator)?;
-        // A blank after a header's colon isn't part of its value. After `=` it may be.
+        // White space after a header's colon isn't part of its value. After `=` it is.
         let value = if separator == ':' {
             value.trim()
         } else {
@@ -220,8 +230,8 @@ fn pairs(given: &[String], separator: char, usage: &str) -> anyhow::Result<Map<S
 }
 
 // Paths in the file are relative to the file, but a typed one is relative to the working folder.
-fn absolute_path(path: &Path, place: ConfigLocation) -> anyhow::Result<String> {
-    let path: PathBuf = match place {
+fn absolute_path(path: &Path, location: ConfigLocation) -> anyhow::Result<String> {
+    let path: PathBuf = match location {
         ConfigLocation::Here => path.to_owned(),
         ConfigLocation::Named | ConfigLocation::User => {
             std::path::absolute(path).with_context(|| format!("cannot find {}", path.display()))?
@@ -230,13 +240,13 @@ fn absolute_path(path: &Path, place: ConfigLocation) -> anyhow::Result<String> {
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// Refuses an entry that couldn't be read back. Variables have no value yet, so a placeholder
-/// stands in for a URL.
-fn check(name: &str, entry: &Value, options: &AddOptions) -> anyhow::Result<()> {
+/// Rejects an entry that couldn't be read back. A URL with variables is replaced by a placeholder,
+/// because they have no value yet.
+fn validate_entry(name: &str, entry: &Value, options: &AddOptions) -> anyhow::Result<()> {
     if name.trim() == name && name.contains(char::is_whitespace) {
         let better: Vec<&str> = name.split_whitespace().collect();
         bail!(
-            "server '{}': its name can't have blanks, since it is part of names that are typed; '{}' would do",
+            "server '{}': its name can't contain spaces, because it is part of tool names that people type; try '{}'",
             escape(name),
             escape(&better.join("-"))
         );
@@ -281,7 +291,7 @@ pub(super) fn note_literal_secrets(entries: &[&Value]) {
             })
     };
     if entries.iter().any(holds) {
-        say::note(
+        output::print_note(
             "values of variables and headers are stored in the file as typed; ${VAR} keeps a secret out of it",
         );
     }
@@ -289,17 +299,17 @@ pub(super) fn note_literal_secrets(entries: &[&Value]) {
 
 pub(crate) fn note_untrusted(file: &ServerFile) {
     if file.is_untrusted() {
-        say::note(&format!(
-            "the rest of {} is not in use, since nobody has agreed to it; 'toolgate trust' shows what it would do, and agrees",
+        output::print_note(&format!(
+            "the rest of {} is not in use, because you haven't agreed to it; 'toolgate trust' shows what it would do and asks you",
             escape(&file.path().to_string_lossy())
         ));
     }
 }
 
 pub(super) fn note_shadowed(file: &ServerFile) {
-    if file.place() == ConfigLocation::User && is_read_here(Path::new(".mcp.json")) {
-        say::note(
-            "in this folder .mcp.json is read instead of it; 'toolgate init' writes a ./toolgate.json, which takes precedence over both",
+    if file.location() == ConfigLocation::User && is_read_here(Path::new(".mcp.json")) {
+        output::print_note(
+            "in this folder, .mcp.json is used instead; 'toolgate init' writes a ./toolgate.json, which takes precedence over both",
         );
     }
 }

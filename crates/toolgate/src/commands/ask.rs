@@ -16,7 +16,7 @@ use crate::cli::{AskOptions, GlobalOptions};
 use crate::display::{self, DisplayOptions};
 use crate::exit::Exit;
 use crate::servers::{ServerFleet, ServerStart};
-use crate::{patterns, say, wanted_model};
+use crate::{output, patterns, wanted_model};
 
 const NO_MODEL: &str =
     "no model is configured or reachable, so only simple sentences are understood";
@@ -25,12 +25,12 @@ const NO_MODEL: &str =
 const MAX_INPUT_BYTES: u64 = 4 << 20;
 
 pub(crate) fn run(global: &GlobalOptions, options: &AskOptions) -> anyhow::Result<Exit> {
-    let text = text(&options.text)?;
+    let text = read_question(&options.text)?;
     let session_options =
         SessionOptions::new("toolgate ask").resuming(options.resume.file.as_deref());
     let session = ChatSession::new(global, &options.model, session_options)?;
     if let Some(file) = &options.save {
-        chat_session::expect_savable(file)?;
+        chat_session::check_savable(file)?;
     }
     patterns::warn_of_unmatched_policy(&session.config, &session.tools);
     let servers = session.needed_servers();
@@ -43,20 +43,19 @@ pub(crate) fn run(global: &GlobalOptions, options: &AskOptions) -> anyhow::Resul
                     Some(error) => Err(error),
                     None => ask(&session, options, chosen, &text).await,
                 },
-                Err(error) => Ok(report_refused(options, &error)),
+                Err(error) => Ok(report_no_model(options, &error)),
             },
         };
         if let Some(fleet) = &fleet {
             fleet.stop().await;
         }
-        session.record.close().await;
+        session.journal.close().await;
         exit
     })?
 }
 
-/// Joins the words. A trailing `-`, or no words at all, stands for stdin. Between words
-/// `-` is a minus.
-fn text(words: &[String]) -> anyhow::Result<String> {
+/// Joins the words. A trailing `-`, or no words at all, means stdin; elsewhere `-` is a minus.
+fn read_question(words: &[String]) -> anyhow::Result<String> {
     let (typed, wants_stdin) = match words {
         [typed @ .., last] if last == "-" => (typed, true),
         [] => (words, !std::io::stdin().is_terminal()),
@@ -64,7 +63,7 @@ fn text(words: &[String]) -> anyhow::Result<String> {
     };
     let mut text = typed.join(" ");
     if wants_stdin {
-        let piped = stdin()?;
+        let piped = read_stdin()?;
         let gap = if text.is_empty() { "" } else { "\n\n" };
         text = format!("{text}{gap}{}", piped.trim_end());
     }
@@ -74,9 +73,9 @@ fn text(words: &[String]) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn stdin() -> anyhow::Result<String> {
+fn read_stdin() -> anyhow::Result<String> {
     if std::io::stdin().is_terminal() {
-        say::note("reading the question from the terminal; end it with Ctrl-D");
+        output::print_note("reading the question from the terminal; end it with Ctrl-D");
     }
     let mut bytes = Vec::new();
     let mut input = std::io::stdin().lock().take(MAX_INPUT_BYTES + 1);
@@ -90,10 +89,10 @@ fn stdin() -> anyhow::Result<String> {
     String::from_utf8(bytes).context("stdin is not UTF-8")
 }
 
-// An error for a `--tools` pattern that matches nothing. While servers are missing it is only a
-// warning, since the tool may be theirs.
+// An error for a `--tools` pattern that matches no tool. While servers are missing it is only a
+// warning, because the tool may belong to one of them.
 fn unmatched_error(session: &ChatSession, fleet: Option<&ServerFleet>) -> Option<anyhow::Error> {
-    let text = session.unmatched()?;
+    let text = session.unmatched_tools_error()?;
     if fleet.is_none_or(ServerFleet::is_complete) {
         return Some(anyhow::anyhow!(text));
     }
@@ -107,8 +106,8 @@ async fn ask(
     chosen: ConnectedModel,
     text: &str,
 ) -> anyhow::Result<Exit> {
-    let is_interactive = say::is_interactive();
-    let streams = say::can_stream() && !options.json;
+    let is_interactive = output::is_interactive();
+    let streams = output::can_stream() && !options.json;
     show_model(&chosen, is_interactive);
     let mut conversation = session.conversation(&chosen, options.resume.file.as_deref())?;
     let display = session.display(DisplayOptions {
@@ -118,12 +117,12 @@ async fn ask(
         thinking: chosen.settings.keep_thinking,
     });
     let before = conversation.history().len();
-    let exit = match chat_session::turn(&mut conversation, &display, text).await {
+    let exit = match chat_session::run_turn(&mut conversation, &display, text).await {
         None => {
             let messages = conversation.save().messages;
             report_stopped(&chosen, options.json, messages.get(before..))
         }
-        Some(Ok(turn)) => answer(session, &chosen, &turn, options.json, streams),
+        Some(Ok(turn)) => show_answer(session, &chosen, &turn, options.json, streams),
         Some(Err(error)) => report_failed(session, &chosen, options.json, &error),
     };
     // Saved even after a failure, because tools may have run.
@@ -142,7 +141,7 @@ fn show_model(chosen: &ConnectedModel, is_interactive: bool) {
     let text = format!("{}: {}", wanted_model::described(chosen), chosen.why);
     if is_interactive {
         let dim = anstyle::Style::new().dimmed();
-        say::stderr_line(&format!("{dim}{text}{dim:#}"));
+        output::print_to_stderr(&format!("{dim}{text}{dim:#}"));
     } else {
         tracing::info!("{text}");
     }
@@ -151,7 +150,7 @@ fn show_model(chosen: &ConnectedModel, is_interactive: bool) {
     }
 }
 
-fn answer(
+fn show_answer(
     session: &ChatSession,
     chosen: &ConnectedModel,
     turn: &TurnRecord,
@@ -160,29 +159,29 @@ fn answer(
 ) -> Exit {
     let (exit, note) = chat_session::turn_ending(turn, &chosen.settings, streamed);
     if as_json {
-        say::result(&rendered(&record(chosen, json!(turn))));
+        output::print_result(&rendered(&turn_json(chosen, json!(turn))));
     } else if !streamed && turn.error.is_none() {
-        say::result(&display::format_answer(
+        output::print_result(&display::format_answer(
             &turn.answer,
             chat_session::answer_format(chosen),
         ));
     }
     match (exit, note) {
-        (Exit::Success, Some(note)) => say::note(&note),
-        (_, Some(note)) => say::plain_error(&note),
+        (Exit::Success, Some(note)) => output::print_note(&note),
+        (_, Some(note)) => output::print_error_text(&note),
         _ => {}
     }
     if turn.end == TurnEnd::Failed {
-        say::note(&session.doctor(&session.wanted));
+        output::print_note(&session.doctor_hint(&session.wanted));
     }
-    if !say::is_interactive() && needed_approval(turn) {
-        say::note("nobody could be asked for approval; --yes gives it beforehand");
+    if !output::is_interactive() && needed_approval(turn) {
+        output::print_note("nobody could be asked for approval; --yes approves calls in advance");
     }
     if is_fallback(chosen) && turn.end == TurnEnd::Refusal && has_no_calls(turn) {
-        let doctor = session.doctor(&session.wanted);
+        let doctor = session.doctor_hint(&session.wanted);
         // Only the first provider is probed; the others simply lack settings.
         let first = chosen.skipped.first().map_or("", String::as_str);
-        say::note(&format!("{NO_MODEL} ({first}); {doctor}"));
+        output::print_note(&format!("{NO_MODEL} ({first}); {doctor}"));
     }
     exit
 }
@@ -204,7 +203,7 @@ fn has_no_calls(turn: &TurnRecord) -> bool {
     turn.rounds.iter().all(|round| round.calls.is_empty())
 }
 
-fn record(chosen: &ConnectedModel, turn: Value) -> Value {
+fn turn_json(chosen: &ConnectedModel, turn: Value) -> Value {
     let mut object = json!({
         "provider": chosen.router.source(),
         "model": chosen.router.model_name(),
@@ -220,11 +219,11 @@ fn record(chosen: &ConnectedModel, turn: Value) -> Value {
 // Reports what was said and done before the person stopped the turn, since tools may have run.
 fn report_stopped(chosen: &ConnectedModel, as_json: bool, turn: Option<&[Message]>) -> Exit {
     if as_json {
-        let record = record(
+        let record = turn_json(
             chosen,
             json!({ "error": "stopped before there was an answer", "messages": turn.unwrap_or_default() }),
         );
-        say::result(&rendered(&record));
+        output::print_result(&rendered(&record));
     }
     Exit::Interrupted
 }
@@ -236,27 +235,27 @@ fn report_failed(
     error: &ModelError,
 ) -> Exit {
     if as_json {
-        say::result(&rendered(&record(
+        output::print_result(&rendered(&turn_json(
             chosen,
             json!({ "error": error.to_string(), "error_kind": error.kind() }),
         )));
     }
-    say::plain_error(&error.to_string());
-    if let Some(help) = session.help(error, &session.wanted) {
-        say::note(&help);
+    output::print_error_text(&error.to_string());
+    if let Some(help) = session.advise(error, &session.wanted) {
+        output::print_note(&help);
     }
     // Without a named model the sentences were tried already.
     if matches!(error, ModelError::Unreachable { .. }) && session.names_model() {
-        say::note("'--provider intents' needs no model, and answers the sentences it knows");
+        output::print_note("'--provider intents' answers built-in sentences without a model");
     }
     Exit::Failure
 }
 
-fn report_refused(options: &AskOptions, error: &ChooseError) -> Exit {
+fn report_no_model(options: &AskOptions, error: &ChooseError) -> Exit {
     let exit = chat_session::exit_for(error);
     if options.json && exit == Exit::Failure {
-        say::result(&rendered(&json!({ "error": error.to_string() })));
+        output::print_result(&rendered(&json!({ "error": error.to_string() })));
     }
-    say::plain_error(&error.to_string());
+    output::print_error_text(&error.to_string());
     exit
 }

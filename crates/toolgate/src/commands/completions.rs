@@ -1,6 +1,5 @@
-//! `toolgate completions SHELL`: prints a completion script. The script asks this program for
-//! the names of tools and servers, and the answer comes from the cache, so that Tab never
-//! waits for a server.
+//! `toolgate completions SHELL`: prints a completion script. The script gets the names of tools and
+//! servers from this program, which reads them from the cache, so that Tab waits for no server.
 
 use anyhow::Context;
 use clap::CommandFactory;
@@ -11,9 +10,9 @@ use crate::cli::{Cli, CompletedNames, CompletionsOptions, GlobalOptions};
 use crate::config::{Config, SecretScope};
 use crate::exit::Exit;
 use crate::servers::{self, ServerFleet, ServerStart::WhenNeeded};
-use crate::{say, wiring};
+use crate::{output, wiring};
 
-// Completes names after the words and options that take them, ahead of what clap's script offers.
+// Complete the names of tools and servers, which clap's own script doesn't know.
 const BASH: &str = include_str!("completions/names.bash");
 const FISH: &str = include_str!("completions/names.fish");
 // Inserted before the last line of clap's script, which calls it.
@@ -27,7 +26,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &CompletionsOptions) -> anyho
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "toolgate", &mut script);
     let script = String::from_utf8(script)?;
-    say::result(with_names(shell, &script).trim_end());
+    output::print_result(with_names(shell, &script).trim_end());
     Ok(Exit::Success)
 }
 
@@ -56,8 +55,8 @@ fn with_names(shell: Shell, script: &str) -> String {
 }
 
 fn names(global: &GlobalOptions, kind: CompletedNames) -> anyhow::Result<Exit> {
-    // Asks and says nothing, because the person is pressing Tab.
-    let config = wiring::find_configuration(global, SecretScope::Names, |_, _| None)?;
+    // Without questions or notes, because the person is pressing Tab.
+    let config = wiring::find_config(global, SecretScope::Names, |_, _| None)?;
     let names = match kind {
         CompletedNames::Servers => {
             let servers = config.servers.iter();
@@ -66,12 +65,12 @@ fn names(global: &GlobalOptions, kind: CompletedNames) -> anyhow::Result<Exit> {
         CompletedNames::Tools => tools(&config)?,
     };
     let safe: Vec<String> = names.into_iter().filter(|name| is_plain(name)).collect();
-    say::result(&safe.join("\n"));
+    output::print_result(&safe.join("\n"));
     Ok(Exit::Success)
 }
 
 fn tools(config: &Config) -> anyhow::Result<Vec<String>> {
-    let tools = wiring::tools(config);
+    let tools = wiring::build_tools(config);
     let all = servers::settings(&config.servers);
     let _fleet = block_on(async { ServerFleet::start(config, &tools, all, WhenNeeded, None) })?;
     let executor = wiring::probe_executor(config, &tools);

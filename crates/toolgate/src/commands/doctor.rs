@@ -1,4 +1,4 @@
-//! `toolgate doctor`: checks what can be checked, and says what to do.
+//! `toolgate doctor`: checks the configuration, servers, tools and models, and says what to fix.
 
 mod gateway;
 mod model;
@@ -23,15 +23,15 @@ use crate::remote::RemoteGateway;
 use crate::servers::{self, ServerFleet, ServerStart};
 use crate::spinner::Spinner;
 use crate::wiring::{self, ConfiguredTools};
-use crate::{patterns, say, trust, wanted_model, wrap};
+use crate::{output, patterns, trust, wanted_model, wrap};
 use DoctorFinding::{Bad, Good, Warning};
 
 // Column where the text of a row starts.
-const TEXT: usize = 24;
+const TEXT_COLUMN: usize = 24;
 
 enum DoctorFinding {
     Good(String),
-    /// Missing, but nothing else needs it.
+    /// Something optional is missing, or something is odd but harmless.
     Warning(String),
     Bad(String),
 }
@@ -42,18 +42,18 @@ pub(crate) fn run(global: &GlobalOptions, options: &DoctorOptions) -> anyhow::Re
     if let Some(remote) = RemoteGateway::from_options(&options.remote)? {
         return remote::run(&remote);
     }
-    let config = match wiring::find_configuration(global, SecretScope::Everything, trust::ask) {
+    let config = match wiring::find_config(global, SecretScope::Everything, trust::ask) {
         Ok(config) => config,
         Err(error) => {
-            show_broken(&error);
+            show_config_errors(&error);
             return Ok(Exit::Failure);
         }
     };
-    let tools = wiring::tools(&config);
+    let tools = wiring::build_tools(&config);
     let all = servers::settings(&config.servers);
     let mut report = DoctorReport::new(tools.redactor.clone());
-    report.on_configuration(&config, &tools);
-    report.on_sandbox(&config);
+    report.check_configuration(&config, &tools);
+    report.check_sandbox(&config);
     let interrupted = block_on(async {
         let spinner = Spinner::new("starting");
         let fleet = (!all.is_empty())
@@ -69,15 +69,15 @@ pub(crate) fn run(global: &GlobalOptions, options: &DoctorOptions) -> anyhow::Re
                 fleet.stop().await;
                 return true;
             }
-            report.on_servers(fleet, &config, &tools);
+            report.check_servers(fleet, &config, &tools);
         }
-        report.on_tools(&config, &tools, fleet.as_ref()).await;
-        report.on_journal(&config, &tools).await;
+        report.check_tools(&config, &tools, fleet.as_ref()).await;
+        report.check_journal(&config, &tools).await;
         #[cfg(feature = "serve")]
-        report.on_gateway(&config).await;
-        report.on_model(&config, &options.choice, &tools).await;
+        report.check_gateway(&config).await;
+        report.check_model(&config, &options.choice, &tools).await;
         #[cfg(feature = "voice")]
-        report.on_voice(&config).await;
+        report.check_voice(&config).await;
         if let Some(fleet) = &fleet {
             fleet.stop().await;
         }
@@ -108,9 +108,9 @@ impl DoctorReport {
         show(name, finding, &self.redactor);
     }
 
-    fn on_configuration(&mut self, config: &Config, tools: &ConfiguredTools) {
-        if let Some(waiting) = &config.waiting {
-            self.add("configuration", Warning(waiting.note()));
+    fn check_configuration(&mut self, config: &Config, tools: &ConfiguredTools) {
+        if let Some(unused) = &config.unused_file {
+            self.add("configuration", Warning(unused.note()));
         }
         self.add("configuration", check_file(config));
         for warning in &config.warnings {
@@ -129,7 +129,7 @@ impl DoctorReport {
         }
     }
 
-    fn on_servers(&mut self, fleet: &ServerFleet, config: &Config, tools: &ConfiguredTools) {
+    fn check_servers(&mut self, fleet: &ServerFleet, config: &Config, tools: &ConfiguredTools) {
         for status in fleet.servers.status() {
             let name = escape(&status.name);
             self.add(&name, check_server(&status));
@@ -140,7 +140,7 @@ impl DoctorReport {
             if let Some(text) = server::unknown_health(&status) {
                 self.add(&name, Warning(text));
             }
-            self.on_changes(&name, &status);
+            self.check_changes(&name, &status);
             for refused in &status.refused {
                 self.add(&name, Warning(format!("refused {refused}")));
             }
@@ -158,13 +158,13 @@ impl DoctorReport {
         }
     }
 
-    fn on_changes(&mut self, name: &str, status: &ServerStatus) {
+    fn check_changes(&mut self, name: &str, status: &ServerStatus) {
         let changes = server::changes(status);
         let finding = match server::withheld(status) {
             None if changes.is_empty() => return,
             Some(text) => Bad(text),
             None => Warning(format!(
-                "tools are not what you agreed to: 'toolgate trust {}' shows how they changed",
+                "tools differ from what you agreed to: 'toolgate trust {}' shows how they changed",
                 status.name
             )),
         };
@@ -172,7 +172,7 @@ impl DoctorReport {
         detail("changed", &changes);
     }
 
-    fn on_sandbox(&mut self, config: &Config) {
+    fn check_sandbox(&mut self, config: &Config) {
         let settings = config.servers.iter().map(|server| &server.settings);
         let here =
             settings.filter(|settings| matches!(settings.connection, ServerConnection::Stdio(_)));
@@ -183,7 +183,7 @@ impl DoctorReport {
         let finding = match (confined.len(), support.missing()) {
             (0, _) if open.is_empty() => return,
             (0, _) => Good(format!(
-                "{support}; no server is confined: \"sandbox\": \"default\" in its entry does that"
+                "{support}; no server is confined; \"sandbox\": \"default\" in a server's entry confines it"
             )),
             (_, Some(missing)) => Warning(format!("{support}: {missing}")),
             (count, None) if open.is_empty() => Good(format!(
@@ -198,7 +198,7 @@ impl DoctorReport {
         self.add("sandbox", finding);
     }
 
-    async fn on_tools(
+    async fn check_tools(
         &mut self,
         config: &Config,
         tools: &ConfiguredTools,
@@ -227,8 +227,8 @@ impl DoctorReport {
 fn check_server(status: &ServerStatus) -> DoctorFinding {
     match status.state {
         ServerState::Connected => match server::degraded(status) {
-            None => Good(server::state(status)),
-            Some(problem) => Bad(format!("{}, but {problem}", server::state(status))),
+            None => Good(server::describe_state(status)),
+            Some(problem) => Bad(format!("{}, but {problem}", server::describe_state(status))),
         },
         ServerState::Disabled => Good("disabled in the configuration".to_owned()),
         state => {
@@ -238,7 +238,7 @@ fn check_server(status: &ServerStatus) -> DoctorFinding {
     }
 }
 
-fn show_broken(error: &anyhow::Error) {
+fn show_config_errors(error: &anyhow::Error) {
     let show = |text: String| show("configuration", Bad(text), &Redactor::default());
     match error.downcast_ref::<ConfigErrors>() {
         Some(errors) => errors.iter().for_each(|error| show(error.to_string())),
@@ -248,15 +248,17 @@ fn show_broken(error: &anyhow::Error) {
 
 fn detail(title: &str, lines: &[String]) {
     for line in lines {
-        print(&format!("{:TEXT$}{title}: {}", "", escape(line)));
+        print(&format!("{:TEXT_COLUMN$}{title}: {}", "", escape(line)));
     }
 }
 
 fn print(row: &str) {
-    match say::stdout_width() {
-        Some(width) if row.starts_with(' ') => say::result(&wrap::hanging(row, 2, width)),
-        Some(width) => say::result(&wrap::hanging(row, TEXT, width)),
-        None => say::result(row),
+    match output::stdout_width() {
+        Some(width) if row.starts_with(' ') => {
+            output::print_result(&wrap::wrap_hanging(row, 2, width))
+        }
+        Some(width) => output::print_result(&wrap::wrap_hanging(row, TEXT_COLUMN, width)),
+        None => output::print_result(row),
     }
 }
 
@@ -274,7 +276,7 @@ fn show(name: &str, finding: DoctorFinding, redactor: &Redactor) {
 
 fn check_file(config: &Config) -> DoctorFinding {
     match config.file() {
-        Some(file) => Good(format!("{} is read", file.display())),
+        Some(file) => Good(format!("{} is in use", file.display())),
         None => Good(
             "no file; the built-in tools work without one ('toolgate init' writes one)".to_owned(),
         ),
@@ -284,7 +286,7 @@ fn check_file(config: &Config) -> DoctorFinding {
 fn check_folders(config: &Config) -> Vec<DoctorFinding> {
     let folders = config.documents.folders.iter();
     let finding = |folder: &std::path::PathBuf| match std::fs::read_dir(folder).is_ok() {
-        true => Good(format!("{} is there", folder.display())),
+        true => Good(format!("{} can be read", folder.display())),
         false => Bad(format!(
             "{} can't be read; correct documents.folders",
             folder.display()
@@ -299,10 +301,10 @@ async fn check_tool(
     tool: &str,
     arguments: serde_json::Value,
 ) -> DoctorFinding {
-    const PATIENCE: Duration = Duration::from_secs(5);
+    const TOOL_TIMEOUT: Duration = Duration::from_secs(5);
     let call = ToolCall::new(tool, arguments)
         .origin(Origin::CommandLine)
-        .timeout(PATIENCE);
+        .timeout(TOOL_TIMEOUT);
     if executor.dry_run(&call).is_err() {
         return Warning("not available under the policy".to_owned());
     }

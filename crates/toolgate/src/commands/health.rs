@@ -11,21 +11,21 @@ use crate::cli::{GlobalOptions, HealthOptions, RemoteOptions};
 use crate::config::SecretScope;
 use crate::exit::Exit;
 use crate::remote::RemoteGateway;
-use crate::{gateway, say, wiring};
+use crate::{gateway, output, wiring};
 
 // A gateway that needs longer to answer isn't healthy.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 // Never exits with 2, which Docker reserves. A gateway that can't be asked isn't healthy either.
 pub(crate) fn run(global: &GlobalOptions, options: &HealthOptions) -> anyhow::Result<Exit> {
     let asked = url(global, options).and_then(|url| super::block_on(ask(url))?);
     Ok(match asked {
         Ok((is_well, line)) => {
-            say::text(&line);
+            output::print_text(&line);
             Exit::success_if(is_well)
         }
         Err(error) => {
-            say::error(&error);
+            output::print_error(&error);
             Exit::Failure
         }
     })
@@ -35,9 +35,7 @@ fn url(global: &GlobalOptions, options: &HealthOptions) -> anyhow::Result<String
     if let Some(url) = &options.url {
         return Ok(url.clone());
     }
-    let bind = wiring::configuration(global, SecretScope::Names)?
-        .serve
-        .bind;
+    let bind = wiring::load_config(global, SecretScope::Names)?.serve.bind;
     let ip = match bind.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
@@ -54,13 +52,13 @@ async fn ask(url: String) -> anyhow::Result<(bool, String)> {
     let Some(remote) = RemoteGateway::from_options(&options)? else {
         bail!("no address");
     };
-    let answer = tokio::time::timeout(PATIENCE, remote.get(&["readyz"], &[]));
+    let answer = tokio::time::timeout(TIMEOUT, remote.get(&["readyz"], &[]));
     let Ok(answer) = answer.await else {
-        bail!("no answer within {} s", PATIENCE.as_secs());
+        bail!("no answer within {} s", TIMEOUT.as_secs());
     };
     let answer = answer?;
     let Some(status) = answer.body["status"].as_str() else {
-        bail!("what answers there is not a Toolgate gateway");
+        bail!("the server at this address is not a Toolgate gateway");
     };
     let reasons = answer.body["reasons"].as_array();
     let reasons: Vec<&str> = reasons

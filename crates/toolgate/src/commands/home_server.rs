@@ -25,7 +25,7 @@ impl HomeServer {
         match self {
             Self::ZwaveMcpServer(options) => zwave_mcp_server::run(options),
         }
-        .context("the connection to the client broke")?;
+        .context("the connection to the MCP client failed")?;
         Ok(Exit::Success)
     }
 }

@@ -13,12 +13,12 @@ use crate::cli::{GlobalOptions, ImportOptions};
 use crate::config::{ConfigDocument, servers};
 use crate::exit::Exit;
 use crate::server_file::ServerFile;
-use crate::wrap::counted;
-use crate::{effects, say, wiring};
+use crate::wrap::pluralize;
+use crate::{effects, output, wiring};
 use sources::ImportSource;
 
 // Indent of the text after `take` or `skip`.
-const WORD: usize = 6;
+const VERDICT_INDENT: usize = 6;
 
 enum ImportVerdict {
     Take {
@@ -32,7 +32,7 @@ enum ImportVerdict {
 pub(crate) fn run(global: &GlobalOptions, options: &ImportOptions) -> anyhow::Result<Exit> {
     let sources = sources::sources(&options.from, &wiring::environment)?;
     let file = ServerFile::open(global, &wiring::environment)?;
-    let mut taken: Vec<(String, Value)> = Vec::new();
+    let mut imported: Vec<(String, Value)> = Vec::new();
     let mut skipped = 0;
     for source in &sources {
         let entries = match entries(source) {
@@ -44,69 +44,69 @@ pub(crate) fn run(global: &GlobalOptions, options: &ImportOptions) -> anyhow::Re
             Err(error) => return Err(error),
         };
         if entries.is_empty() {
-            say::note(&format!("{source}: no MCP servers"));
+            output::print_note(&format!("{source}: no MCP servers"));
             continue;
         }
-        say::text(&source.to_string());
+        output::print_text(&source.to_string());
         for (name, entry) in &entries {
-            let is_taken = |name: &str| taken.iter().any(|(taken, _)| taken == name);
+            let is_imported = |name: &str| imported.iter().any(|(imported, _)| imported == name);
             let verdict = match evaluate(name, entry, source) {
-                ImportVerdict::Take { name, .. } if is_taken(&name) => {
-                    ImportVerdict::Skip("is taken from a file above".to_owned())
+                ImportVerdict::Take { name, .. } if is_imported(&name) => {
+                    ImportVerdict::Skip("was imported from a file above".to_owned())
                 }
                 ImportVerdict::Take { name, .. }
                     if !options.force && file.names().contains(&name) =>
                 {
                     ImportVerdict::Skip(format!(
-                        "is in {} already; --force replaces it",
+                        "is already in {}; --force replaces it",
                         file.path().display()
                     ))
                 }
                 verdict => verdict,
             };
-            say::hanging(&shown(name, &verdict), WORD);
+            output::print_hanging(&shown(name, &verdict), VERDICT_INDENT);
             match verdict {
-                ImportVerdict::Take { name, entry, .. } => taken.push((name, entry)),
+                ImportVerdict::Take { name, entry, .. } => imported.push((name, entry)),
                 ImportVerdict::Skip(_) => skipped += 1,
             }
         }
     }
-    finish(&file, &taken, skipped, options.dry_run)
+    finish(&file, &imported, skipped, options.dry_run)
 }
 
 fn finish(
     file: &ServerFile,
-    taken: &[(String, Value)],
+    imported: &[(String, Value)],
     skipped: usize,
     dry_run: bool,
 ) -> anyhow::Result<Exit> {
     let shown = file.path().display();
-    if taken.is_empty() {
-        say::note(&format!(
-            "nothing to take over ({skipped} skipped); {shown} is as it was"
+    if imported.is_empty() {
+        output::print_note(&format!(
+            "nothing to import ({skipped} skipped); {shown} is unchanged"
         ));
         return Ok(Exit::Success);
     }
     if dry_run {
-        say::note(&format!(
-            "{} would go into {shown}; nothing was written",
-            counted(taken.len(), "server")
+        output::print_note(&format!(
+            "{} would be added to {shown}; nothing was written",
+            pluralize(imported.len(), "server")
         ));
         return Ok(Exit::Success);
     }
-    for (name, entry) in taken {
+    for (name, entry) in imported {
         file.put(name, entry);
     }
     file.save()?;
-    say::note(&format!(
-        "{} put into {shown}",
-        counted(taken.len(), "server")
+    output::print_note(&format!(
+        "added {} to {shown}",
+        pluralize(imported.len(), "server")
     ));
     note_untrusted(file);
-    let entries: Vec<&Value> = taken.iter().map(|(_, entry)| entry).collect();
+    let entries: Vec<&Value> = imported.iter().map(|(_, entry)| entry).collect();
     note_literal_secrets(&entries);
     note_shadowed(file);
-    say::note("'toolgate doctor' starts them and says how they are");
+    output::print_note("'toolgate doctor' starts and checks them");
     Ok(Exit::Success)
 }
 
@@ -129,7 +129,7 @@ fn shown(name: &str, verdict: &ImportVerdict) -> String {
             };
             format!(
                 "  take  {name}{renamed}: {}{without}",
-                effects::described(entry)
+                effects::describe_server(entry)
             )
         }
     }
@@ -157,14 +157,14 @@ fn evaluate(name: &str, entry: &Value, source: &ImportSource) -> ImportVerdict {
     for (key, value) in &mut known {
         replace_foreign_variables(value, source);
         if key == "timeout" || key == "startTimeout" {
-            with_unit(value);
+            add_time_unit(value);
         }
     }
     let mut entry = Value::Object(known);
     if let Some(asked) = servers::asks_for_input(&entry) {
         return ImportVerdict::Skip(asked);
     }
-    absolute(&mut entry, source);
+    make_paths_absolute(&mut entry, source);
     add_sandbox(&mut entry);
     // Registries put an owner in front of the name.
     let name = name.rsplit('/').next().unwrap_or(name).trim().to_owned();
@@ -221,7 +221,7 @@ fn replace_foreign_variables(value: &mut Value, source: &ImportSource) {
 }
 
 // Other clients give no unit. A small number means seconds, a large one milliseconds.
-fn with_unit(value: &mut Value) {
+fn add_time_unit(value: &mut Value) {
     let Some(number) = value.as_f64().filter(|number| *number > 0.0) else {
         return;
     };
@@ -234,7 +234,7 @@ fn with_unit(value: &mut Value) {
 }
 
 // Makes paths absolute, because they were relative to the other client's file.
-fn absolute(entry: &mut Value, source: &ImportSource) {
+fn make_paths_absolute(entry: &mut Value, source: &ImportSource) {
     let whole = |text: &str| source.folder.join(text).to_string_lossy().into_owned();
     let is_relative = |text: &str| !text.starts_with(['/', '~', '$']);
     if let Some(cwd) = entry["cwd"].as_str().filter(|cwd| is_relative(cwd)) {

@@ -10,7 +10,7 @@ use crate::cli::{GlobalOptions, InitOptions};
 use crate::config::{self, ConfigDocument, servers};
 use crate::exit::Exit;
 use crate::trust::TrustScope;
-use crate::{file, folder_file, say, server_file, wiring};
+use crate::{file, folder_file, output, server_file, wiring};
 
 /// Every section with its defaults, and tools to copy. A test reads it with the real parser.
 pub(crate) const TEMPLATE: &str = include_str!("init.jsonc");
@@ -22,18 +22,18 @@ pub(crate) fn run(global: &GlobalOptions, options: &InitOptions) -> anyhow::Resu
     let here = std::env::current_dir().context("the working folder is gone")?;
     let path = target_file(global, options)?;
     if !options.force && path.symlink_metadata().is_ok() {
-        bail!("{} is there already; --force overwrites it", path.display());
+        bail!("{} already exists; --force overwrites it", path.display());
     }
     let before = read_here(global, &here);
     let text = TEMPLATE.replace(SCHEMA_LINE, &schema_line());
-    file::make_folder(&path)
+    file::create_parent_folder(&path)
         .and_then(|()| file::replace(&path, &text))
         .with_context(|| format!("cannot write {}", path.display()))?;
     if path.file_name().is_some_and(|name| name == "toolgate.json")
         && let Err(error) = server_file::agree(&path, &text, &TrustScope::Whole)
     {
         // The file was written all the same.
-        say::note(&format!("{error:#}"));
+        output::print_note(&format!("{error:#}"));
     }
     let after = read_here(global, &here);
     let is_read = after.is_some_and(|after| is_same(&after, &path));
@@ -42,7 +42,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &InitOptions) -> anyhow::Resu
         true => String::new(),
         false => format!(" --config {shown}"),
     };
-    say::note(&format!("wrote {shown}; try: toolgate{option} list"));
+    output::print_note(&format!("wrote {shown}; try: toolgate{option} list"));
     if let Some(hidden) = before.filter(|before| is_read && !is_same(before, &path)) {
         note_hidden(&shown, &hidden);
     }
@@ -52,7 +52,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &InitOptions) -> anyhow::Resu
 // The named file, also by `--config` or `$TOOLGATE_CONFIG`, since that is the one that is read.
 fn target_file(global: &GlobalOptions, options: &InitOptions) -> anyhow::Result<PathBuf> {
     match (&options.file, &global.config) {
-        (Some(_), Some(_)) => bail!("give the file once, by --config or behind init"),
+        (Some(_), Some(_)) => bail!("give the file once, with --config or after init"),
         (Some(file), None) => Ok(file.clone()),
         (None, _) => {
             let named = config::named_file(global.config.as_deref(), &wiring::environment);
@@ -98,8 +98,8 @@ fn note_hidden(shown: &str, hidden: &Path) {
         several => format!(" and its servers '{}'", several.join("', '")),
     };
     let hidden = escape(&hidden.to_string_lossy());
-    say::note(&format!(
-        "in this folder it hides {hidden}{servers}: only one file is read; copy over what you need, or delete {shown}"
+    output::print_note(&format!(
+        "in this folder it replaces {hidden}{servers}, because only one file is read; copy what you need, or delete {shown}"
     ));
 }
 
@@ -107,7 +107,7 @@ fn schema_line() -> String {
     let folder = config::state_folder(&wiring::environment);
     let path = folder.map(|folder| folder.join("toolgate.schema.json"));
     let written = path.filter(|path| {
-        let written = file::make_folder(path).and_then(|()| file::replace(path, SCHEMA));
+        let written = file::create_parent_folder(path).and_then(|()| file::replace(path, SCHEMA));
         written.is_ok()
     });
     written.map_or_else(String::new, |path| {

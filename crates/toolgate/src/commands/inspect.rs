@@ -13,8 +13,8 @@ use super::{block_on, rendered, server, to_json, trust_tools};
 use crate::cli::{GlobalOptions, InspectOptions};
 use crate::config::{Config, ConfiguredServer, SecretScope};
 use crate::exit::Exit;
+use crate::output;
 use crate::remote::RemoteGateway;
-use crate::say;
 use crate::servers::{self, ServerFleet, ServerStart::WhenNeeded};
 use crate::spinner::Spinner;
 use crate::wiring::{self, ConfiguredTools};
@@ -25,9 +25,9 @@ pub(crate) fn run(global: &GlobalOptions, options: &InspectOptions) -> anyhow::R
     if let Some(remote) = RemoteGateway::from_options(&options.remote)? {
         return remote::inspect_at(&remote, options);
     }
-    let config = wiring::configuration_or_ask(global, SecretScope::Tools)?;
-    let tools = wiring::tools(&config);
-    wiring::warn_about(&config, &tools);
+    let config = wiring::load_config_or_ask(global, SecretScope::Tools)?;
+    let tools = wiring::build_tools(&config);
+    wiring::warn_about_config(&config, &tools);
     let named = |server: &&ConfiguredServer| server.settings.name == options.tool;
     let server = config.servers.iter().find(named);
     let server = server.filter(|_| tools.manager.find(&options.tool).is_none());
@@ -84,8 +84,8 @@ fn inspect(
             }
             let hint = error
                 .hint()
-                .unwrap_or_else(|| "'toolgate list' shows all there are".to_owned());
-            say::error(&anyhow::anyhow!("{error}. {hint}"));
+                .unwrap_or_else(|| "'toolgate list' shows all tools".to_owned());
+            output::print_error(&anyhow::anyhow!("{error}. {hint}"));
             if let Some(fleet) = fleet {
                 fleet.note_missing(None);
             }
@@ -108,14 +108,14 @@ fn inspect(
             object["polluted"] = json!(status.polluted);
             object["polluted_lines"] = json!(status.polluted_lines);
         }
-        say::result(&rendered(&object));
+        output::print_result(&rendered(&object));
     } else {
         let timeout = definition.timeout(&config.limits).as_secs_f64();
         let change = change.map(|change| not_agreed(&change));
-        let server = status.map(|status| format!("\n\n{}", server::described(&status)));
+        let server = status.map(|status| format!("\n\n{}", server::describe(&status)));
         let text = described(&object, timeout);
         let calls = statistics.map(|calls| format!("\n\n{calls}"));
-        say::text(&format!(
+        output::print_text(&format!(
             "{text}{}{}{}",
             change.unwrap_or_default(),
             calls.unwrap_or_default(),
@@ -145,17 +145,17 @@ fn show_server(config: &Config, tools: &ConfiguredTools, status: &ServerStatus, 
     if as_json {
         let mut object = json!(status);
         object["tool_names"] = of_server.map(ToolDefinition::name).collect();
-        return say::result(&rendered(&object));
+        return output::print_result(&rendered(&object));
     }
     let rows: Vec<ToolRow> = of_server
         .map(|tool| ToolRow::from_json(&json!(tool)))
         .collect();
-    let names = tool_list::names(&rows, 2, say::stdout_width());
+    let names = tool_list::names(&rows, 2, output::stdout_width());
     let names = match names.is_empty() {
         true => names,
         false => format!("\n\n{names}"),
     };
-    say::text(&format!("{}{names}", server::described(status)));
+    output::print_text(&format!("{}{names}", server::describe(status)));
 }
 
 fn described(tool: &Value, timeout: f64) -> String {
@@ -170,7 +170,7 @@ fn described(tool: &Value, timeout: f64) -> String {
     let parameters = match parameters::parameters(&tool["parameters"]) {
         rows if rows.is_empty() => "Parameters: any, or none".to_owned(),
         rows => {
-            let rows = wrap::definition_list(&rows, 2, say::stdout_width());
+            let rows = wrap::definition_list(&rows, 2, output::stdout_width());
             format!("{bold}Parameters{bold:#}\n{rows}")
         }
     };

@@ -7,8 +7,8 @@ use crate::cli::{GlobalOptions, ListOptions};
 use crate::command_words::did_you_mean;
 use crate::config::{Config, ConfiguredServer, SecretScope};
 use crate::exit::Exit;
+use crate::output;
 use crate::remote::{self, RemoteError, RemoteGateway};
-use crate::say;
 use crate::servers::{self, ServerFleet, ServerStart::WhenNeeded};
 use crate::spinner::Spinner;
 use crate::wiring::{self, ConfiguredTools};
@@ -17,12 +17,12 @@ pub(crate) fn run(global: &GlobalOptions, options: &ListOptions) -> anyhow::Resu
     if let Some(remote) = RemoteGateway::from_options(&options.remote)? {
         return list_at(&remote, options);
     }
-    let config = wiring::configuration_or_ask(global, SecretScope::Tools)?;
-    let tools = wiring::tools(&config);
-    wiring::warn_about(&config, &tools);
+    let config = wiring::load_config_or_ask(global, SecretScope::Tools)?;
+    let tools = wiring::build_tools(&config);
+    wiring::warn_about_config(&config, &tools);
     wiring::warn_about_servers(&config);
     if let Some(error) = unknown_server(&config, options) {
-        say::error(&error);
+        output::print_error(&error);
         return Ok(Exit::Failure);
     }
     let wanted: Vec<_> = config.servers.iter().filter(is_wanted(options)).collect();
@@ -40,7 +40,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &ListOptions) -> anyhow::Resu
             let server = options.server.as_deref();
             fleet.note_missing(server);
             if !options.json {
-                fleet.note_remembered_of(server);
+                fleet.note_remembered(server);
             }
             Exit::Success
         } else {
@@ -91,7 +91,7 @@ fn list_at(remote: &RemoteGateway, options: &ListOptions) -> anyhow::Result<Exit
                     tool_list::print(tools.clone(), options);
                     Exit::Success
                 }
-                None => RemoteError::Away(remote::detail(&answer)).report(),
+                None => RemoteError::Unreachable(remote::problem_detail(&answer)).report(),
             },
         },
     )

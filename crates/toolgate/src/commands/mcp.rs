@@ -17,15 +17,15 @@ use crate::journal::{CommandJournal, OpenRetry};
 use crate::reload::{self, ConfigReload};
 use crate::servers::{self, ServerFleet, ServerStart};
 use crate::signals::CommandSignals;
-use crate::{say, wiring};
+use crate::{output, wiring};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(global: &GlobalOptions, options: &McpOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration(global, SecretScope::Tools)?;
+    let config = wiring::load_config(global, SecretScope::Tools)?;
     ToolgateChain::from_env().check(config.file())?;
-    let tools = wiring::tools(&config);
-    wiring::warn_about(&config, &tools);
+    let tools = wiring::build_tools(&config);
+    wiring::warn_about_config(&config, &tools);
     // Only a warning: the tool reports it when called, and the others work.
     for unset in config.unset_for_tools() {
         warn!("{unset}");
@@ -35,15 +35,15 @@ pub(crate) fn run(global: &GlobalOptions, options: &McpOptions) -> anyhow::Resul
     serve.allow = patterns(&options.allow);
     serve.deny = patterns(&options.deny);
     wiring::warn_about_servers(&config);
-    let record = CommandJournal::open(&config, &tools, "toolgate mcp", OpenRetry::Endless);
+    let journal = CommandJournal::open(&config, &tools, "toolgate mcp", OpenRetry::Endless);
     // Without an approver: what needs approval is denied.
-    let executor = record
+    let executor = journal
         .attach(wiring::logged_builder(&config, &tools))
         .build();
     let server = McpServer::new(executor.clone(), serve);
     if std::io::stdin().is_terminal() {
-        say::note(
-            "an MCP client is expected on stdin; docs/clients.md says how to start one. Ctrl-D ends this",
+        output::print_note(
+            "waiting for an MCP client on stdin; docs/clients.md shows how to set one up. Ctrl-D ends the server",
         );
     }
     block_on_threads(async {
@@ -58,7 +58,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &McpOptions) -> anyhow::Resul
             never = reload::run_if_any(reload) => match never {},
         };
         fleet.stop().await;
-        record.close().await;
+        journal.close().await;
         Ok(exit)
     })?
 }
@@ -73,7 +73,7 @@ async fn serve_until_shutdown(server: &McpServer, signals: &mut CommandSignals) 
             return match end {
                 Ok(()) => Exit::Success,
                 Err(error) => {
-                    say::error(&anyhow::Error::new(error).context("the connection to the client broke"));
+                    output::print_error(&anyhow::Error::new(error).context("the connection to the MCP client failed"));
                     Exit::Failure
                 }
             };
@@ -82,7 +82,7 @@ async fn serve_until_shutdown(server: &McpServer, signals: &mut CommandSignals) 
     };
     stop.cancel();
     tokio::select! {
-        _ = tokio::time::timeout(PATIENCE, serving) => {}
+        _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, serving) => {}
         _ = signals.shutdown_requested() => {}
     }
     exit

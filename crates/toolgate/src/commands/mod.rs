@@ -38,7 +38,7 @@ use tokio::runtime::Builder;
 use toolgate_core::{ToolDefinition, ToolSource, is_invisible};
 
 use crate::servers::ServerFleet;
-use crate::{exit, say};
+use crate::{exit, output};
 
 // A runtime on this thread starts faster, and a command that makes one call needs no more.
 fn block_on<T>(command: impl Future<Output = T>) -> anyhow::Result<T> {
@@ -81,14 +81,14 @@ fn to_json(tool: &ToolDefinition, fleet: Option<&ServerFleet>) -> Value {
 }
 
 fn rendered(value: &Value) -> String {
-    match say::stdout_is_terminal() {
+    match output::stdout_is_terminal() {
         true => escaped(&format!("{value:#}")),
         false => value.to_string(),
     }
 }
 
 fn rendered_line(value: &Value) -> String {
-    match say::stdout_is_terminal() {
+    match output::stdout_is_terminal() {
         true => escaped(&value.to_string()),
         false => value.to_string(),
     }
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn f27_json_at_a_terminal_drives_and_hides_nothing_and_stays_the_same() {
+    fn f27_json_at_a_terminal_is_escaped_and_means_the_same() {
         // C1 CSI, DEL, bidi, zero width, a Unicode tag.
         let call = json!({ "error": "a\u{9b}2J\u{7f}\u{202e}\u{200b}\u{e0041}é" });
         let shown = escaped(&call.to_string());

@@ -7,7 +7,7 @@ use crate::cli::{GlobalOptions, RemoveOptions};
 use crate::command_words::did_you_mean;
 use crate::exit::Exit;
 use crate::server_file::ServerFile;
-use crate::{say, wiring};
+use crate::{output, wiring};
 
 pub(crate) fn run(global: &GlobalOptions, options: &RemoveOptions) -> anyhow::Result<Exit> {
     let file = ServerFile::open(global, &wiring::environment)?;
@@ -18,11 +18,11 @@ pub(crate) fn run(global: &GlobalOptions, options: &RemoveOptions) -> anyhow::Re
         let hint = did_you_mean(name, names.iter().map(String::as_str));
         let hint = hint.unwrap_or_else(|| match names.is_empty() {
             true => "it has no servers".to_owned(),
-            false => format!("there are: {}", escape(&names.join(", "))),
+            false => format!("it has: {}", escape(&names.join(", "))),
         });
         bail!("{shown} has no server '{}'; {hint}", escape(name));
     }
     file.save()?;
-    say::note(&format!("'{}' is not in {shown} any more", escape(name)));
+    output::print_note(&format!("removed '{}' from {shown}", escape(name)));
     Ok(Exit::Success)
 }

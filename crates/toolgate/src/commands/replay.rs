@@ -14,13 +14,13 @@ use crate::config::SecretScope;
 use crate::exit::Exit;
 use crate::remote::RemoteGateway;
 use crate::spinner::Spinner;
-use crate::{journal, questions, say, terminal, wiring};
+use crate::{journal, output, questions, terminal, wiring};
 
 pub(crate) fn run(global: &GlobalOptions, options: &ReplayOptions) -> anyhow::Result<Exit> {
     if let Some(remote) = RemoteGateway::from_options(&options.remote)? {
         return remote::run(&remote, options);
     }
-    let config = wiring::configuration(global, SecretScope::Tools)?;
+    let config = wiring::load_config(global, SecretScope::Tools)?;
     let call = match journal::reader(&config) {
         Ok(reader) => find_verified(&reader, options),
         Err(error) => return Ok(Exit::failure(error)),
@@ -45,7 +45,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &ReplayOptions) -> anyhow::Re
         timeout: options.timeout,
         dry_run: false,
         yes: options.yes,
-        again: Some(ReplayConsent { yes: options.yes }),
+        replay: Some(ReplayConsent { yes: options.yes }),
     };
     request.run(&config, "toolgate replay")
 }
@@ -68,7 +68,7 @@ fn expect_repeatable(call: &CallDetail) -> anyhow::Result<()> {
     let tool = escape(&call.summary.tool);
     if !call.asked.is_object() {
         bail!(
-            "the arguments of this call were not a JSON object or too long to keep; make a new call with 'toolgate call {tool} …'"
+            "the arguments of this call were not a JSON object, or were too long to record; make a new call with 'toolgate call {tool} …'"
         );
     }
     if is_redacted(&call.asked) {
@@ -84,22 +84,22 @@ pub(crate) struct ReplayConsent {
 }
 
 impl ReplayConsent {
-    /// Asks unless the tool is read-only. Fails if nobody can be asked.
+    /// Asks for confirmation unless the tool is read-only. Fails without a terminal.
     pub(crate) async fn is_confirmed(
         &self,
         executor: &ToolExecutor,
         call: &ToolCall,
         spinner: &Spinner,
     ) -> anyhow::Result<bool> {
-        let Ok(rehearsal) = executor.dry_run(call) else {
+        let Ok(dry_run) = executor.dry_run(call) else {
             // The call will fail before it has an effect, and say why.
             return Ok(true);
         };
-        let tool = rehearsal.tool.definition();
+        let tool = dry_run.tool.definition();
         if tool.annotations().read_only == Some(true) {
             return Ok(true);
         }
-        self.ask(tool.name(), rehearsal.arguments.as_value(), spinner)
+        self.ask(tool.name(), dry_run.arguments.as_value(), spinner)
             .await
     }
 
@@ -110,19 +110,19 @@ impl ReplayConsent {
         let name = escape(tool);
         if !terminal::can_ask() {
             bail!(
-                "'{name}' does not say that it only reads, so it may have its effect twice; --yes runs it again"
+                "'{name}' is not marked as read-only, so running it again may repeat its effect; --yes runs it anyway"
             );
         }
         let arguments = escape(&arguments.to_string());
         let text =
-            format!("{name} {arguments}\nIt does not say that it only reads. Run it again? [y/N]");
+            format!("{name} {arguments}\nIt is not marked as read-only. Run it again? [y/N]");
         let answer = questions::ask(spinner, move |line| {
-            say::stderr_line(&text);
+            output::print_to_stderr(&text);
             questions::is_yes(line().as_deref())
         });
         let is_agreed = answer.await.unwrap_or(false);
         if !is_agreed {
-            say::note("nothing was run");
+            output::print_note("nothing was run");
         }
         Ok(is_agreed)
     }

@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::secrets::keyring::{Keyring, SystemKeyring};
 use crate::secrets::{self, SecretReference, index};
 use crate::terminal::EchoRequest;
-use crate::{say, terminal, wiring};
+use crate::{output, terminal, wiring};
 
 pub(crate) fn run(global: &GlobalOptions, options: &SecretOptions) -> anyhow::Result<Exit> {
     match &options.action {
@@ -28,9 +28,9 @@ fn set(name: &str, keyring: &dyn Keyring) -> anyhow::Result<Exit> {
     index::check_name(name).map_err(anyhow::Error::msg)?;
     let mut names = index::names(&wiring::environment)?;
     let secret = match std::io::stdin().is_terminal() {
-        false => secrets::from_stream(std::io::stdin()),
+        false => secrets::read_secret(std::io::stdin()),
         true => match typed(name)? {
-            Some(line) => secrets::from_stream(line.as_bytes()),
+            Some(line) => secrets::read_secret(line.as_bytes()),
             None => return Ok(Exit::Interrupted),
         },
     };
@@ -40,26 +40,26 @@ fn set(name: &str, keyring: &dyn Keyring) -> anyhow::Result<Exit> {
     }
     names.insert(name.to_owned());
     index::write(names, &wiring::environment)?;
-    say::note(&format!(
-        "'{name}' is in the keyring; write ${{keyring:{name}}} in the configuration"
+    output::print_note(&format!(
+        "stored '{name}' in the keyring; write ${{keyring:{name}}} in the configuration"
     ));
     Ok(Exit::Success)
 }
 
 fn typed(name: &str) -> anyhow::Result<Option<String>> {
     if !terminal::can_ask() {
-        bail!("nobody can be asked here; pipe the secret in");
+        bail!("can't ask without a terminal; pipe the secret in");
     }
     let line = block_on_interruptible(async {
         let _unseen = EchoRequest::hidden();
-        say::raw_stderr(&format!("secret '{name}' (is not shown): "));
+        output::write_raw_stderr(&format!("secret '{name}' (not shown): "));
         let reading = tokio::task::spawn_blocking(|| {
             let mut line = String::new();
             std::io::stdin().read_line(&mut line).map(|_| line)
         });
         reading.await
     })?;
-    say::raw_stderr("\n");
+    output::write_raw_stderr("\n");
     line.map(|line| line?.context("cannot read what is typed"))
         .transpose()
 }
@@ -73,7 +73,7 @@ fn remove(name: &str, keyring: &dyn Keyring) -> anyhow::Result<Exit> {
     };
     if names.remove(name) || was_there {
         index::write(names, &wiring::environment)?;
-        say::note(&format!("'{name}' is not in the keyring any more"));
+        output::print_note(&format!("removed '{name}' from the keyring"));
         return Ok(Exit::Success);
     }
     let near = nearest_names(name, names.iter().map(String::as_str), 1).pop();
@@ -86,17 +86,17 @@ fn remove(name: &str, keyring: &dyn Keyring) -> anyhow::Result<Exit> {
 
 fn list(global: &GlobalOptions, json: bool) -> anyhow::Result<Exit> {
     let set = index::names(&wiring::environment)?;
-    let config = wiring::configuration(global, SecretScope::Names)?;
+    let config = wiring::load_config(global, SecretScope::Names)?;
     let all = used(&config, &set);
     if json {
         let all = all.iter().map(|(name, used_by)| {
             json!({ "name": name, "set": set.contains(name), "used_by": used_by })
         });
-        say::result(&rendered(&all.collect()));
+        output::print_result(&rendered(&all.collect()));
         return Ok(Exit::Success);
     }
     if all.is_empty() {
-        say::note("there are no secrets; 'toolgate secret set NAME' stores one");
+        output::print_note("there are no secrets; 'toolgate secret set NAME' stores one");
         return Ok(Exit::Success);
     }
     let rows = all.iter().map(|(name, used_by)| {
@@ -111,7 +111,7 @@ fn list(global: &GlobalOptions, json: bool) -> anyhow::Result<Exit> {
         (escape(name), used_by)
     });
     let rows: Vec<(String, String)> = rows.collect();
-    say::pairs(&rows);
+    output::print_pairs(&rows);
     Ok(Exit::Success)
 }
 

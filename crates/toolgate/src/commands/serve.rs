@@ -24,15 +24,15 @@ use crate::exit::Exit;
 use crate::gateway::{self, FirstAnswerApprover, GatewayObservers};
 use crate::journal::{self, CommandJournal, OpenRetry};
 use crate::operator_key::OperatorKeyFile;
+use crate::output;
 use crate::reload::{self, ConfigReload};
-use crate::say;
 use crate::servers::{self, ServerFleet, ServerStart};
 use crate::signals::CommandSignals;
 use crate::spinner::Spinner;
 use crate::wiring::{self, ConfiguredTools};
 
-// Read only at the start. Of `serve` that is everything but the tokens.
-const FIXED: [&str; 9] = [
+// Sections and keys that are read only at the start: of `serve`, all but the tokens.
+const FIXED_KEYS: [&str; 9] = [
     "model",
     "serve.addServers",
     "serve.bind",
@@ -45,11 +45,11 @@ const FIXED: [&str; 9] = [
 ];
 
 pub(crate) fn run(global: &GlobalOptions, options: &ServeOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration(global, SecretScope::Everything)?;
+    let config = wiring::load_config(global, SecretScope::Everything)?;
     let settings = settings(&config, options.bind, token_variable())?;
-    let tools = wiring::tools(&config);
+    let tools = wiring::build_tools(&config);
     tools.redactor.add_secrets([settings.token.clone()]);
-    wiring::warn_about(&config, &tools);
+    wiring::warn_about_config(&config, &tools);
     for unset in config.unset_for_tools() {
         warn!("{unset}");
     }
@@ -112,30 +112,33 @@ async fn serve(
     let (listener, address) = match gateway::listen(settings.bind).await {
         Ok(listening) => listening,
         Err(error) => {
-            say::error(&error);
+            output::print_error(&error);
             return Ok(Exit::Failure);
         }
     };
-    let record = CommandJournal::open(&config, tools, "toolgate serve", OpenRetry::Endless);
-    let watch = GatewayObservers::default().with_journal(&record);
+    let journal = CommandJournal::open(&config, tools, "toolgate serve", OpenRetry::Endless);
+    let observers = GatewayObservers::default().with_journal(&journal);
     #[cfg(feature = "otlp")]
     let traces = start_traces(&config, tools);
     #[cfg(feature = "otlp")]
-    let watch = watch.with_traces(traces.as_ref());
-    let builder = wiring::logged_builder(&config, tools).approver(approver(tools, &watch));
+    let observers = observers.with_traces(traces.as_ref());
+    let builder = wiring::logged_builder(&config, tools).approver(approver(tools, &observers));
     #[cfg(feature = "otlp")]
     let builder = with_traces(builder, traces.as_ref());
-    let executor = watch.attach(record.attach(builder)).build();
+    let executor = observers.attach(journal.attach(builder)).build();
     let all = servers::settings(&config.servers);
     let fleet = ServerFleet::start(&config, tools, all, ServerStart::AtOnce, None);
     let (servers, config_writer) = (fleet.servers.clone(), config_writer(&config));
     let (followed, serves) = (executor.clone(), settings.clone());
-    let gateway = watch.gateway(&config, tools, executor, servers, settings, config_writer);
+    let gateway =
+        observers.build_gateway(&config, tools, executor, servers, settings, config_writer);
     let link = new_link(&gateway, address)
         .unwrap_or_else(|| gateway::sign_in_link(&gateway::url(address), None));
     let _key = OperatorKeyFile::make(&gateway, address, &serves);
-    // Announced last, because whoever learns the address can connect at once.
-    introduce(&config, &followed, &fleet, address, &serves, &record, &link);
+    // Announced last, because clients connect as soon as they see the address.
+    announce(
+        &config, &followed, &fleet, address, &serves, &journal, &link,
+    );
     if let Some(asked) = signals.new_link.take() {
         tokio::spawn(print_links(asked, gateway.clone(), address));
     }
@@ -156,7 +159,7 @@ async fn serve(
         never = reload::run_if_any(reload) => match never {},
     };
     fleet.stop().await;
-    record.close().await;
+    journal.close().await;
     info!("stopped");
     Ok(exit)
 }
@@ -166,9 +169,9 @@ fn config_writer(config: &Config) -> Option<Arc<dyn ConfigWriter>> {
     Some(Arc::new(FileConfigWriter::new(config)))
 }
 
-fn approver(tools: &ConfiguredTools, watch: &GatewayObservers) -> FirstAnswerApprover {
+fn approver(tools: &ConfiguredTools, observers: &GatewayObservers) -> FirstAnswerApprover {
     FirstAnswerApprover {
-        dashboard: watch.approvals.clone(),
+        dashboard: observers.approvals.clone(),
         terminal: TerminalApprover {
             agreed: false,
             spinner: Spinner::new(""),
@@ -189,7 +192,7 @@ async fn run_until_shutdown<E: std::error::Error + Send + Sync + 'static>(
     let exit = tokio::select! {
         end = &mut serving => {
             if let Err(error) = end {
-                say::error(&anyhow::Error::new(error).context("the gateway broke"));
+                output::print_error(&anyhow::Error::new(error).context("the gateway failed"));
             }
             return Exit::Failure;
         }
@@ -230,7 +233,7 @@ fn log_link(link: &str) {
 fn follow_file(reload: ConfigReload, gateway: &Gateway, bind: Option<SocketAddr>) -> ConfigReload {
     let (told, governed) = (gateway.clone(), gateway.clone());
     reload
-        .with_fixed(&FIXED)
+        .with_fixed(&FIXED_KEYS)
         .on_state(move |state| told.set_configuration_state(state))
         .on_apply(move |new| {
             let settings = settings(new, bind, token_variable())?;
@@ -258,7 +261,7 @@ fn with_traces(builder: ToolExecutorBuilder, traces: Option<&Traces>) -> ToolExe
     }
 }
 
-/// The trace exporter. An unusable address is logged, and is no reason to serve nothing.
+/// Starts the trace exporter. An unusable address is logged, and the gateway runs without traces.
 #[cfg(feature = "otlp")]
 fn start_traces(config: &Config, tools: &ConfiguredTools) -> Option<Traces> {
     let traces = Traces::start(&config.telemetry, tools.redactor.clone());
@@ -268,13 +271,13 @@ fn start_traces(config: &Config, tools: &ConfiguredTools) -> Option<Traces> {
     })
 }
 
-fn introduce(
+fn announce(
     config: &Config,
     executor: &ToolExecutor,
     fleet: &ServerFleet,
     address: SocketAddr,
     settings: &ServeSettings,
-    record: &CommandJournal,
+    journal: &CommandJournal,
     link: &str,
 ) {
     let url = gateway::url(address);
@@ -284,31 +287,31 @@ fn introduce(
         .filter(|tool| executor.is_visible(tool.definition()));
     let (count, all) = (visible.count(), fleet.servers.status());
     let servers = all.len();
-    let reached = gateway::reached_at(address, &settings.hosts);
+    let reached = gateway::reachable_urls(address, &settings.hosts);
     let others = reached.iter().filter(|other| **other != url);
     let others: Vec<&str> = others.map(String::as_str).collect();
     let is_open = settings.token.is_empty() && settings.tokens.is_empty();
     // With tokens people sign in with those, and the log needs no other secret.
-    if is_open && !say::is_interactive() {
+    if is_open && !output::is_interactive() {
         log_link(link);
     }
     info!(%address, tools = count, servers, "listening on {url}");
-    let names = gateway::names_to_add(address, &settings.hosts);
-    if !say::is_interactive() {
+    let names = gateway::host_names_hint(address, &settings.hosts);
+    if !output::is_interactive() {
         if !others.is_empty() {
-            info!("also reached as {}", others.join(", "));
+            info!("also reachable at {}", others.join(", "));
         }
         if let Some(names) = names {
             info!("{names}");
         }
         return;
     }
-    let journal = match record.journal() {
+    let journal = match journal.journal() {
         Some(_) => journal::file(config).ok(),
         None => None,
     };
     let starting = all.iter().filter(|server| !server.remembered).count();
-    say::stderr_line(&welcome(
+    output::print_to_stderr(&welcome(
         &url,
         link,
         &others,
@@ -317,7 +320,7 @@ fn introduce(
         journal,
     ));
     if let Some(names) = names {
-        say::note(&names);
+        output::print_note(&names);
     }
 }
 
@@ -338,7 +341,7 @@ fn welcome(
     };
     let (token, header) = match is_open {
         true => (
-            "none needed to call tools, as only this machine gets in",
+            "not needed to call tools, because only this machine can connect",
             "",
         ),
         false => (
@@ -358,12 +361,12 @@ fn welcome(
         "\
 {bold}Toolgate {version}{bold:#}  {count} tools{servers}
   Dashboard  {bold}{link}{bold:#}{also}
-             {dim}The link signs you in, once: to approve calls and to see everything. kill -USR1 {pid} prints a new one.{dim:#}
+             {dim}The link signs you in once, to approve calls and to see everything. kill -USR1 {pid} prints a new one.{dim:#}
   MCP        {url}/mcp   {dim}claude mcp add --transport http toolgate {url}/mcp{header}{dim:#}
   API        {url}/api/tools   {dim}curl -s{header} {url}/api/tools/echo/call -d '{{\"a\": 1}}'{dim:#}
   Token      {token}
   Journal    {journal}
-{dim}Ctrl-C ends it.{dim:#}
+{dim}Ctrl-C stops the gateway.{dim:#}
 "
     )
 }

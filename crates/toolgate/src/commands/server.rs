@@ -5,16 +5,16 @@ use toolgate_mcp::{HealthState, ServerState, ServerStatus};
 
 use super::trust_tools;
 use crate::servers::ago;
-use crate::wrap::counted;
+use crate::wrap::pluralize;
 
-/// The state in one line: `connected over stdio, legacy era, 5 tools, in 120 ms`.
-pub(super) fn state(status: &ServerStatus) -> String {
+/// The state in one line: `connected over stdio, legacy protocol, 5 tools, in 120 ms`.
+pub(super) fn describe_state(status: &ServerStatus) -> String {
     let mut words = vec![match status.state {
         ServerState::Idle if status.remembered => format!("remembered, over {}", status.transport),
         state => format!("{state} over {}", status.transport),
     }];
-    words.extend(status.era.map(|era| format!("{era} era")));
-    words.push(counted(status.tools, "tool"));
+    words.extend(status.era.map(|era| format!("{era} protocol")));
+    words.push(pluralize(status.tools, "tool"));
     let listed_at = status.listed_at.filter(|_| status.remembered);
     words.extend(listed_at.map(|time| format!("listed {}", ago(time))));
     let milliseconds = status.connected_in.map(|time| time.as_secs_f64() * 1e3);
@@ -37,7 +37,7 @@ pub(super) fn degraded(status: &ServerStatus) -> Option<String> {
 }
 
 pub(super) fn cannot_work(problem: &str, tool: &str) -> String {
-    format!("it can't do its work: {problem} ({tool} says so)")
+    format!("it can't do its work: {problem} (reported by {tool})")
 }
 
 pub(super) fn unknown_health(status: &ServerStatus) -> Option<String> {
@@ -67,10 +67,10 @@ pub(super) fn changes(status: &ServerStatus) -> Vec<String> {
         .collect()
 }
 
-pub(super) fn described(status: &ServerStatus) -> String {
+pub(super) fn describe(status: &ServerStatus) -> String {
     let bold = anstyle::Style::new().bold();
     let name = escape(&status.name);
-    let mut text = format!("{bold}Server {name}{bold:#}  ({})", state(status));
+    let mut text = format!("{bold}Server {name}{bold:#}  ({})", describe_state(status));
     let mut part = |title: &str, lines: &[String]| {
         if lines.is_empty() {
             return;
@@ -86,8 +86,11 @@ pub(super) fn described(status: &ServerStatus) -> String {
         pollution.as_deref().unwrap_or_default(),
         &status.polluted_lines,
     );
-    part("Tools that were refused:", &status.refused);
-    part("Tools that aren't what you agreed to:", &changes(status));
-    part("The end of its stderr:", &status.stderr);
+    part("Refused tools:", &status.refused);
+    part(
+        "Tools that differ from what you agreed to:",
+        &changes(status),
+    );
+    part("Last lines of its stderr:", &status.stderr);
     text
 }

@@ -5,7 +5,7 @@ use toolgate_core::{escape, truncate};
 
 use super::rendered;
 use crate::cli::ListOptions;
-use crate::{say, wrap};
+use crate::{output, wrap};
 
 // Characters of a sentence. A longer one says too much for a list.
 const MAX_SENTENCE_LEN: usize = 240;
@@ -68,7 +68,7 @@ impl<'a> ToolFilter<'a> {
 
     fn nothing(&self, all: usize) -> String {
         if self.words.is_empty() && self.server.is_none() {
-            return "no tools: the policy hides all there are".to_owned();
+            return "no tools: the policy hides all of them".to_owned();
         }
         let words = escape(&self.words.join(" "));
         let what = match (self.server.map(escape), words.is_empty()) {
@@ -92,19 +92,19 @@ pub(super) fn print(tools: Vec<Value>, options: &ListOptions) {
         .filter(|tool| filter.matches(tool))
         .collect();
     if options.json {
-        return say::result(&rendered(&Value::Array(wanted)));
+        return output::print_result(&rendered(&Value::Array(wanted)));
     }
     if wanted.is_empty() {
-        return say::note(&filter.nothing(all));
+        return output::print_note(&filter.nothing(all));
     }
     let rows: Vec<ToolRow> = wanted.iter().map(ToolRow::from_json).collect();
-    say::result(&shown(&rows));
+    output::print_result(&shown(&rows));
 }
 
 /// Grouped by source on a terminal. In a pipe, one tab-separated line per
 /// tool: name, source, description.
 pub(super) fn shown(rows: &[ToolRow]) -> String {
-    match say::stdout_width() {
+    match output::stdout_width() {
         Some(width) => grouped(rows, width),
         None => {
             let lines = rows

@@ -11,7 +11,7 @@ use crate::config::{self, ConfigLocation, SecretScope};
 use crate::exit::Exit;
 use crate::folder_file::FolderFile;
 use crate::trust::{self, TrustScope, TrustStore};
-use crate::{questions, say, terminal, wiring};
+use crate::{output, questions, terminal, wiring};
 
 pub(crate) fn run(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Result<Exit> {
     let mut trust = TrustStore::read(&wiring::environment);
@@ -19,14 +19,14 @@ pub(crate) fn run(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Res
         list(&trust);
         return Ok(Exit::Success);
     }
-    if are_own(global, options)? {
+    if are_in_own_config(global, options)? {
         return trust_tools::run(global, options);
     }
     let Some(path) = file_here(global)? else {
         if !options.servers.is_empty() {
             return trust_tools::run(global, options);
         }
-        say::note(
+        output::print_note(
             "there is nothing to agree to: no file in this folder is read, and every other file is yours",
         );
         return Ok(Exit::Success);
@@ -34,8 +34,8 @@ pub(crate) fn run(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Res
     if options.revoke {
         let shown = escape(&path.to_string_lossy());
         let real = std::fs::canonicalize(&path).unwrap_or(path);
-        say::note(&match trust.revoke(&real)? {
-            true => format!("{shown} is not in use any more"),
+        output::print_note(&match trust.revoke(&real)? {
+            true => format!("{shown} is no longer in use"),
             false => format!("{shown} was not in use"),
         });
         return Ok(Exit::Success);
@@ -51,16 +51,16 @@ pub(crate) fn run(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Res
 
 // True if all named servers are in the person's own configuration, so that the
 // file here isn't meant.
-fn are_own(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Result<bool> {
+fn are_in_own_config(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Result<bool> {
     if options.servers.is_empty() {
         return Ok(false);
     }
-    let config = wiring::find_configuration(global, SecretScope::Names, |_, _| None)?;
+    let config = wiring::find_config(global, SecretScope::Names, |_, _| None)?;
     let is_known = |name: &String| {
         let mut servers = config.servers.iter();
         servers.any(|server| server.settings.name == *name)
     };
-    Ok(config.place == ConfigLocation::User && options.servers.iter().all(is_known))
+    Ok(config.location == ConfigLocation::User && options.servers.iter().all(is_known))
 }
 
 fn agree(path: &Path, trust: &mut TrustStore, options: &TrustOptions) -> anyhow::Result<bool> {
@@ -69,26 +69,26 @@ fn agree(path: &Path, trust: &mut TrustStore, options: &TrustOptions) -> anyhow:
     file.check_owner()?;
     let scope = scope(&file, options)?;
     if is_agreed(trust.scope(&file).as_ref(), &scope) {
-        say::note(&format!("{} in use already", scope_text(&shown, &scope)));
+        output::print_note(&format!("{} in use already", scope_text(&shown, &scope)));
         return Ok(true);
     }
     let effects = file.effects(&scope, &wiring::environment)?;
-    say::stderr_line(&trust::question(&file, trust, &effects).join("\n"));
+    output::print_to_stderr(&trust::question(&file, trust, &effects).join("\n"));
     if !options.yes {
         if !terminal::can_ask() {
             bail!(
-                "nobody can be asked here; if you have read the lines above: toolgate trust --yes"
+                "can't ask without a terminal; if you have read the lines above, run: toolgate trust --yes"
             );
         }
         if !questions::confirm("Agree only if you know where this file comes from. Agree? [y/N]") {
-            say::note("nothing was agreed to");
+            output::print_note("nothing was agreed to");
             return Ok(false);
         }
     }
     let scope = merge_scopes(trust.scope(&file), scope);
     trust.agree(&file, &scope, &wiring::environment)?;
-    say::note(&format!(
-        "{} in use from now on; 'toolgate trust --revoke' takes it back",
+    output::print_note(&format!(
+        "{} in use from now on; 'toolgate trust --revoke' undoes this",
         scope_text(&shown, &scope)
     ));
     Ok(true)
@@ -105,7 +105,7 @@ fn file_here(global: &GlobalOptions) -> anyhow::Result<Option<PathBuf>> {
 }
 
 fn scope(file: &FolderFile, options: &TrustOptions) -> anyhow::Result<TrustScope> {
-    // Checked before anybody agrees to what can't be used.
+    // Checked first, so that nobody agrees to a file that can't be used.
     let document = file.document()?;
     let objects = config::servers::KEYS.map(|key| document.value()[key].as_object());
     let known: Vec<&String> = objects
@@ -178,7 +178,7 @@ fn list(trust: &TrustStore) {
     });
     let files: Vec<(String, String)> = files.collect();
     if files.is_empty() {
-        return say::note("no file in a folder is trusted");
+        return output::print_note("you have not agreed to any file");
     }
-    say::pairs(&files);
+    output::print_pairs(&files);
 }

@@ -10,10 +10,10 @@ use crate::command_words::did_you_mean;
 use crate::config::{Config, SecretScope};
 use crate::exit::Exit;
 use crate::servers::{ago, catalogue};
-use crate::{questions, say, terminal, wiring};
+use crate::{output, questions, terminal, wiring};
 
 pub(crate) fn run(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration(global, SecretScope::Tools)?;
+    let config = wiring::load_config(global, SecretScope::Tools)?;
     let redactor = Redactor::new(config.secrets());
     for name in &options.servers {
         let settings = find(&config, name)?;
@@ -40,35 +40,35 @@ fn find<'c>(config: &'c Config, name: &str) -> anyhow::Result<&'c ServerSettings
 fn agree(settings: &ServerSettings, redactor: &Redactor, yes: bool) -> anyhow::Result<bool> {
     let (catalogue, name) = (catalogue(), escape(&settings.name));
     let Some(changes) = catalogue.changes(settings, redactor) else {
-        say::note(&match catalogue.knows(settings) {
-            true => format!("the tools of '{name}' are as you agreed to them"),
-            false => format!(
-                "'{name}' has not listed its tools yet; those that it lists first are agreed to"
-            ),
+        output::print_note(&match catalogue.knows(settings) {
+            true => format!("the tools of '{name}' are the ones you agreed to"),
+            false => {
+                format!("'{name}' has not listed its tools yet; its first list counts as agreed to")
+            }
         });
         return Ok(true);
     };
     let listed = catalogue
         .recall(settings)
         .map(|server| ago(server.listed_at));
-    say::stderr_line(&format!(
-        "tools of '{name}' that are not what you agreed to (listed {}):\n{}",
+    output::print_to_stderr(&format!(
+        "tools of '{name}' that differ from what you agreed to (listed {}):\n{}",
         listed.unwrap_or_default(),
         described(&changes)
     ));
     if !yes {
         if !terminal::can_ask() {
             bail!(
-                "nobody can be asked here; if you have read the lines above: toolgate trust {name} --yes"
+                "can't ask without a terminal; if you have read the lines above, run: toolgate trust {name} --yes"
             );
         }
         if !questions::confirm("Agree to them as they are now? [y/N]") {
-            say::note("nothing was agreed to");
+            output::print_note("nothing was agreed to");
             return Ok(false);
         }
     }
     catalogue.agree_to_changes(settings, &changes.hash)?;
-    say::note(&format!(
+    output::print_note(&format!(
         "the tools of '{name}' are agreed to as they are now"
     ));
     Ok(true)
@@ -98,7 +98,7 @@ pub(super) fn differences(change: &ToolChange) -> Vec<String> {
     let mut lines: Vec<String> = change.differences.iter().map(ToString::to_string).collect();
     if change.more > 0 {
         lines.push(format!(
-            "and {} more; 'toolgate inspect' shows all of the tool as it is now",
+            "and {} more; 'toolgate inspect' shows the whole tool as it is now",
             change.more
         ));
     }

@@ -1,4 +1,4 @@
-//! A JSON file with comments, in which every value has a line and a column.
+//! Reads a JSON file with comments, and knows the line and column of each value.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -53,10 +53,10 @@ impl ValueLocation {
 
 impl ConfigDocument {
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigErrors> {
-        Self::parse(path, &Self::bytes_of(path)?.0)
+        Self::parse(path, &Self::read_bytes(path)?.0)
     }
 
-    /// Reads a file that decides what this program does, and refuses one that others can write.
+    /// Reads a file that decides what this program does. Fails if other users can write it.
     pub(crate) fn read_owned(path: &Path) -> Result<Self, ConfigErrors> {
         Self::parse(path, &owned_bytes(path)?)
     }
@@ -134,7 +134,7 @@ impl ConfigDocument {
         &self.folder
     }
 
-    pub(crate) fn in_folder(mut self, folder: &Path) -> Self {
+    pub(crate) fn with_folder(mut self, folder: &Path) -> Self {
         folder.clone_into(&mut self.folder);
         self
     }
@@ -152,10 +152,10 @@ impl ConfigDocument {
     }
 
     /// Reads a regular file, up to one byte more than [`parse`](Self::parse) accepts.
-    pub(crate) fn bytes_of(path: &Path) -> Result<(Vec<u8>, Metadata), ConfigError> {
+    pub(crate) fn read_bytes(path: &Path) -> Result<(Vec<u8>, Metadata), ConfigError> {
         let unreadable =
             |error: std::io::Error| ConfigError::file(path, format!("cannot be read: {error}"));
-        // Checked before opening, because opening a pipe blocks until somebody writes.
+        // Checked before opening, because opening a pipe blocks until it has a writer.
         if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
             return Err(ConfigError::file(path, "is not a file"));
         }
@@ -185,7 +185,7 @@ impl ConfigDocument {
 }
 
 fn owned_bytes(path: &Path) -> Result<Vec<u8>, ConfigError> {
-    let (bytes, found) = ConfigDocument::bytes_of(path)?;
+    let (bytes, found) = ConfigDocument::read_bytes(path)?;
     ownership::check(path, &found)?;
     Ok(bytes)
 }
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_have_their_position() {
         for (text, expected) in [
             (
                 "{\n  \"a\": 1,\n  \"a\": 2\n}",

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_goes_before_the_variable() {
+    fn the_option_wins_over_the_variable() {
         let by_variable = |name: &str| (name == "TOOLGATE_CONFIG").then(|| "/x.json".to_owned());
         assert_eq!(named_file(None, &by_variable), Some("/x.json".into()));
         let by_option = named_file(Some(Path::new("/y.json")), &by_variable);

@@ -56,10 +56,10 @@ pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 #[derive(Debug, Default)]
 pub(crate) struct Config {
     document: Option<ConfigDocument>,
-    pub(crate) place: ConfigLocation,
-    pub(crate) uses: SecretScope,
+    pub(crate) location: ConfigLocation,
+    pub(crate) secret_scope: SecretScope,
     pub(crate) fetched: FetchedSecrets,
-    pub(crate) waiting: Option<UnusedFile>,
+    pub(crate) unused_file: Option<UnusedFile>,
     pub(crate) limits: Limits,
     pub(crate) policy: Policy,
     pub(crate) retry: RetryPolicy,
@@ -107,9 +107,9 @@ const ROOT_KEYS: [&str; 15] = [
 const MAX_COMPARED_KEY: usize = 100;
 
 impl Config {
-    /// For a demo, which must not touch anything real: removes all tools and servers, and
-    /// simulates the web search.
-    pub(crate) fn keep_simulated(&mut self) {
+    /// Removes all tools and servers and simulates the web search, for a demo, which
+    /// must not touch anything real.
+    pub(crate) fn simulate_all(&mut self) {
         self.search.simulated = true;
         self.tools.clear();
         self.servers.clear();
@@ -137,7 +137,7 @@ impl Config {
         let fetched = fetcher.into_fetched();
         let redactor = Redactor::new(fetched.values_to_redact());
         let mut config = result.map_err(|errors| errors.redacted(&redactor))?;
-        config.uses = reading.uses;
+        config.secret_scope = reading.secret_scope;
         config.fetched = fetched;
         let unset = config.unset.iter_mut().map(|(_, error)| error);
         let problems = config.server_problems.iter_mut();
@@ -176,7 +176,11 @@ impl Config {
             }
             None => {}
         }
-        errors.extend(config.read_sections(SectionReader::new(&document, lookup, reading.uses)));
+        errors.extend(config.read_sections(SectionReader::new(
+            &document,
+            lookup,
+            reading.secret_scope,
+        )));
         if let Some(list) = config.policy.flow.missing_list() {
             let text = format!(
                 "policy.flow: '{list}' is empty, so nothing is ever asked about; [\"*\"] means every tool"
@@ -184,7 +188,9 @@ impl Config {
             errors.push(document.error_at(&["policy", "flow"], text));
         }
         let of_servers = ReferenceLookup {
-            secrets: lookup.secrets.filter(|_| reading.uses.has_servers()),
+            secrets: lookup
+                .secrets
+                .filter(|_| reading.secret_scope.has_servers()),
             ..lookup
         };
         let read = servers::read(&document, of_servers);
@@ -232,7 +238,7 @@ impl Config {
         #[cfg(feature = "voice")]
         if toolgate_voice::is_wav(&self.voice.output) {
             let file = resolve_path(Path::new(&self.voice.output), folder, environment);
-            self.voice.output = crate::command_words::quoted(&file.to_string_lossy());
+            self.voice.output = crate::command_words::quote_word(&file.to_string_lossy());
         }
     }
 
@@ -242,7 +248,7 @@ impl Config {
 
     /// True if both files have the same values in the same order, which decides which server owns a
     /// name. Comments don't matter.
-    pub(crate) fn is_same_text(&self, other: &Self) -> bool {
+    pub(crate) fn is_unchanged_from(&self, other: &Self) -> bool {
         match &other.document {
             Some(document) => self.has_same_values(document),
             None => self.document.is_none(),
@@ -250,7 +256,7 @@ impl Config {
     }
 
     fn has_same_values(&self, document: &ConfigDocument) -> bool {
-        // The equality of JSON values ignores the order of keys; their text doesn't.
+        // Equality of JSON values ignores the order of keys, so their texts are compared.
         let text = |document: &ConfigDocument| document.value().to_string();
         self.document.as_ref().map(text) == Some(text(document))
     }
@@ -272,7 +278,7 @@ impl Config {
         uses
     }
 
-    pub(crate) fn part_with_secrets<'c>(
+    pub(crate) fn value_with_secrets<'c>(
         &'c self,
         value: &'c Value,
     ) -> (&'c Value, Vec<Option<&'c Result<String, String>>>) {
@@ -335,20 +341,20 @@ fn unknown_root_keys(
 ) -> (Vec<ConfigError>, Vec<ConfigError>) {
     let is_servers = |key: &str| servers::KEYS.contains(&key);
     let is_ours = |key: &str| ROOT_KEYS.contains(&key) && !is_servers(key) && key != "$schema";
-    // A file that is shared with other clients has keys of theirs.
+    // A file that is shared with other clients also has their keys.
     let foreign = root.keys().any(|key| is_servers(key)) && !root.keys().any(|key| is_ours(key));
     let unknown = root.keys().filter(|key| !ROOT_KEYS.contains(&key.as_str()));
-    let told = unknown.map(|key| {
+    let errors = unknown.map(|key| {
         let text = match foreign {
-            true => format!("'{key}' is not ours and is ignored"),
+            true => format!("'{key}' is not a Toolgate setting and is ignored"),
             false => unknown_key(key, key, &ROOT_KEYS),
         };
         document.error_at(&[key], text)
     });
-    let told = told.collect();
+    let errors = errors.collect();
     match foreign {
-        true => (told, Vec::new()),
-        false => (Vec::new(), told),
+        true => (errors, Vec::new()),
+        false => (Vec::new(), errors),
     }
 }
 
@@ -359,7 +365,7 @@ fn unknown_key(path: &str, key: &str, known: &[&str]) -> String {
     };
     let hint = match nearest {
         Some(name) => format!("did you mean '{name}'?"),
-        None => format!("known are: {}", known.join(", ")),
+        None => format!("known keys: {}", known.join(", ")),
     };
     format!("unknown key '{path}'; {hint}")
 }

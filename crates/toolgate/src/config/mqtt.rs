@@ -5,20 +5,22 @@ use std::fmt;
 use serde::Deserialize;
 use toolgate_mqtt::{BrokerAddressError, MqttClientSettings};
 
-/// The broker that the voice gateway tells what it hears and says.
+/// The broker to which the voice gateway publishes what it hears and says.
 #[derive(Clone, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(
     test,
-    schemars(description = "The MQTT broker that the voice gateway tells what it hears and says")
+    schemars(
+        description = "The MQTT broker to which the voice gateway publishes what it hears and says"
+    )
 )]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct MqttSettings {
-    /// Where it is, such as `mqtt://localhost:1883`, or `mqtts://` for TLS; empty: there is none.
+    /// Its address, such as `mqtt://localhost:1883`, or `mqtts://` for TLS; empty: no broker.
     pub(crate) url: String,
-    /// As whom; empty: as nobody.
+    /// The user name; empty: log in without one.
     pub(crate) username: String,
-    /// Its password, best as `${VAR}`; never shown.
+    /// The password, preferably as `${VAR}`; never shown.
     pub(crate) password: String,
 }
 
@@ -50,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_login_stands_in_the_address_or_beside_it() {
+    fn a_login_may_be_in_the_address_or_beside_it() {
         let login = |url: &str, username: &str, password: &str| {
             let settings = MqttSettings {
                 url: url.to_owned(),

@@ -1,44 +1,44 @@
 //! Checks who can write a configuration file. The file decides which programs run and where keys
-//! are sent, so one that others can write is theirs, no matter who named it.
+//! are sent, so one that other users can write isn't used, even if `--config` names it.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::ConfigError;
-use crate::command_words::quoted;
+use crate::command_words::quote_word;
 
 const GROUP_MAY_WRITE: u32 = 0o020;
 const EVERYBODY_MAY_WRITE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 const ROOT: u32 = 0;
 
-/// Refuses a file that anybody but us and root could have written. The error names the
-/// command that fixes it.
+/// Fails if a user other than this one and root could have written the file. The error names the
+/// command that fixes that.
 pub(crate) fn check(path: &Path, found: &Metadata) -> Result<(), ConfigError> {
     let own = rustix::process::geteuid().as_raw();
     let refused = |text: &str| {
         let text = format!("is not read: {text}");
         Err(ConfigError::file(path, text))
     };
-    let shown = quoted(&path.to_string_lossy());
+    let shown = quote_word(&path.to_string_lossy());
     if ![own, ROOT].contains(&found.uid()) {
         let owner = found.uid();
         return refused(&format!(
-            "it belongs to another user (uid {owner}), who could make this program run anything; if you know what it says: sudo chown {own} {shown}"
+            "it belongs to another user (uid {owner}), who could make this program run anything; if you trust its contents: sudo chown {own} {shown}"
         ));
     }
     let by_group =
         found.mode() & GROUP_MAY_WRITE != 0 && !is_private_group(found.uid(), found.gid());
     if by_group || found.mode() & EVERYBODY_MAY_WRITE != 0 {
         return refused(&format!(
-            "other users may write it, and so make this program run anything; see what it says, then: chmod go-w {shown}"
+            "other users can write to it, and so make this program run anything; check its contents, then: chmod go-w {shown}"
         ));
     }
     match folders(path).into_iter().find(|folder| is_open(folder)) {
         Some(folder) => refused(&format!(
-            "other users may replace it, since they may write its folder; see what it says, then: chmod o-w {}",
-            quoted(&folder.to_string_lossy())
+            "other users can replace it, because they can write to its folder; check its contents, then: chmod o-w {}",
+            quote_word(&folder.to_string_lossy())
         )),
         None => Ok(()),
     }

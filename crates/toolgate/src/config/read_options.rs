@@ -36,7 +36,7 @@ impl SecretScope {
 #[derive(Clone, Copy)]
 pub(crate) struct ConfigReadOptions<'a> {
     pub(crate) environment: Environment<'a>,
-    pub(crate) uses: SecretScope,
+    pub(crate) secret_scope: SecretScope,
     /// `None` in a build without keyring support.
     pub(crate) keyring: Option<&'a dyn Keyring>,
     /// Reuses what commands printed, if the file hasn't changed since.
@@ -44,17 +44,20 @@ pub(crate) struct ConfigReadOptions<'a> {
 }
 
 impl<'a> ConfigReadOptions<'a> {
-    pub(crate) fn new(environment: Environment<'a>, uses: SecretScope) -> Self {
+    pub(crate) fn new(environment: Environment<'a>, secret_scope: SecretScope) -> Self {
         Self {
             environment,
-            uses,
+            secret_scope,
             keyring: system_keyring(),
             before: None,
         }
     }
 
-    pub(crate) fn with_uses(self, uses: SecretScope) -> Self {
-        Self { uses, ..self }
+    pub(crate) fn with_secret_scope(self, secret_scope: SecretScope) -> Self {
+        Self {
+            secret_scope,
+            ..self
+        }
     }
 }
 
@@ -65,8 +68,8 @@ fn system_keyring() -> Option<&'static dyn Keyring> {
     return None;
 }
 
-/// The folder of the real file, so that whoever places a link to it doesn't choose what
-/// is read beside it.
+/// The folder of the file behind any link, so that a link elsewhere can't change which
+/// files are read beside it.
 pub(super) fn real_folder(document: &ConfigDocument) -> PathBuf {
     // For a file in the working folder this was settled before reading, and the link
     // may have changed since.

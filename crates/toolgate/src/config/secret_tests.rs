@@ -114,7 +114,7 @@ fn what_a_command_printed_stays_until_the_file_says_something_else() {
         (folder.runs(), second.search.key.as_str()),
         (1, "other-value")
     );
-    assert!(first.is_same_text(&second) && first.fetched != second.fetched);
+    assert!(first.is_unchanged_from(&second) && first.fetched != second.fetched);
     let mut edited = everything();
     edited["limits"] = json!({ "timeout": "5s" });
     std::fs::write(folder.folder.path().join("t.json"), edited.to_string()).unwrap();
@@ -133,7 +133,7 @@ fn a_secret_that_is_lost_is_told_without_the_rest() {
     assert_eq!(before.fetched.lost_since(&after.fetched), None);
     let watched = after
         .fetched
-        .watched(&|name| (name == "HOME").then(|| "/h".to_owned()));
+        .files_to_watch(&|name| (name == "HOME").then(|| "/h".to_owned()));
     let real = folder.folder.path().canonicalize().unwrap();
     assert!(watched.contains(&real.join("key")), "{watched:?}");
     assert!(watched.contains(Path::new("/h/.local/state/toolgate/secrets.json")));

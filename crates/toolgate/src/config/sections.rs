@@ -15,7 +15,7 @@ const MAX_ERRORS: usize = 50;
 pub(super) struct SectionReader<'a> {
     document: &'a ConfigDocument,
     lookup: ReferenceLookup<'a>,
-    uses: SecretScope,
+    secret_scope: SecretScope,
     pub(super) unset: Vec<(&'static str, ConfigError)>,
     pub(super) errors: Vec<ConfigError>,
 }
@@ -24,12 +24,12 @@ impl<'a> SectionReader<'a> {
     pub(super) fn new(
         document: &'a ConfigDocument,
         lookup: ReferenceLookup<'a>,
-        uses: SecretScope,
+        secret_scope: SecretScope,
     ) -> Self {
         Self {
             document,
             lookup,
-            uses,
+            secret_scope,
             unset: Vec::new(),
             errors: Vec::new(),
         }
@@ -51,7 +51,7 @@ impl<'a> SectionReader<'a> {
     pub(super) fn read<T: DeserializeOwned + Default>(&mut self, section: &'static str) -> T {
         let secrets = self.lookup.secrets;
         let lookup = ReferenceLookup {
-            secrets: secrets.filter(|_| self.uses.has_section(section)),
+            secrets: secrets.filter(|_| self.secret_scope.has_section(section)),
             ..self.lookup
         };
         self.read_with(section, lookup)

@@ -55,8 +55,9 @@ pub(super) fn read(document: &ConfigDocument, lookup: ReferenceLookup<'_>) -> Co
         for (name, entry) in entries.into_iter().flatten() {
             let place = [key, name.as_str()];
             if read.names.contains(name) {
-                let text =
-                    format!("server '{name}' is left out: 'mcpServers' has one of this name");
+                let text = format!(
+                    "server '{name}' is left out: 'mcpServers' already has a server of this name"
+                );
                 read.leave_out(document.error_at(&place, text));
                 continue;
             }
@@ -190,7 +191,7 @@ fn unset(name: &str) -> String {
 
 // VS Code's placeholder for a value that it prompts for.
 const INPUT: &str = "${input:";
-const ASKS: &str = "${input:…} is a question that VS Code asks; write ${VAR} and set the variable";
+const ASKS: &str = "${input:…} makes VS Code ask for a value; write ${VAR} and set the variable";
 
 pub(crate) fn asks_for_input(entry: &Value) -> Option<String> {
     let key_path = variables::find(entry, INPUT)?;

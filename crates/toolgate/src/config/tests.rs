@@ -301,7 +301,7 @@ fn a_file_of_other_clients_may_hold_keys_of_theirs() {
     let warnings: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
         warnings,
-        ["/etc/t.json:1:21: 'inputs' is not ours and is ignored"]
+        ["/etc/t.json:1:21: 'inputs' is not a Toolgate setting and is ignored"]
     );
     assert!(read(r#"{ "mcpServers": {}, "limits": {}, "inputs": [] }"#).is_err());
 }
@@ -362,9 +362,9 @@ fn servers_are_read_from_both_keys_and_a_bad_one_costs_only_itself() {
         [
             "/etc/t.json:5:21: server 'b' is left out: env.T: the variable NOPE is not set",
             "/etc/t.json:8:23: server 'd' is left out: type: a server of this type needs a 'url', not a 'command'",
-            "/etc/t.json:10:20: server 'e' is left out: headers.K: ${input:…} is a question that VS Code asks; write ${VAR} and set the variable",
+            "/etc/t.json:10:20: server 'e' is left out: headers.K: ${input:…} makes VS Code ask for a value; write ${VAR} and set the variable",
             "/etc/t.json:11:12: server 'f' is left out: command: ${workspaceFolder} is a variable of another client; write a path, relative to this file or with ~/",
-            "/etc/t.json:14:5: server 'a' is left out: 'mcpServers' has one of this name",
+            "/etc/t.json:14:5: server 'a' is left out: 'mcpServers' already has a server of this name",
             "/etc/t.json:16:7: server 'g': unknown key 'autoApprove' is ignored",
         ]
     );

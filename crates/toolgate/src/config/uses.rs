@@ -1,5 +1,5 @@
-//! What a command needs from the file: variables that have to be set, and secrets that
-//! must not be shown.
+//! What a command uses of the file: variables that have to be set, and secrets
+//! that must not be shown.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
@@ -78,7 +78,7 @@ impl Config {
         let key = self.literal_secret()?;
         is_open_to_others(mode, owner != own).then(|| {
             let file = toolgate_core::escape(&file.to_string_lossy());
-            format!("{file}: holds '{key}', and other users of this machine may read it; chmod 600 it, or write ${{VAR}}, ${{file:PATH}} or ${{keyring:NAME}} there")
+            format!("{file}: contains '{key}', and other users of this machine can read it; make it private with chmod 600, or write ${{VAR}}, ${{file:PATH}} or ${{keyring:NAME}} there")
         })
     }
 
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_that_a_service_reads_by_is_no_stranger() {
+    fn group_access_is_fine_for_a_service() {
         for (mode, is_of_another, expected) in [
             (0o600, false, false),
             (0o640, false, true),

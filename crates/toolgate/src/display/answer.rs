@@ -2,8 +2,8 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 
-use super::markdown::{OPTIONS, rendered};
-use crate::say;
+use super::markdown::{OPTIONS, render_markdown};
+use crate::output;
 use crate::wrap::wrap_text;
 
 // Longer blocks are printed in pieces.
@@ -29,15 +29,18 @@ impl AnswerStyle {
         Self {
             format,
             // One column stays free, so that drawn and printed lines break at the same places.
-            width: say::stdout_width().unwrap_or(80).saturating_sub(1).max(1),
-            colours: say::stdout_has_colour(),
+            width: output::stdout_width()
+                .unwrap_or(80)
+                .saturating_sub(1)
+                .max(1),
+            colours: output::stdout_has_colour(),
         }
     }
 
-    pub(super) fn shown(self, text: &str) -> String {
+    pub(super) fn render(self, text: &str) -> String {
         match self.format {
             AnswerFormat::Plain => wrap_text(text.strip_suffix('\n').unwrap_or(text), self.width),
-            AnswerFormat::Markdown => rendered(text, self.width, self.colours),
+            AnswerFormat::Markdown => render_markdown(text, self.width, self.colours),
         }
     }
 }
@@ -48,13 +51,13 @@ pub(super) struct AnswerStream {
     has_begun: bool,
     /// The last printed block continues: another item of the same list follows, or more
     /// of the same code.
-    goes_on: bool,
+    continues: bool,
 }
 
 /// Where a text can be split without changing its meaning.
 struct SplitPoint {
     end: usize,
-    goes_on: bool,
+    continues: bool,
     fence: Option<String>,
 }
 
@@ -70,11 +73,11 @@ impl AnswerStream {
             return None;
         }
         let cut = match style.format {
-            AnswerFormat::Plain => plain_cut(&self.pending),
-            AnswerFormat::Markdown => markdown_cut(&self.pending),
+            AnswerFormat::Plain => split_plain(&self.pending),
+            AnswerFormat::Markdown => split_markdown(&self.pending),
         };
         let cut = match cut.end {
-            0 if self.pending.len() > MAX_BLOCK_LEN => forced_cut(&self.pending),
+            0 if self.pending.len() > MAX_BLOCK_LEN => force_split(&self.pending),
             _ => cut,
         };
         if cut.end == 0 {
@@ -82,7 +85,7 @@ impl AnswerStream {
         }
         let rest = self.pending.split_off(cut.end);
         let done = std::mem::replace(&mut self.pending, cut.fence.unwrap_or_default() + &rest);
-        self.print(&done, cut.goes_on, style)
+        self.print(&done, cut.continues, style)
     }
 
     pub(super) fn finish(&mut self, style: AnswerStyle) -> Option<String> {
@@ -93,24 +96,24 @@ impl AnswerStream {
     }
 
     pub(super) fn preview(&self, style: AnswerStyle) -> String {
-        self.separated(style.shown(self.pending.trim_end()), style)
+        self.with_separator(style.render(self.pending.trim_end()), style)
     }
 
     pub(super) fn is_pending(&self) -> bool {
         !self.pending.trim().is_empty()
     }
 
-    fn print(&mut self, text: &str, goes_on: bool, style: AnswerStyle) -> Option<String> {
-        let shown = style.shown(text);
+    fn print(&mut self, text: &str, continues: bool, style: AnswerStyle) -> Option<String> {
+        let shown = style.render(text);
         // A closing fence alone renders as nothing.
-        let printed = (!shown.trim().is_empty()).then(|| self.separated(shown, style));
+        let printed = (!shown.trim().is_empty()).then(|| self.with_separator(shown, style));
         self.has_begun |= printed.is_some();
-        self.goes_on = goes_on;
+        self.continues = continues;
         printed
     }
 
-    fn separated(&self, shown: String, style: AnswerStyle) -> String {
-        match style.format == AnswerFormat::Markdown && self.has_begun && !self.goes_on {
+    fn with_separator(&self, shown: String, style: AnswerStyle) -> String {
+        match style.format == AnswerFormat::Markdown && self.has_begun && !self.continues {
             true => format!("\n{shown}"),
             false => shown,
         }
@@ -118,17 +121,17 @@ impl AnswerStream {
 }
 
 // Cuts after whole lines, but not after trailing empty ones, since nothing may follow them.
-fn plain_cut(text: &str) -> SplitPoint {
+fn split_plain(text: &str) -> SplitPoint {
     SplitPoint {
         end: text.trim_end().rfind('\n').map_or(0, |at| at + 1),
-        goes_on: true,
+        continues: true,
         fence: None,
     }
 }
 
 /// Cuts after a complete block: another one has begun, or an empty line follows. Lists are cut
 /// between items and code between lines. A line that hasn't ended may still become anything.
-fn markdown_cut(text: &str) -> SplitPoint {
+fn split_markdown(text: &str) -> SplitPoint {
     let whole = text.rfind('\n').map_or(0, |at| at + 1);
     let text = text.get(..whole).unwrap_or_default();
     let (mut depth, mut start, mut last_item) = (0_usize, 0, None);
@@ -152,27 +155,27 @@ fn markdown_cut(text: &str) -> SplitPoint {
     let has_ended = text
         .strip_suffix('\n')
         .is_some_and(|text| text.trim_end_matches(' ').ends_with('\n'));
-    let is_apart = |end| SplitPoint {
+    let split_at = |end| SplitPoint {
         end,
-        goes_on: false,
+        continues: false,
         fence: None,
     };
     match (block, last_item) {
         (_, Some(item)) if item > start => SplitPoint {
-            goes_on: true,
-            ..is_apart(item)
+            continues: true,
+            ..split_at(item)
         },
-        (Some(Tag::CodeBlock(CodeBlockKind::Fenced(_))), _) => code_cut(text, start),
+        (Some(Tag::CodeBlock(CodeBlockKind::Fenced(_))), _) => split_code(text, start),
         (Some(Tag::Paragraph | Tag::Heading { .. } | Tag::Table(_) | Tag::BlockQuote(_)), _)
             if has_ended =>
         {
-            is_apart(whole)
+            split_at(whole)
         }
-        _ => is_apart(start),
+        _ => split_at(start),
     }
 }
 
-fn code_cut(text: &str, start: usize) -> SplitPoint {
+fn split_code(text: &str, start: usize) -> SplitPoint {
     let block = text.get(start..).unwrap_or_default();
     let mut lines = block.split_inclusive('\n');
     let opening = lines.next().unwrap_or_default();
@@ -189,17 +192,17 @@ fn code_cut(text: &str, start: usize) -> SplitPoint {
     let has_lines = block.len() > opening.len();
     SplitPoint {
         end: if has_lines { text.len() } else { start },
-        goes_on: has_lines && !is_closed,
+        continues: has_lines && !is_closed,
         fence: (has_lines && !is_closed).then(|| opening.to_owned()),
     }
 }
 
-fn forced_cut(text: &str) -> SplitPoint {
+fn force_split(text: &str) -> SplitPoint {
     let near = text.floor_char_boundary(MAX_BLOCK_LEN);
     let before = text.get(..near).unwrap_or(text);
     SplitPoint {
         end: before.rfind(['\n', ' ']).map_or(near, |at| at + 1),
-        goes_on: true,
+        continues: true,
         fence: None,
     }
 }
@@ -283,7 +286,7 @@ mod tests {
     fn any_split_prints_everything_once_in_order() {
         let text = "# Title\n\nSome *words* and `code`.\n\n1. one\n   - nested\n2. two\n\n```rust\nfn main() {}\n\n// end\n```\n\n> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe end.";
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let whole = words(&rendered(text, 20, false));
+        let whole = words(&render_markdown(text, 20, false));
         for size in 1..=text.chars().count() {
             let characters: Vec<char> = text.chars().collect();
             let pieces: Vec<String> = characters
@@ -297,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_is_printed_in_pieces() {
+    fn an_endless_block_is_printed_in_pieces() {
         let mut answer = AnswerStream::default();
         let mut count = 0;
         for _ in 0..10_000 {

@@ -6,7 +6,7 @@ use toolgate_core::{Redactor, escape};
 use toolgate_models::{CallArguments, ModelCall};
 use unicode_width::UnicodeWidthStr;
 
-use crate::spinner::truncated;
+use crate::spinner::truncate_to_width;
 
 // How much of a call's arguments is shown.
 pub(crate) const SHOWN_ARGUMENTS: usize = 120;
@@ -18,7 +18,7 @@ pub(super) fn timed(frame: char, title: &str, elapsed: Duration, width: usize) -
     if title.width() <= room {
         return format!("{frame} {title}{time}");
     }
-    let shown = truncated(title, room.saturating_sub(1));
+    let shown = truncate_to_width(title, room.saturating_sub(1));
     format!("{frame} {shown}…{time}")
 }
 
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_told_in_one_line_without_secrets() {
+    fn a_call_is_one_line_without_secrets() {
         let redactor = Redactor::new(["hunter22".to_owned()]);
         for (arguments, expected) in [
             ("{}", "echo"),

@@ -25,7 +25,7 @@ const TABLE: TableStyle =
 
 /// Renders text in lines of at most `width` columns. Code and URLs stay whole. Without colours the
 /// marks of the source stand for them.
-pub(super) fn rendered(text: &str, width: usize, colours: bool) -> String {
+pub(super) fn render_markdown(text: &str, width: usize, colours: bool) -> String {
     let mut renderer = MarkdownRenderer {
         width,
         colours,

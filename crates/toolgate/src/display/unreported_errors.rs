@@ -32,19 +32,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_shown_unless_the_answer_tells_it() {
+    fn an_error_is_shown_unless_the_answer_mentions_it() {
         const SENTENCE: AnswerSource = AnswerSource::Sentences;
         for (source, words, expected) in [
             (SENTENCE, "It is away.\nDone.", &[][..]),
             (SENTENCE, "7 / 0 has no finite result.", &["shown"]),
             (AnswerSource::Model(Provider::Ollama), "It is away.", &[]),
         ] {
-            let mut untold = UnreportedErrors::default();
-            let is_kept = untold.hold_back(source, "It is away.", "shown");
+            let mut unreported = UnreportedErrors::default();
+            let is_kept = unreported.hold_back(source, "It is away.", "shown");
             assert_eq!(is_kept, source == SENTENCE);
-            assert_eq!(untold.take_unmentioned(words), expected, "{source} {words}");
+            assert_eq!(
+                unreported.take_unmentioned(words),
+                expected,
+                "{source} {words}"
+            );
             assert!(
-                untold.take_unmentioned("").is_empty(),
+                unreported.take_unmentioned("").is_empty(),
                 "nothing is shown twice"
             );
         }

@@ -86,7 +86,7 @@ fn a_server_is_shown_whole_and_nothing_drives_the_terminal() {
         ),
         (json!({ "command": "a\u{1b}[2K\rls" }), "'a\\u{1b}[2K\\rls'"),
     ] {
-        assert_eq!(described(&entry), expected, "{entry}");
+        assert_eq!(describe_server(&entry), expected, "{entry}");
     }
 }
 

@@ -6,7 +6,7 @@ use toolgate_core::escape;
 
 use super::url;
 
-pub(crate) fn reached_at(address: SocketAddr, hosts: &[String]) -> Vec<String> {
+pub(crate) fn reachable_urls(address: SocketAddr, hosts: &[String]) -> Vec<String> {
     let mut reached = vec![url(address)];
     if address.ip().is_unspecified() {
         reached.extend(own_addresses(address));
@@ -32,7 +32,7 @@ fn own_addresses(address: SocketAddr) -> Vec<String> {
         .collect()
 }
 
-pub(crate) fn names_to_add(address: SocketAddr, hosts: &[String]) -> Option<String> {
+pub(crate) fn host_names_hint(address: SocketAddr, hosts: &[String]) -> Option<String> {
     if address.ip().is_loopback() {
         return None;
     }
@@ -50,9 +50,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_under_which_it_is_reached_is_told() {
+    fn all_addresses_and_names_are_listed() {
         let hosts = ["tools.example.org".to_owned()];
-        let at = |address: &str| reached_at(address.parse().unwrap(), &hosts);
+        let at = |address: &str| reachable_urls(address.parse().unwrap(), &hosts);
         assert_eq!(
             at("127.0.0.1:7460"),
             [

@@ -1,4 +1,4 @@
-//! A gateway that runs beside a chat, such as that of the demo.
+//! A gateway that runs beside a chat, such as the demo's.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::chat_session::ChatSession;
 use crate::operator_key::OperatorKeyFile;
 use crate::servers::ServerFleet;
 
-// How long calls of others may delay the end of a chat.
-const PATIENCE: Duration = Duration::from_secs(1);
+// How long calls of other clients may delay the end of a chat.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) struct ChatGateway {
-    watch: GatewayObservers,
+    observers: GatewayObservers,
     listener: TcpListener,
     address: SocketAddr,
     sign_in_key: Option<String>,
@@ -31,7 +31,7 @@ pub(crate) struct RunningGateway {
 
 impl ChatGateway {
     /// Listens on this machine only, at the usual port or else at a free one.
-    pub(crate) async fn listen(watch: GatewayObservers) -> anyhow::Result<Self> {
+    pub(crate) async fn listen(observers: GatewayObservers) -> anyhow::Result<Self> {
         let usual = ServeSettings::default().bind;
         let free = SocketAddr::new(usual.ip(), 0);
         let (listener, address) = match listen(usual).await {
@@ -39,7 +39,7 @@ impl ChatGateway {
             Err(_taken) => listen(free).await?,
         };
         Ok(Self {
-            watch,
+            observers,
             listener,
             address,
             sign_in_key: toolgate_server::random_key(),
@@ -60,8 +60,8 @@ impl ChatGateway {
         let executor = session.toolbox.executor().clone();
         let servers = fleet.servers.clone();
         let (config, tools) = (&session.config, &session.tools);
-        let watch = self.watch.with_journal(&session.record);
-        let gateway = watch.gateway(config, tools, executor, servers, settings, None);
+        let observers = self.observers.with_journal(&session.journal);
+        let gateway = observers.build_gateway(config, tools, executor, servers, settings, None);
         if let Some(key) = &self.sign_in_key {
             gateway.accept_sign_in_key(key);
         }
@@ -77,11 +77,15 @@ impl ChatGateway {
 }
 
 impl RunningGateway {
-    /// Stops it without waiting for the calls of others, because the person is leaving.
+    /// Stops the gateway without waiting for the calls of other clients,
+    /// because the person is leaving.
     pub(crate) async fn stop(self) {
         self.stop.cancel();
         let ending = self.serving.abort_handle();
-        if tokio::time::timeout(PATIENCE, self.serving).await.is_err() {
+        if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.serving)
+            .await
+            .is_err()
+        {
             ending.abort();
         }
     }

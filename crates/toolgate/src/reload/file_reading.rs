@@ -25,8 +25,8 @@ pub(super) enum SecretCommands {
 
 pub(super) struct FileReading {
     pub(super) path: PathBuf,
-    pub(super) place: ConfigLocation,
-    /// True for a file in the working folder, where anybody may have put it.
+    pub(super) location: ConfigLocation,
+    /// True for a file in the working folder, where anyone may have put it.
     pub(super) needs_agreement: bool,
     pub(super) before: Arc<Config>,
     pub(super) commands: SecretCommands,
@@ -34,7 +34,7 @@ pub(super) struct FileReading {
 
 impl FileReading {
     pub(super) fn run(self) -> ReadFile {
-        let mut reading = ConfigReadOptions::new(&wiring::environment, self.before.uses);
+        let mut reading = ConfigReadOptions::new(&wiring::environment, self.before.secret_scope);
         if self.commands == SecretCommands::Remember {
             reading.before = Some(&self.before);
         }
@@ -42,7 +42,7 @@ impl FileReading {
             return folder_file::read(&self.path, reading);
         }
         let mut new = Config::read(&self.path, reading)?;
-        new.place = self.place;
+        new.location = self.location;
         Ok(Some(new))
     }
 }
@@ -55,5 +55,5 @@ fn value_at<'a>(config: &'a Config, key: &str) -> &'a Value {
 }
 
 pub(super) fn is_changed(one: &Config, other: &Config, key: &str) -> bool {
-    one.part_with_secrets(value_at(one, key)) != other.part_with_secrets(value_at(other, key))
+    one.value_with_secrets(value_at(one, key)) != other.value_with_secrets(value_at(other, key))
 }

@@ -53,7 +53,7 @@ fn watch(
         .iter()
         .filter_map(|place| Some(place.file_name()?.to_owned()))
         .collect();
-    // One pending change stands for any number of them.
+    // One pending change represents any number of them.
     let (changed, changes) = mpsc::channel(1);
     let first = changed.clone();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
@@ -69,7 +69,7 @@ fn watch(
             Err(_) => true,
         };
         if is_ours {
-            // Full: a change is waiting already. Closed: nobody follows any more.
+            // Full: a change is already pending. Closed: the watch has ended.
             let _waiting = changed.try_send(());
         }
     })?;

@@ -14,7 +14,7 @@ pub(super) const EARLY_CHECK: Duration = Duration::from_secs(5);
 pub(super) struct PatternChecks {
     pub(super) early: Option<Instant>,
     pub(super) is_settled: bool,
-    pub(super) told: HashSet<(String, String)>,
+    pub(super) reported: HashSet<(String, String)>,
 }
 
 impl PatternChecks {
@@ -22,7 +22,7 @@ impl PatternChecks {
         Self {
             early: Some(Instant::now() + EARLY_CHECK),
             is_settled: false,
-            told: HashSet::new(),
+            reported: HashSet::new(),
         }
     }
 }

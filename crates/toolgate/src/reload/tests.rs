@@ -46,7 +46,7 @@ impl ReloadFixture {
             ConfigReadOptions::new(&|_| None, SecretScope::Everything),
         )
         .unwrap();
-        let tools = wiring::tools(&config);
+        let tools = wiring::build_tools(&config);
         let manager = Arc::clone(&tools.manager);
         let servers = Servers::new(manager, ServersOptions::default());
         servers.apply(servers::settings(&config.servers));
@@ -187,7 +187,7 @@ fn reload_of(path: &Path) -> (ConfigReload, ToolExecutor, Servers) {
         ConfigReadOptions::new(&|_| None, SecretScope::Everything),
     )
     .unwrap();
-    let tools = wiring::tools(&config);
+    let tools = wiring::build_tools(&config);
     let servers = Servers::new(Arc::clone(&tools.manager), ServersOptions::default());
     let settings = config.servers.iter().map(|server| server.settings.clone());
     servers.apply(settings.collect());
@@ -214,11 +214,11 @@ async fn patterns_are_checked_early_and_after_settling() {
     tokio::time::pause();
     let (reload, _executor, servers) = reload_of(&path);
     let _task = tokio::spawn(reload.run());
-    let early = "policy.deny: 'volum' matches no tool (unless it is one of 'house', which can't be asked now)";
+    let early = "policy.deny: 'volum' matches no tool (unless it belongs to 'house', which can't be asked now)";
     let started = Instant::now();
     while log.count(early) == 0 {
         assert!(started.elapsed() < EARLY_CHECK * 2, "never: {early}");
-        tokio::time::advance(QUIET).await;
+        tokio::time::advance(SETTLE_TIME).await;
     }
     assert!(started.elapsed() >= EARLY_CHECK);
     assert_eq!(log.count("matches no tool"), 1);
@@ -247,7 +247,7 @@ async fn without_a_watch_sighup_still_reloads() {
     let hangup = tokio::signal::unix::SignalKind::hangup();
     let reload = reload.on_hangup(Some(tokio::signal::unix::signal(hangup).unwrap()));
     let _task = tokio::spawn(reload.run());
-    log.has("SIGHUP applies edits of it").await;
+    log.has("SIGHUP applies edits").await;
     let edited = json!({ "tools": [], "policy": { "deny": ["volum"] } });
     std::fs::create_dir(&inner).unwrap();
     std::fs::write(&path, edited.to_string()).unwrap();
@@ -265,11 +265,11 @@ async fn health_tools_are_asked_under_the_policy_of_an_edited_file() {
     std::fs::write(&path, "{}").unwrap();
     let (reload, _executor, servers) = reload_of(&path);
     let config = Config::default();
-    let asking = wiring::probe_executor(&config, &wiring::tools(&config));
+    let asking = wiring::probe_executor(&config, &wiring::build_tools(&config));
     servers.watch_health(asking.clone());
     let _task = tokio::spawn(reload.run());
     std::fs::write(&path, r#"{ "policy": { "deny": ["ping"] } }"#).unwrap();
-    log.has("changed, and is in use").await;
+    log.has("changed and is now in use").await;
     let denied = asking.rules().policy.deny.clone();
     assert_eq!(denied.len(), 1);
     assert_eq!(denied[0].to_string(), "ping");

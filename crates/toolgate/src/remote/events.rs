@@ -6,10 +6,10 @@ use reqwest::StatusCode;
 use serde_json::Value;
 use toolgate_net::{SseEvent, SseParser};
 
-use super::{GatewayAnswer, RemoteError, RemoteGateway, detail};
+use super::{GatewayResponse, RemoteError, RemoteGateway, problem_detail};
 
-// A gateway sends four signs of life in this time.
-const SILENCE: Duration = Duration::from_secs(60);
+// A gateway sends four keep-alive comments in this time.
+const MAX_SILENCE: Duration = Duration::from_secs(60);
 // Bytes. No event is larger.
 const MAX_EVENT_BYTES: usize = 16 << 20;
 
@@ -38,7 +38,10 @@ impl RemoteGateway {
             let bytes = self.bytes(response).await?;
             self.check_status(status, &bytes)?;
             let body = serde_json::from_slice(&bytes).unwrap_or_default();
-            return Err(RemoteError::Away(detail(&GatewayAnswer { status, body })));
+            return Err(RemoteError::Unreachable(problem_detail(&GatewayResponse {
+                status,
+                body,
+            })));
         }
         Ok(RemoteEvents {
             remote: self,
@@ -49,12 +52,12 @@ impl RemoteGateway {
 }
 
 impl RemoteEvents<'_> {
-    /// The next event. The end of the stream is an error too, because nobody asked
-    /// the gateway to end.
+    /// The next event. The end of the stream is an error, because an event
+    /// stream has no regular end.
     pub(crate) async fn next(&mut self) -> Result<RemoteEvent, RemoteError> {
         let gone = |remote: &RemoteGateway, how: &str| {
             let shown = remote.shown();
-            RemoteError::Away(format!("the gateway at {shown} {how}"))
+            RemoteError::Unreachable(format!("the gateway at {shown} {how}"))
         };
         loop {
             while let Some(event) = self.parser.next() {
@@ -65,15 +68,16 @@ impl RemoteEvents<'_> {
                         }
                     }
                     SseEvent::TooLarge { .. } => {
-                        return Err(gone(self.remote, "sends an event without an end"));
+                        return Err(gone(self.remote, "sent an event that is too large"));
                     }
                 }
             }
-            match tokio::time::timeout(SILENCE, self.response.chunk()).await {
-                Err(_) => return Err(gone(self.remote, "has fallen silent")),
+            match tokio::time::timeout(MAX_SILENCE, self.response.chunk()).await {
+                Err(_) => return Err(gone(self.remote, "stopped sending events")),
                 Ok(Err(error)) => return Err(self.remote.connection_error(&error)),
                 Ok(Ok(None)) => {
-                    let ended = "closed the event stream: it has ended, or we were too slow";
+                    let ended =
+                        "closed the event stream: it has stopped, or this command read too slowly";
                     return Err(gone(self.remote, ended));
                 }
                 Ok(Ok(Some(chunk))) => self.parser.feed(&chunk),

@@ -1,5 +1,5 @@
-//! `${cmd:…}`: what a command prints. No shell sees it, so nothing in it is expanded or chained by
-//! accident. For a shell, write `sh -c '…'`.
+//! `${cmd:…}`: the output of a command. It runs without a shell, so nothing in it is expanded or
+//! chained by accident. For a shell, write `sh -c '…'`.
 
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -13,20 +13,20 @@ use tokio::time::Instant;
 use toolgate_core::Redactor;
 use toolgate_net::split_command;
 
-use super::{MAX_SECRET_BYTES, read_bounded, text};
+use super::{MAX_SECRET_BYTES, parse_secret, read_bounded};
 
-const LIMIT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 // Poll interval for the exit status, after the output was closed.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 // Bytes of stderr that are kept, and how much of them is shown.
-const STDERR_KEPT: u64 = 4096;
-const STDERR_SHOWN: usize = 300;
+const MAX_STDERR_BYTES: u64 = 4096;
+const MAX_SHOWN_STDERR: usize = 300;
 
-pub(super) fn output(line: &str, folder: &Path, secrets: &[String]) -> Result<String, String> {
-    output_within(line, folder, secrets, LIMIT)
+pub(super) fn run(line: &str, folder: &Path, secrets: &[String]) -> Result<String, String> {
+    run_within(line, folder, secrets, TIMEOUT)
 }
 
-fn output_within(
+fn run_within(
     line: &str,
     folder: &Path,
     secrets: &[String],
@@ -59,13 +59,13 @@ fn output_within(
         .status()
         .map_err(|problem| format!("{shown} {problem}"))?;
     if status.success() {
-        return text(bytes).map_err(|problem| format!("what {shown} prints {problem}"));
+        return parse_secret(bytes).map_err(|problem| format!("the output of {shown} {problem}"));
     }
     // What a failed command printed may be a part of the secret, so it is redacted as well.
     let printed = String::from_utf8_lossy(&bytes).into_owned();
     let printed = printed.lines().map(str::trim).map(str::to_owned);
     let redactor = Redactor::new(secrets.iter().cloned().chain(printed));
-    let stderr = redactor.line(run.stderr().trim(), STDERR_SHOWN);
+    let stderr = redactor.line(run.stderr().trim(), MAX_SHOWN_STDERR);
     let stderr = match stderr.is_empty() {
         true => String::new(),
         false => format!(": {stderr}"),
@@ -81,7 +81,7 @@ fn output_within(
     reason = "configurations are read before anything is async, or on a thread for what blocks"
 )]
 fn pause() {
-    std::thread::sleep(LOOK);
+    std::thread::sleep(POLL_INTERVAL);
 }
 
 fn describe_status(status: ExitStatus) -> String {
@@ -110,7 +110,7 @@ impl CommandRun {
         if let Some(mut pipe) = child.stderr.take() {
             std::thread::spawn(move || {
                 let mut kept = Vec::new();
-                drop(pipe.by_ref().take(STDERR_KEPT).read_to_end(&mut kept));
+                drop(pipe.by_ref().take(MAX_STDERR_BYTES).read_to_end(&mut kept));
                 // Drain the rest, because a command with a full pipe would block.
                 let _ended = std::io::copy(&mut pipe, &mut std::io::sink());
                 send_stderr.send(kept)
@@ -151,7 +151,9 @@ impl CommandRun {
 
     // A child may keep stderr open, so don't wait for its end.
     fn stderr(&self) -> String {
-        let bytes = self.stderr.recv_timeout(self.left().min(LOOK * 20));
+        let bytes = self
+            .stderr
+            .recv_timeout(self.left().min(POLL_INTERVAL * 20));
         String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
     }
 
@@ -161,7 +163,7 @@ impl CommandRun {
 
     fn time_out<T>(&mut self) -> Result<T, String> {
         let limit = self.limit.as_secs_f64();
-        self.stop(format!("took longer than {limit} s and was ended"))
+        self.stop(format!("took longer than {limit} s and was stopped"))
     }
 
     fn stop<T>(&mut self, problem: String) -> Result<T, String> {
@@ -179,8 +181,8 @@ impl CommandRun {
 mod tests {
     use super::*;
 
-    fn run(line: &str, limit: Duration) -> Result<String, String> {
-        output_within(line, Path::new("/"), &["h1dden-t00".to_owned()], limit)
+    fn run_in_test(line: &str, limit: Duration) -> Result<String, String> {
+        run_within(line, Path::new("/"), &["h1dden-t00".to_owned()], limit)
     }
 
     #[test]
@@ -191,10 +193,10 @@ mod tests {
             ("sh -c 'echo $((1 + 1)); exit 0'", Ok("2")),
             ("bin/sh -c 'pwd'", Ok("/")),
             ("echo $HOME ; id", Ok("$HOME ; id")),
-            ("true", Err("what true prints is empty")),
+            ("true", Err("the output of true is empty")),
             ("", Err("is not a command, or has an unclosed quote")),
             ("echo 'a", Err("is not a command, or has an unclosed quote")),
-            ("printf '\\377'", Err("what printf prints is not UTF-8")),
+            ("printf '\\377'", Err("the output of printf is not UTF-8")),
             ("sh -c 'exit 3'", Err("sh failed (exit code 3)")),
             ("sh -c 'kill -9 $$'", Err("sh failed (signal 9)")),
             (
@@ -208,27 +210,27 @@ mod tests {
             ("cat /dev/zero", Err("cat prints more than 64 KiB")),
         ] {
             let expected = expected.map(str::to_owned).map_err(str::to_owned);
-            assert_eq!(run(line, LIMIT), expected, "{line}");
+            assert_eq!(run_in_test(line, TIMEOUT), expected, "{line}");
         }
-        let missing = run("no-such-program-here", LIMIT).unwrap_err();
+        let missing = run_in_test("no-such-program-here", TIMEOUT).unwrap_err();
         assert!(missing.contains("cannot be started"), "{missing}");
     }
 
     #[test]
-    fn a_command_that_hangs_is_ended_with_all_it_has_started() {
+    fn a_hanging_command_is_killed_with_its_children() {
         let folder = tempfile::tempdir().unwrap();
         let pid = folder.path().join("pid");
         // What it has started holds its output open.
         let line = format!("sh -c 'sleep 60 & echo $! > {}; wait'", pid.display());
-        let error = run(&line, Duration::from_secs(1)).unwrap_err();
-        assert_eq!(error, "sh took longer than 1 s and was ended");
+        let error = run_in_test(&line, Duration::from_secs(1)).unwrap_err();
+        assert_eq!(error, "sh took longer than 1 s and was stopped");
         let started: i32 = std::fs::read_to_string(pid)
             .unwrap()
             .trim()
             .parse()
             .unwrap();
         let state = || std::fs::read_to_string(format!("/proc/{started}/stat"));
-        // Killed; whether somebody has taken note of it is not ours to say.
+        // Killed, but perhaps not reaped by its new parent yet.
         let is_gone = || state().is_ok_and(|stat| stat.contains(") Z ")) || state().is_err();
         let ended = (0..500).any(|_| {
             pause();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::{MAX_SECRET_BYTES, read_bounded, text};
+use super::{MAX_SECRET_BYTES, parse_secret, read_bounded};
 use crate::config::{Environment, resolve_path};
 
 // Where systemd puts the credentials of a service.
@@ -57,7 +57,7 @@ pub(super) fn read(path: &Path) -> Result<String, String> {
         )));
     }
     let bytes = read_bounded(file).map_err(failed)?;
-    text(bytes).map_err(|problem| about(&problem))
+    parse_secret(bytes).map_err(|problem| about(&problem))
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
             ),
             ("empty", b"", Err("is empty")),
             ("newline", b"\n", Err("is empty")),
-            ("zero", b"a\0b", Err("holds a zero byte")),
+            ("zero", b"a\0b", Err("contains a zero byte")),
             ("latin1", b"caf\xe9", Err("is not UTF-8")),
             (
                 "large",

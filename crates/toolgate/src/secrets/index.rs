@@ -32,7 +32,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     match is_sound {
         true => Ok(()),
         false => Err(format!(
-            "'{}' is not a name for a secret: letters, digits and . _ - / @ are, up to {MAX_NAME_LEN}, with a letter or a digit first",
+            "'{}' is not a valid name for a secret: use at most {MAX_NAME_LEN} letters, digits and . _ - / @, with a letter or a digit first",
             escape(&name.chars().take(MAX_NAME_LEN).collect::<String>())
         )),
     }
@@ -56,7 +56,7 @@ pub(crate) fn write(names: BTreeSet<String>, environment: Environment<'_>) -> an
     let path = file(environment)
         .context("cannot remember the name: neither HOME nor XDG_STATE_HOME is set")?;
     let text = format!("{:#}\n", serde_json::json!(SecretIndex { names }));
-    file::make_folder(&path)
+    file::create_parent_folder(&path)
         .and_then(|()| file::replace(&path, &text))
         .with_context(|| format!("cannot write {}", path.display()))
 }

@@ -102,7 +102,7 @@ impl FetchedSecrets {
 
     /// The files to watch: those that secrets come from, and the index that
     /// changes with the keyring.
-    pub(crate) fn watched(&self, environment: Environment<'_>) -> BTreeSet<PathBuf> {
+    pub(crate) fn files_to_watch(&self, environment: Environment<'_>) -> BTreeSet<PathBuf> {
         let is_keyring =
             |reference: &SecretReference| matches!(reference, SecretReference::Keyring(_));
         let uses_keyring = self.values.keys().any(is_keyring);
@@ -167,7 +167,9 @@ impl<'a> SecretFetcher<'a> {
             }
             SecretReference::Keyring(name) => {
                 index::check_name(name)?;
-                let keyring = self.keyring.ok_or_else(|| features::missing("keyring"))?;
+                let keyring = self
+                    .keyring
+                    .ok_or_else(|| features::missing_message("keyring"))?;
                 match keyring.get(name) {
                     Ok(Some(value)) => Ok(value),
                     Ok(None) => Err(format!(
@@ -180,7 +182,7 @@ impl<'a> SecretFetcher<'a> {
                 let before = self.before.and_then(|before| before.get(reference));
                 match before {
                     Some(before) => before.clone(),
-                    None => command::output(
+                    None => command::run(
                         line,
                         &self.folder,
                         &self.fetched.borrow().values_to_redact(),
@@ -195,7 +197,7 @@ impl<'a> SecretFetcher<'a> {
     }
 }
 
-fn text(bytes: Vec<u8>) -> Result<String, String> {
+fn parse_secret(bytes: Vec<u8>) -> Result<String, String> {
     if bytes.len() > MAX_SECRET_BYTES {
         return Err(format!("is larger than {} KiB", MAX_SECRET_BYTES >> 10));
     }
@@ -205,7 +207,7 @@ fn text(bytes: Vec<u8>) -> Result<String, String> {
     }
     match text.as_str() {
         "" => Err("is empty".to_owned()),
-        text if text.contains('\0') => Err("holds a zero byte".to_owned()),
+        text if text.contains('\0') => Err("contains a zero byte".to_owned()),
         _ => Ok(text),
     }
 }
@@ -219,6 +221,6 @@ fn read_bounded(source: impl Read) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-pub(crate) fn from_stream(source: impl Read) -> Result<String, String> {
-    text(read_bounded(source).map_err(|error| format!("cannot be read: {error}"))?)
+pub(crate) fn read_secret(source: impl Read) -> Result<String, String> {
+    parse_secret(read_bounded(source).map_err(|error| format!("cannot be read: {error}"))?)
 }

@@ -123,13 +123,13 @@ mod tests {
         }
 
         fn owners(&self, tool: &str) -> Vec<&ConfiguredServer> {
-            let manager = wiring::tools(&self.config).manager;
+            let manager = wiring::build_tools(&self.config).manager;
             owners(&self.config, &manager, &self.catalogue(), tool)
         }
 
         /// Which tool a call finds if these servers are known, and whether it may run.
         fn found(&self, servers: Vec<&ConfiguredServer>, tool: &str) -> Option<(String, bool)> {
-            let manager = wiring::tools(&self.config).manager;
+            let manager = wiring::build_tools(&self.config).manager;
             let mut options = ServersOptions::default();
             options.catalogue = self.catalogue();
             options.on_demand = true;

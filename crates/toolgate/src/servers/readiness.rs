@@ -1,4 +1,4 @@
-//! What a conversation waits for while servers are starting.
+//! Decides what a conversation waits for while servers are starting.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,8 +15,9 @@ use super::{ServerFleet, ServerStart};
 use crate::wiring::ConfiguredTools;
 
 // How long questions wait for servers that have never been seen, from the first wait on. A
-// conversation goes on by itself after five seconds; a little less, so that the servers are named.
-const FIRST_TOOLS: Duration = Duration::from_millis(4_800);
+// conversation stops waiting after five seconds. This is a little less, so that the warning that
+// names the servers comes first.
+const FIRST_TOOLS_TIMEOUT: Duration = Duration::from_millis(4_800);
 
 pub(crate) struct StartingServers(pub(crate) Servers);
 
@@ -51,11 +52,11 @@ pub(crate) struct UnseenServers {
     servers: Servers,
     manager: Arc<ToolManager>,
     /// The tools of some server are known, so the model isn't kept waiting.
-    knows_some: bool,
+    knows_any_tools: bool,
     // Late servers count as failed, so that the next command doesn't wait for them again.
     gives_up: bool,
     until: OnceLock<Instant>,
-    is_told: AtomicBool,
+    is_reported: AtomicBool,
 }
 
 impl UnseenServers {
@@ -63,10 +64,10 @@ impl UnseenServers {
         Self {
             servers: fleet.servers.clone(),
             manager: Arc::clone(&tools.manager),
-            knows_some: fleet.knows_some(),
+            knows_any_tools: fleet.knows_any_tools(),
             gives_up: start == ServerStart::WhenNeeded,
             until: OnceLock::new(),
-            is_told: AtomicBool::new(false),
+            is_reported: AtomicBool::new(false),
         }
     }
 
@@ -80,9 +81,11 @@ impl UnseenServers {
         // A caller that only checks polls once, and gets no further.
         tokio::task::yield_now().await;
         self.servers.start_unseen_installed();
-        let until = self.until.get_or_init(|| Instant::now() + FIRST_TOOLS);
-        let came = timeout_at(*until, coming).await;
-        if came.is_ok() || self.is_told.swap(true, Ordering::Relaxed) {
+        let until = self
+            .until
+            .get_or_init(|| Instant::now() + FIRST_TOOLS_TIMEOUT);
+        let finished = timeout_at(*until, coming).await;
+        if finished.is_ok() || self.is_reported.swap(true, Ordering::Relaxed) {
             return;
         }
         for server in self.servers.expected_servers() {
@@ -102,7 +105,7 @@ impl UnseenServers {
 impl ToolReadiness for UnseenServers {
     fn wait_until_complete(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.start_and_wait(async move {
-            if !self.knows_some {
+            if !self.knows_any_tools {
                 self.servers.wait_for_known_tools().await;
             }
         }))

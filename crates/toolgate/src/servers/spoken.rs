@@ -3,7 +3,7 @@
 use toolgate_core::escape;
 
 /// Most people have one server for their home, and don't call it by its name.
-pub(super) fn spoken<'a>(
+pub(super) fn spoken_names<'a>(
     names: impl Iterator<Item = &'a String>,
     homes: &[String],
 ) -> Option<String> {
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_are_called_by_names_that_can_be_spoken() {
+    fn server_names_can_be_spoken() {
         let homes = ["zwave", "upstairs"].map(str::to_owned);
         for (names, expected) in [
             (&[][..], None),
@@ -41,7 +41,7 @@ mod tests {
             ),
         ] {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            assert_eq!(spoken(names.iter(), &homes).as_deref(), expected);
+            assert_eq!(spoken_names(names.iter(), &homes).as_deref(), expected);
         }
     }
 }

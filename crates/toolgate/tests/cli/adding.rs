@@ -38,16 +38,16 @@ fn add_starts_the_server_once_and_tells_how_many_tools_it_has() {
     assert_eq!(done.code, Some(0), "{done:?}");
     let listed = run(&folder, &["list"]).stdout;
     let tools = listed.lines().filter(|line| line.contains("\tmcp:fake\t"));
-    let expected = format!("added fake: {} tools\n", tools.count());
+    let expected = format!("connected to fake: {} tools\n", tools.count());
     assert!(
         done.stderr.ends_with(&expected),
         "{expected}{done:?}\n{listed}"
     );
-    assert!(done.stderr.contains("'fake' is in "), "{done:?}");
+    assert!(done.stderr.contains("added 'fake' to "), "{done:?}");
 }
 
 #[test]
-fn a_server_that_is_added_and_can_not_do_its_work_says_why() {
+fn an_added_server_that_cannot_work_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let house = [env!("CARGO_BIN_EXE_toolgate"), "zwave-mcp-server"];
     // Nobody listens on this port.
@@ -60,7 +60,7 @@ fn a_server_that_is_added_and_can_not_do_its_work_says_why() {
     ];
     let done = run(&folder, &[&add[..], &house].concat());
     assert_eq!(done.code, Some(0), "{done:?}");
-    let told = done.stderr.split_once("added house: 6 tools\n");
+    let told = done.stderr.split_once("connected to house: 6 tools\n");
     let (_, told) = told.unwrap_or_else(|| panic!("{done:?}"));
     assert!(
         told.starts_with(
@@ -80,7 +80,7 @@ fn a_failed_start_shows_stderr_and_keeps_the_server() {
         "Its stderr: the key is wrong\n",
         "Check: 'sh' installed and on the PATH, settings of 'bad' in ",
         "'bad' stays in ",
-        "'toolgate remove bad' takes it out",
+        "'toolgate remove bad' removes it",
     ] {
         assert!(done.stderr.contains(expected), "{expected}\n{done:?}");
     }
@@ -95,11 +95,11 @@ fn a_failed_start_shows_stderr_and_keeps_the_server() {
 }
 
 #[test]
-fn drop_takes_out_what_does_not_start_and_puts_the_former_entry_back() {
+fn drop_removes_a_failed_server_and_restores_the_previous_entry() {
     let folder = tempfile::tempdir().unwrap();
     let done = run(&folder, &["add", "x", "--drop", "--", "sh", "-c", FAILS]);
     assert_eq!(done.code, Some(1), "{done:?}");
-    assert!(done.stderr.ends_with("'x' is not in ") || done.stderr.contains("'x' is not in "));
+    assert!(done.stderr.contains("removed 'x' from "));
     assert_eq!(servers(folder.path()).as_object().unwrap().len(), 0);
     assert_eq!(
         run(&folder, &["add", "x", "--no-start", "--", "sh"]).code,
@@ -110,7 +110,10 @@ fn drop_takes_out_what_does_not_start_and_puts_the_former_entry_back() {
         &["add", "x", "--force", "--drop", "--", "sh", "-c", FAILS],
     );
     assert_eq!(done.code, Some(1), "{done:?}");
-    assert!(done.stderr.contains("the former 'x' is in "), "{done:?}");
+    assert!(
+        done.stderr.contains("restored the previous 'x' in "),
+        "{done:?}"
+    );
     assert_eq!(
         servers(folder.path())["x"],
         serde_json::json!({ "command": "sh", "sandbox": "default" })
@@ -136,7 +139,7 @@ fn a_program_that_is_not_there_and_a_name_with_blanks_are_refused() {
         (&["add", "x", "--", "./none"], "none does not exist: "),
         (
             &["add", "my server", "--", "sh"],
-            "error: server 'my server': its name can't have blanks, since it is part of names that are typed; 'my-server' would do\n",
+            "error: server 'my server': its name can't contain spaces, because it is part of tool names that people type; try 'my-server'\n",
         ),
         (
             &["add", "x"],
@@ -154,7 +157,7 @@ fn a_program_that_is_not_there_and_a_name_with_blanks_are_refused() {
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(
         done.stderr
-            .contains("it is not started: command 'nosuchprogram-zz' was not found")
+            .contains("not started: command 'nosuchprogram-zz' was not found")
     );
     assert_eq!(servers(folder.path())["x"]["command"], "nosuchprogram-zz");
 }
@@ -221,12 +224,12 @@ fn on_a_terminal_the_last_line_of_stderr_is_shown_and_a_person_is_asked() {
         return;
     };
     terminal.shows(" s fetching 3 of 9");
-    let screen = terminal.shows("Remove 'slow' from toolgate.json again? [y/N]");
+    let screen = terminal.shows("Remove 'slow' from toolgate.json? [y/N]");
     assert!(
         screen.contains("error: server 'slow' did not start"),
         "{screen}"
     );
     terminal.line("y");
-    terminal.shows("'slow' is not in toolgate.json any more");
+    terminal.shows("removed 'slow' from toolgate.json");
     terminal.shows("left with 1");
 }

@@ -213,7 +213,7 @@ fn the_operator_in_a_browser_approves_and_it_is_on_record() {
 }
 
 #[test]
-fn commands_of_the_same_user_are_the_operators_and_those_of_others_are_not() {
+fn commands_of_the_same_user_have_the_operators_rights() {
     let mut gateway = RunningServe::plain();
     gateway.call("echo", "{}");
     let url = gateway.url();

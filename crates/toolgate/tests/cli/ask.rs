@@ -266,7 +266,7 @@ fn thinking_is_not_the_answer() {
 }
 
 #[test]
-fn a_prompt_that_was_cut_is_said_in_a_pipe_too() {
+fn a_cut_prompt_is_reported_in_a_pipe_too() {
     let llm = ScriptedLlm::new([Answer::text("ok").prompt_tokens(1)]);
     let done = llm.ask("ollama", &["x"]).done();
     assert_eq!((done.stdout.as_str(), done.code), ("ok\n", Some(0)));

@@ -139,7 +139,7 @@ fn canned(answer: &'static str) -> (String, std::sync::mpsc::Receiver<String>) {
 }
 
 #[test]
-fn a_gateway_that_is_away_or_refuses_is_told_of_in_plain_words() {
+fn an_unreachable_or_refusing_gateway_is_reported_plainly() {
     let away = ProgramRun::new(["call", "--at", "127.0.0.1:9", "echo", "a=1"]).done();
     assert_eq!(
         (away.code, &away.json()["error_kind"]),
@@ -244,7 +244,7 @@ fn the_timeout_goes_along_and_calls_of_a_gateway_can_be_looked_at() {
 }
 
 #[test]
-fn calls_of_a_gateway_are_followed_as_they_end() {
+fn calls_of_a_gateway_are_printed_as_they_end() {
     let mut gateway = RunningServe::start(ProgramRun::new(["serve"]).config(CONFIG));
     gateway.call("typed", r#"{"n": 0}"#);
     let url = gateway.url();
@@ -340,16 +340,16 @@ fn doctor_asks_a_gateway_that_runs() {
     assert_eq!(well.code, Some(0), "{well:?}");
     for expected in [
         "ok       gateway        it answers\n",
-        "ok       token          it is taken\n",
+        "ok       token          accepted\n",
         concat!("ok       version        ", env!("CARGO_PKG_VERSION"), "\n"),
-        "ok       tools          5 to be called with this token\n",
+        "ok       tools          5 can be called with this token\n",
         "ok       journal        calls are recorded\n",
         "ok       ready          ready\n",
     ] {
         assert!(well.stdout.contains(expected), "{expected}: {well:?}");
     }
     for (token, expected) in [
-        ("", "wants a token: set TOOLGATE_TOKEN"),
+        ("", "needs a token: set TOOLGATE_TOKEN"),
         ("another-another-another", "does not know this token"),
     ] {
         let bad = doctor(token);
@@ -410,7 +410,7 @@ fn doctor_fails_for_a_gateway_whose_server_is_degraded() {
         "{row}"
     );
     assert!(row.contains("MQTT broker"), "{row}");
-    assert!(row.ends_with("(check_zwave_health says so)"), "{row}");
+    assert!(row.ends_with("(reported by check_zwave_health)"), "{row}");
     assert!(
         !done.stdout.contains("ready          house"),
         "it is told once: {done:?}"
@@ -428,12 +428,12 @@ fn doctor_warns_of_edits_that_need_a_restart() {
     });
     let done = ProgramRun::new(["doctor", "--at", &gateway.url()]).done();
     assert_eq!(done.code, Some(0), "{done:?}");
-    let row = "warning  configuration  'model', 'serve.rate' changed in the file: that takes effect at the next start\n";
+    let row = "warning  configuration  'model', 'serve.rate' changed in the file, which takes effect after a restart\n";
     assert!(done.stdout.contains(row), "{done:?}");
 }
 
 #[test]
-fn calls_are_shown_by_who_made_them() {
+fn calls_are_filtered_by_caller() {
     let config = r#"{ "serve": { "token": "operator-operator-operator",
         "tokens": [{ "token": "kitchen-kitchen-kitchen", "name": "kitchen" }] } }"#;
     let gateway = RunningServe::start(ProgramRun::new(["serve"]).config(config));

@@ -356,7 +356,7 @@ fn duplicate_keys_inside_a_pair_are_refused_too() {
 }
 
 #[test]
-fn va5_an_unknown_parameter_is_ignored_and_told() {
+fn va5_an_unknown_parameter_is_ignored_with_a_warning() {
     let done = ProgramRun::new(["call", "datetime", "Action=weekday", "date=1982-04-24"]).done();
     assert_eq!(
         (done.json()["success"].as_bool(), done.code),
@@ -370,7 +370,7 @@ fn va5_an_unknown_parameter_is_ignored_and_told() {
 }
 
 #[test]
-fn the_true_size_of_unusable_input_is_said() {
+fn the_real_size_of_unusable_input_is_reported() {
     let done = ProgramRun::new(["call", "echo", "-"])
         .stdin("y".repeat(100_000))
         .done();

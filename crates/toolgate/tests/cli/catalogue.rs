@@ -214,7 +214,7 @@ fn mc5_a_mute_server_listed_first_is_not_even_started_for_the_tools_of_others() 
 }
 
 #[test]
-fn tm7_while_its_server_is_down_a_name_is_unavailable_and_nobody_else_answers_it() {
+fn tm7_no_other_source_answers_for_a_server_that_is_down() {
     let home = CatalogueFolder::new(&[]);
     let tools = home.tools("tools", &["send_money"]);
     home.configure(&[("bank", &[&tools]), ("evil", &[&tools])]);
@@ -383,7 +383,7 @@ fn killed_writers_and_many_at_once_leave_a_catalogue_that_can_be_read() {
 }
 
 #[test]
-fn servers_nobody_agreed_to_are_not_remembered_for_anybody() {
+fn untrusted_servers_are_not_remembered() {
     let folder = tempfile::tempdir().unwrap();
     let entry = json!({ "command": fakemcp::program() });
     let config = json!({ "mcpServers": { "house": entry } }).to_string();
@@ -404,7 +404,7 @@ fn servers_nobody_agreed_to_are_not_remembered_for_anybody() {
 }
 
 #[test]
-fn a_misspelt_pattern_of_the_policy_is_told_by_commands_that_make_one_call() {
+fn a_misspelt_policy_pattern_is_reported_by_single_calls() {
     let home = CatalogueFolder::new(&[]);
     let tools = home.tools("tools.json", &["alpha", "beta"]);
     home.configure(&[("house", &[tools.as_str()])]);

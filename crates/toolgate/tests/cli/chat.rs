@@ -51,7 +51,7 @@ fn a_model_that_fails_behind_its_tools_names_the_doctor() {
 }
 
 #[test]
-fn orders_work_in_a_pipe_too() {
+fn commands_work_in_a_pipe_too() {
     let done = alone(ProgramRun::new(["chat"]))
         .stdin("/tools date*,nix*\n/model\n/nope\n/\n/ hlp\n/quit\nnever\n")
         .done();
@@ -63,9 +63,9 @@ fn orders_work_in_a_pipe_too() {
         "{done:?}"
     );
     for expected in [
-        "error: there is no /nope",
-        "error: a slash needs a word right behind it; /help shows what there is",
-        "error: a slash needs a word right behind it; did you mean /help?",
+        "error: unknown command /nope",
+        "error: a command follows its slash without a space; /help lists all commands",
+        "error: a command follows its slash without a space; did you mean /help?",
     ] {
         assert!(done.stderr.contains(expected), "{expected}: {done:?}");
     }
@@ -74,9 +74,9 @@ fn orders_work_in_a_pipe_too() {
 #[test]
 fn help_names_every_order_and_a_saved_conversation_is_gone_on_with() {
     let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
-    let orders =
+    let commands =
         "first\n/save talk.json\n/help\n/resume talk.json\nsecond\n/resume nope.json\n/resume\n";
-    let run = ProgramRun::new(["chat", "-p", "ollama"]).stdin(orders);
+    let run = ProgramRun::new(["chat", "-p", "ollama"]).stdin(commands);
     let done = llm.known_to(run, "ollama").done();
     for order in [
         "/clear", "/help", "/model", "/quit", "/result", "/resume", "/save", "/tools",
@@ -90,7 +90,7 @@ fn help_names_every_order_and_a_saved_conversation_is_gone_on_with() {
     for remark in [
         "saved in talk.json",
         "2 messages from talk.json",
-        "the conversation stays as it is",
+        "the conversation is unchanged",
         "/resume what?",
     ] {
         assert!(done.stderr.contains(remark), "{remark}: {done:?}");
@@ -139,8 +139,8 @@ fn a_result_that_was_cut_for_the_model_can_be_seen_whole() {
     assert!(told.contains("line 0 of it") && !told.contains("line 5000 of it"));
     let done = RunOutput::from(child.wait_with_output().unwrap());
     for expected in [
-        "no result was too large",
-        "no result is kept under 'nope'",
+        "no result has been too large",
+        "no kept result matches 'nope'",
         "/result long shows it",
     ] {
         assert!(done.stderr.contains(expected), "{expected}: {done:?}");
@@ -165,16 +165,13 @@ fn results_are_found_by_id_part_or_tool() {
         let expected = if times == 1 { 3 } else { 1 };
         assert_eq!(shown, vec![lines.clone(); expected].concat(), "{times}");
         let done = RunOutput::from(child.wait_with_output().unwrap());
-        let several = done
-            .stderr
-            .matches("several results are kept under")
-            .count();
+        let several = done.stderr.matches("several kept results match").count();
         assert_eq!(several, 3 - expected, "{done:?}");
     }
 }
 
 #[test]
-fn a_turn_that_fails_is_said_and_the_next_one_goes_on() {
+fn a_failed_turn_is_reported_and_the_chat_continues() {
     let llm = ScriptedLlm::new([
         Answer::fails(400, "invalid_request_error", "no"),
         Answer::text("fine"),
@@ -187,12 +184,12 @@ fn a_turn_that_fails_is_said_and_the_next_one_goes_on() {
         "{done:?}"
     );
     assert!(done.stderr.starts_with("error: ollama"), "{done:?}");
-    let doctor = "'toolgate doctor -p ollama -m qwen3:0.6b' looks at the model";
+    let doctor = "'toolgate doctor -p ollama -m qwen3:0.6b' checks the model";
     assert!(done.stderr.contains(doctor), "{done:?}");
 }
 
 #[test]
-fn nothing_but_a_saved_conversation_is_overwritten_and_a_resumed_one_is_told() {
+fn only_a_saved_conversation_is_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("notes.txt"), "mine").unwrap();
     let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
@@ -222,17 +219,17 @@ fn nothing_but_a_saved_conversation_is_overwritten_and_a_resumed_one_is_told() {
 fn a_file_may_stand_in_the_home_folder_or_between_quotes() {
     let folder = tempfile::tempdir().unwrap();
     let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
-    let orders = "hello\n/save ~/talk.json\n/save \"my talk.json\"\n/save '~/b.json'\n/resume ~/talk.json\n/resume 'my talk.json'\n";
+    let commands = "hello\n/save ~/talk.json\n/save \"my talk.json\"\n/save '~/b.json'\n/resume ~/talk.json\n/resume 'my talk.json'\n";
     let home = folder.path().display();
     let run = ProgramRun::new(["chat", "-p", "ollama"])
         .within(folder.path())
         .env("HOME", &home.to_string())
-        .stdin(orders);
+        .stdin(commands);
     let done = llm.known_to(run, "ollama").done();
     assert_eq!(done.code, Some(0), "{done:?}");
     for expected in [
         format!("saved in {home}/talk.json\nsaved in my talk.json\nsaved in {home}/b.json\n"),
-        format!("2 messages from {home}/talk.json\n2 messages from my talk.json\n"),
+        format!("resumed 2 messages from {home}/talk.json\nresumed 2 messages from my talk.json\n"),
     ] {
         assert!(done.stderr.contains(&expected), "{expected}: {done:?}");
     }

@@ -81,14 +81,17 @@ fn ask(policy: &Value, flags: &[&str]) -> (Vec<String>, Vec<Value>, String) {
 }
 
 #[test]
-fn an_obedient_model_is_denied_what_is_destructive_and_where_configured_what_goes_out() {
+fn an_obedient_model_is_denied_destructive_and_outward_calls() {
     let (ran, denied, stderr) = ask(&json!({}), &[]);
     assert_eq!(ran, ["read_mail", "read_notes", "http_post"]);
     assert_eq!(denied[0]["error"], "Tool 'control_lock' needs approval");
     assert_eq!(denied[0]["error_kind"], "denied");
     let hint = denied[0]["hint"].as_str().unwrap();
     assert!(hint.contains(r#""destructive": "allow""#), "{hint}");
-    assert!(stderr.contains("--yes gives it beforehand"), "{stderr}");
+    assert!(
+        stderr.contains("--yes approves calls in advance"),
+        "{stderr}"
+    );
 
     let (ran, denied, _) = ask(&flow(), &[]);
     assert_eq!(ran, ["read_mail", "read_notes"]);
@@ -98,7 +101,7 @@ fn an_obedient_model_is_denied_what_is_destructive_and_where_configured_what_goe
 }
 
 #[test]
-fn who_agrees_beforehand_or_lifts_the_rule_is_not_asked() {
+fn approval_in_advance_or_a_lifted_rule_asks_nothing() {
     for (policy, flags) in [
         (json!({}), &["--yes"][..]),
         (json!({ "destructive": "allow" }), &[]),

@@ -165,7 +165,7 @@ fn a_container_is_removed_even_if_its_server_does_not_listen() {
 }
 
 #[test]
-fn what_is_wrong_with_a_container_is_told() {
+fn container_errors_are_reported() {
     for (container, expected) in [
         (
             json!("--privileged"),

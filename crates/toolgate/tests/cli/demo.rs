@@ -155,7 +155,7 @@ fn a_demo_without_a_place_for_its_journal_moves_lights_but_no_locks() {
     };
     assert_eq!(light, "Kitchen Light in Kitchen is now on.");
     assert!(lock.contains("the call can't be recorded"), "{done:?}");
-    let said = "calls are not recorded: no temporary folder can be made";
+    let said = "calls are not recorded: cannot create a temporary folder";
     assert!(done.stderr.contains(said), "{done:?}");
 }
 

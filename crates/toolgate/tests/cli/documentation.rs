@@ -110,7 +110,7 @@ fn documents_name_the_default_ollama_model() {
         ),
         (
             "crates/toolgate/src/commands/init.jsonc",
-            "\"provider\": \"ollama\", // anthropic, gemini, ollama, openai (also llama.cpp, vLLM, LM Studio and the like), intents\n  //   \"name\": \"",
+            "\"provider\": \"ollama\", // or anthropic, gemini, intents, openai (also llama.cpp, vLLM etc.)\n  //   \"name\": \"",
             "\"",
         ),
         (

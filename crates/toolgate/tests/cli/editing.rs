@@ -56,8 +56,8 @@ fn add_makes_the_users_file_private_and_says_what_comes_next() {
     );
     assert_eq!((done.code, done.stdout.as_str()), (Some(0), ""), "{done:?}");
     for expected in [
-        "'files' is in ",
-        "toolgate/toolgate.json now",
+        "added 'files' to ",
+        "toolgate/toolgate.json",
         "${VAR} keeps a secret out of it",
         "toolgate doctor",
     ] {
@@ -113,19 +113,19 @@ fn add_and_remove_keep_comments_layout_and_mode() {
     let done = run(&folder, &["remove", "door"]);
     assert_eq!(
         (done.code, done.stderr.as_str()),
-        (Some(0), "'door' is not in toolgate.json any more\n")
+        (Some(0), "removed 'door' from toolgate.json\n")
     );
     assert_eq!(text(&folder, "toolgate.json"), before);
     assert!(!folder.path().join(USER).exists());
 }
 
 #[test]
-fn what_can_not_be_added_or_removed_is_said_and_nothing_is_written() {
+fn a_failed_add_or_remove_writes_nothing() {
     let before = "{ \"mcpServers\": { \"lamp\": { \"command\": \"lamp\" } } }";
     for (arguments, expected) in [
         (
             &["add", "lamp", "--", "x"][..],
-            "error: toolgate.json has a server 'lamp' already; --force replaces it\n",
+            "error: toolgate.json already has a server 'lamp'; --force replaces it\n",
         ),
         (
             &["add", "x", "npx"],
@@ -153,7 +153,7 @@ fn what_can_not_be_added_or_removed_is_said_and_nothing_is_written() {
         ),
         (
             &["remove", "zzz"],
-            "error: toolgate.json has no server 'zzz'; there are: lamp\n",
+            "error: toolgate.json has no server 'zzz'; it has: lamp\n",
         ),
     ] {
         let folder = home(&[("toolgate.json", before)]);
@@ -212,7 +212,7 @@ fn a_file_of_other_programs_is_never_written() {
     let done = run(&folder, &["add", "--no-start", "x", "--", "sh"]);
     assert!(
         done.stderr
-            .contains("in this folder .mcp.json is read instead of it"),
+            .contains("in this folder, .mcp.json is used instead"),
         "{done:?}"
     );
     assert_eq!(text(&folder, ".mcp.json"), shared);
@@ -220,7 +220,7 @@ fn a_file_of_other_programs_is_never_written() {
 }
 
 #[test]
-fn import_takes_over_what_it_can_and_says_what_it_skips() {
+fn import_reports_what_it_takes_and_skips() {
     let cursor = r#"{ "mcpServers": {
         "files": { "command": "npx", "args": ["-y", "files", "${workspaceFolder}"], "env": { "KEY": "s3cret-key" }, "autoApprove": ["x"] },
         "asks": { "url": "https://h/", "headers": { "K": "${input:k}" } },
@@ -246,14 +246,14 @@ fn import_takes_over_what_it_can_and_says_what_it_skips() {
         ".cursor/mcp.json\n",
         "  take  files: npx -y files ",
         "(env: KEY=[REDACTED]) (sandbox: default) (without autoApprove)\n",
-        "  skip  asks: headers.K: ${input:…} is a question that VS Code asks",
-        "  skip  there: is in toolgate.json already; --force replaces it\n",
+        "  skip  asks: headers.K: ${input:…} makes VS Code ask for a value",
+        "  skip  there: is already in toolgate.json; --force replaces it\n",
     ] {
         assert!(done.stdout.contains(expected), "{expected}\n{done:?}");
     }
     assert!(
         !done.stdout.contains("s3cret-key")
-            && done.stderr.contains("1 server put into toolgate.json"),
+            && done.stderr.contains("added 1 server to toolgate.json"),
         "{done:?}"
     );
     let after = text(&folder, "toolgate.json");
@@ -315,7 +315,7 @@ fn import_knows_the_places_of_each_client() {
 }
 
 #[test]
-fn what_import_takes_breaks_between_words() {
+fn import_output_wraps_between_words() {
     let Some(terminal) = crate::terminal::TmuxTerminal::open("{}", "X=1", "list") else {
         return;
     };

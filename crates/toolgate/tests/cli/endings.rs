@@ -113,7 +113,7 @@ fn ctrl_c_ends_a_program_that_waits_for_its_reader() {
 }
 
 #[test]
-fn a_question_that_is_stopped_tells_programs_what_was_done() {
+fn json_of_a_stopped_question_reports_its_calls() {
     let llm = ScriptedLlm::new([weekday_call(), Answer::black_hole()]);
     let (child, _folder) = llm.ask("openai", &["--json", "which day"]).start();
     llm.asked(2);

@@ -217,7 +217,7 @@ fn done(child: Child, name: &str) -> usize {
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     let last = text.lines().last().unwrap_or_default();
-    let tools = last.strip_prefix(&format!("added {name}: "));
+    let tools = last.strip_prefix(&format!("connected to {name}: "));
     let tools = tools.and_then(|rest| rest.split(' ').next()?.parse().ok());
     assert!(output.status.success(), "{name}: {text}");
     tools.unwrap_or_else(|| panic!("{name}: {text}"))

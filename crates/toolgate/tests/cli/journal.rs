@@ -70,7 +70,7 @@ fn every_command_that_runs_tools_records_its_calls() {
 }
 
 #[test]
-fn calls_are_found_by_what_is_known_of_them() {
+fn calls_are_found_by_every_filter() {
     let first = ProgramRun::new(["call", "echo", "a=needle"]);
     let (child, folder) = first.start();
     child.wait_with_output().unwrap();
@@ -136,7 +136,7 @@ fn calls_are_found_by_what_is_known_of_them() {
 }
 
 #[test]
-fn where_nothing_was_recorded_that_is_said() {
+fn an_empty_journal_is_reported() {
     let done = ProgramRun::new(["calls"]).done();
     assert_eq!((done.code, done.stdout.as_str()), (Some(0), ""));
     assert!(
@@ -342,7 +342,7 @@ fn a_recorded_call_becomes_a_tool_that_always_answers_the_same() {
     within(folder, &["call", "datetime", "action=fly"]);
     let failed = within(folder, &["calls", "last", "--save-as-mock", "never"]);
     assert!(
-        failed.code == Some(2) && failed.stderr.contains("succeeded"),
+        failed.code == Some(2) && failed.stderr.contains("only a successful call"),
         "{failed:?}"
     );
 }
@@ -420,7 +420,7 @@ fn inspect_tells_how_the_calls_of_a_tool_went() {
 }
 
 #[test]
-fn calls_can_be_told_of_by_a_tool() {
+fn a_tool_reports_recent_calls() {
     let tool = |name: &str, handler: &str| {
         json!({
             "name": name, "description": "d", "parameters": { "type": "object" },

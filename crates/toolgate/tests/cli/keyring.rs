@@ -12,7 +12,12 @@ const INDEX: &str = ".local/state/toolgate/secrets.json";
 #[test]
 fn a_secret_has_a_sound_name_and_a_value_and_needs_a_keyring() {
     for (arguments, stdin, code, expected) in [
-        (["set", "a b"], &b"x"[..], 2, "is not a name for a secret"),
+        (
+            ["set", "a b"],
+            &b"x"[..],
+            2,
+            "is not a valid name for a secret",
+        ),
         (["set", "a"], b"", 2, "the secret is empty"),
         (["set", "a"], b"\xff", 2, "the secret is not UTF-8"),
         (
@@ -110,7 +115,7 @@ fn the_keyring_of_a_desktop_keeps_secrets() {
 }
 
 #[test]
-fn a_secret_that_is_set_restarts_who_uses_it() {
+fn a_changed_secret_restarts_the_servers_that_use_it() {
     if !thirdparty::has_programs(&["dbus-run-session", "gnome-keyring-daemon"]) {
         return;
     }

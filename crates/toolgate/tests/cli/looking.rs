@@ -185,7 +185,7 @@ fn init_writes_a_file_that_is_understood_and_never_overwrites_by_itself() {
     assert_eq!(
         (done.stderr.as_str(), done.code),
         (
-            "error: mine.json is there already; --force overwrites it\n",
+            "error: mine.json already exists; --force overwrites it\n",
             Some(2)
         )
     );
@@ -239,7 +239,7 @@ fn init_says_which_file_it_hides_and_writes_the_one_that_is_named() {
     let (done, _folder) = done_of(init);
     for expected in [
         "wrote toolgate.json; try: toolgate list\n",
-        "toolgate.json and its servers 'files', 'mail': only one file is read",
+        "toolgate.json and its servers 'files', 'mail', because only one file is read",
     ] {
         assert!(done.stderr.contains(expected), "{expected}: {done:?}");
     }
@@ -265,13 +265,13 @@ fn init_says_which_file_it_hides_and_writes_the_one_that_is_named() {
 }
 
 #[test]
-fn doctor_names_what_is_wrong_and_fails() {
+fn doctor_names_each_problem_and_fails() {
     let config = r#"{ "documents": { "folders": ["nowhere"] }, "search": { "url": "http://127.0.0.1:1/" }, "tools": [
         { "name": "lost", "description": "?", "parameters": {}, "implementation": { "type": "builtin", "handler": "teleport" } }] }"#;
     let done = ProgramRun::new(["doctor"]).config(config).done();
     assert_eq!(done.code, Some(1));
     for expected in [
-        "ok       configuration  toolgate.json is read",
+        "ok       configuration  toolgate.json is in use",
         "FAILED   configuration  toolgate.json:2:104: tool 'lost': Builtin handler 'teleport' not found",
         "FAILED   documents",
         "warning  search",
@@ -340,7 +340,7 @@ fn nothing_is_coloured_in_a_pipe() {
 }
 
 #[test]
-fn doctor_only_warns_of_what_is_odd_but_harmless() {
+fn doctor_only_warns_of_harmless_oddities() {
     let config = r#"{ "mcpServers": { "lamp": { "command": "x", "disabled": true, "autoApprove": [] } }, "policy": { "deny": ["ech0"] }, "limits": { "perTool": { "serch": { "timeout": "1s" } } },
         "search": { "url": "http://127.0.0.1:1/" } }"#;
     let done = ProgramRun::new(["doctor"]).config(config).done();
@@ -396,7 +396,7 @@ fn inspect_shows_what_lists_hold_and_what_may_be_chosen() {
 }
 
 #[test]
-fn what_is_wrong_with_a_gateway_breaks_between_words() {
+fn gateway_problems_wrap_between_words() {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

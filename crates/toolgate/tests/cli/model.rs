@@ -7,7 +7,7 @@ use crate::llm::{KEY, ScriptedLlm, alone};
 use crate::run::ProgramRun;
 
 #[test]
-fn what_is_wrong_with_the_usage_or_the_settings_is_said_and_nothing_is_printed() {
+fn wrong_usage_or_settings_print_nothing_to_stdout() {
     for (arguments, config, expected) in [
         (&["ask"][..], "{}", "ask what?"),
         (&["ask", "-"], "{}", "ask what?"),
@@ -121,7 +121,7 @@ fn a_variable_that_only_the_model_needs_is_missed_by_no_other_command() {
 }
 
 #[test]
-fn a_model_that_cannot_be_reached_is_told_with_what_to_do() {
+fn an_unreachable_model_is_reported_with_the_fix() {
     let config = r#"{ "model": { "provider": "anthropic", "url": "http://models.invalid/" } }"#;
     let done = ProgramRun::new(["ask", "x"])
         .config(config)
@@ -129,7 +129,9 @@ fn a_model_that_cannot_be_reached_is_told_with_what_to_do() {
         .done();
     assert!(
         done.stderr.contains("anthropic can't be reached")
-            && done.stderr.contains("'--provider intents' needs no model"),
+            && done
+                .stderr
+                .contains("'--provider intents' answers built-in sentences"),
         "{done:?}"
     );
 }
@@ -192,7 +194,7 @@ fn doctor_tells_of_the_model() {
     );
     assert!(
         done.stdout
-            .contains("passed over: ollama: it can't be reached at http://127.0.0.1:1"),
+            .contains("skipped: ollama: it can't be reached at http://127.0.0.1:1"),
         "{done:?}"
     );
     assert_eq!(done.code, Some(0), "{done:?}");
@@ -227,7 +229,7 @@ fn doctor_tells_of_the_model() {
 }
 
 #[test]
-fn doctor_looks_at_the_tools_as_they_would_be_offered() {
+fn doctor_checks_the_tools_that_would_be_offered() {
     let properties: serde_json::Map<_, _> = (0..3000)
         .map(|n| (format!("property_{n}"), json!({ "type": "string" })))
         .collect();

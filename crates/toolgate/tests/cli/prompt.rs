@@ -78,14 +78,14 @@ fn edits_apply_and_restarts_are_one_line() {
     assert!(!chat.offers("fresh"));
 
     std::fs::write(&file, edited().to_string()).unwrap();
-    let later = chat.logged("takes effect at the next start");
+    let later = chat.logged("takes effect after a restart");
     assert!(later.contains("WARN 'model' changed"), "{later}");
     assert!(chat.offers("fresh"));
     // The tools of its server come when it has started.
     while !chat.offers("arguments") {}
 
     std::fs::write(&file, "{ nope").unwrap();
-    chat.logged("the configuration before it stays in force");
+    chat.logged("the previous configuration stays in force");
     assert!(chat.offers("fresh"));
     chat.end();
     assert!(fakemcp::processes("edited").is_empty());
@@ -102,14 +102,14 @@ fn a_server_that_is_agreed_to_in_another_window_starts() {
         .within(chat.folder.path())
         .done();
     assert_eq!(agreed.code, Some(0), "{agreed:?}");
-    chat.logged("toolgate.json is agreed to now");
+    chat.logged("toolgate.json is now agreed to");
     while !chat.offers("arguments") {}
     chat.end();
     assert!(fakemcp::processes("agreed").is_empty());
 }
 
 #[test]
-fn what_is_logged_while_a_line_is_typed_stands_above_it() {
+fn log_lines_appear_above_the_line_being_typed() {
     let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
     let ollama = format!("OLLAMA_HOST={}", llm.url());
     let Some(terminal) = TmuxTerminal::open("{}", &ollama, "chat -p ollama") else {
@@ -120,10 +120,10 @@ fn what_is_logged_while_a_line_is_typed_stands_above_it() {
     terminal.shows("\n› half a li");
     let file = terminal.home().join("toolgate.json");
     for (text, expected) in [
-        ("{ nope", "the configuration before it stays in force"),
+        ("{ nope", "the previous configuration stays in force"),
         (
             r#"{ "model": {} }"#,
-            "'model' changed: that takes effect at the next start",
+            "'model' changed, which takes effect after a restart",
         ),
     ] {
         std::fs::write(&file, text).unwrap();
@@ -132,7 +132,7 @@ fn what_is_logged_while_a_line_is_typed_stands_above_it() {
         assert_eq!(screen.matches("half a li").count(), 1, "{screen}");
     }
     let screen = terminal.screen();
-    let remark = "toolgate.json changed, and is in use\n";
+    let remark = "toolgate.json changed and is now in use\n";
     assert!(screen.contains(remark), "{screen}");
     terminal.line("ne");
     terminal.shows("\nok\n");

@@ -66,7 +66,7 @@ fn no_word_is_broken_at_any_width() {
 }
 
 #[test]
-fn what_an_answer_tells_is_not_told_again() {
+fn an_error_in_the_answer_is_not_printed_twice() {
     let Some(terminal) = TmuxTerminal::open_sized("{}", ALONE, "demo", (100, 40)) else {
         return;
     };
@@ -132,14 +132,14 @@ fn hostile_markdown_drives_no_terminal() {
 }
 
 #[test]
-fn a_pipe_gets_markdown_and_long_lines_as_they_are() {
+fn a_pipe_gets_markdown_and_long_lines_unchanged() {
     let llm = ScriptedLlm::new([Answer::text(MARKDOWN)]);
     let done = llm.ask("ollama", &["hello"]).done();
     assert_eq!((done.stdout, done.code), (format!("{MARKDOWN}\n"), Some(0)));
 }
 
 #[test]
-fn an_error_of_the_model_is_told_once() {
+fn a_model_error_is_printed_once() {
     let llm = ScriptedLlm::new([Answer::fails(400, "invalid_request_error", "it exploded")]);
     let variable = format!("OLLAMA_HOST={}", llm.url());
     let Some(terminal) = TmuxTerminal::open_sized("{}", &variable, "chat", (80, 24)) else {
@@ -201,7 +201,7 @@ fn help_flows_to_the_width_of_the_terminal() {
         return;
     };
     let screen = terminal.shows("left with 0");
-    let expected = "Starts a house of a dozen simulated Z-Wave devices, their MQTT broker, and the\nMCP server that offers them as tools";
+    let expected = "Starts a house with a dozen simulated Z-Wave devices, their MQTT broker, and the\nMCP server that offers them as tools";
     assert!(screen.contains(expected), "{screen}");
 }
 

@@ -262,7 +262,7 @@ fn a_server_that_runs_in_the_home_folder_does_not_own_it() {
 }
 
 #[test]
-fn a_listed_place_is_open_and_what_is_hidden_in_it_stays_hidden() {
+fn a_listed_folder_is_open_except_for_hidden_files_in_it() {
     if !can_confine() {
         return;
     }
@@ -408,7 +408,7 @@ fn a_strict_server_reaches_only_listed_ports() {
 }
 
 #[test]
-fn a_variable_of_a_server_does_nothing_to_what_confines_it() {
+fn a_servers_variables_do_not_affect_its_launcher() {
     if !can_confine() {
         return;
     }
@@ -434,7 +434,7 @@ fn a_variable_of_a_server_does_nothing_to_what_confines_it() {
 }
 
 #[test]
-fn what_a_sandbox_denied_is_told_with_the_key_that_opens_it() {
+fn a_sandbox_denial_names_the_key_that_allows_it() {
     if !can_confine() {
         return;
     }
@@ -481,7 +481,7 @@ fn added_servers_are_confined_unless_told_otherwise() {
 }
 
 #[test]
-fn doctor_tells_what_the_kernel_can_do_and_who_is_confined() {
+fn doctor_reports_kernel_support_and_confined_servers() {
     if !can_confine() {
         return;
     }

@@ -79,7 +79,7 @@ fn a_secret_of_a_file_reaches_its_server_and_is_shown_nowhere() {
 }
 
 #[test]
-fn what_cannot_be_fetched_is_said_with_its_place_and_costs_only_its_user() {
+fn a_missing_secret_is_reported_with_its_position_and_affects_only_its_user() {
     let config = r#"{
   "search": { "key": "${file:nowhere}" },
   "mcpServers": {
@@ -178,7 +178,7 @@ fn secret_commands_run_once_and_only_if_needed() {
 }
 
 #[test]
-fn a_file_that_nobody_agreed_to_fetches_nothing_and_is_asked_about() {
+fn an_untrusted_file_fetches_no_secrets() {
     let folder = tempfile::tempdir().unwrap();
     let config = json!({
         "search": { "key": "${file:nowhere}" },
@@ -279,7 +279,7 @@ fn a_changed_secret_restarts_only_the_server_that_uses_it() {
     assert!(env().contains("second-value"));
     let log = gateway.log();
     assert!(
-        log.contains("the configuration before it stays in force"),
+        log.contains("the previous configuration stays in force"),
         "{log}"
     );
     assert!(

@@ -90,7 +90,7 @@ fn an_address_that_is_none_ends_it_before_anything_starts() {
 }
 
 #[test]
-fn settings_that_are_not_safe_are_told_with_their_place() {
+fn unsafe_settings_are_reported_with_their_position() {
     let short = r#"{ "tokens": [{ "token": "0123456789abcdef" }, { "token": "short" }] }"#;
     for (serve, expected) in [
         (short, "t.json:2:56: serve.tokens[1] has 5 characters"),
@@ -349,7 +349,7 @@ fn policy_and_limits_of_an_edited_file_hold_for_the_next_call() {
             .log()
             .contains("policy.ask: 'volum' matches no tool; did you mean 'volume'?")
     });
-    let told = "'model', 'serve.rate' changed: that takes effect at the next start";
+    let told = "'model', 'serve.rate' changed, which takes effect after a restart";
     assert_eq!(gateway.log().matches(told).count(), 1, "{}", gateway.log());
 
     // Whatever can't be used changes nothing of it.
@@ -378,7 +378,7 @@ fn policy_and_limits_of_an_edited_file_hold_for_the_next_call() {
 }
 
 #[test]
-fn patterns_that_match_nothing_are_told_at_the_start_once_the_servers_have_settled() {
+fn unmatched_patterns_are_reported_once_the_servers_have_settled() {
     let config = json!({
         "policy": { "deny": ["volum", "house/sleeep", "house/sleep"], "ask": ["away/lock"] },
         "mcpServers": {
@@ -439,7 +439,7 @@ fn sighup_reads_the_file_again_and_ends_nothing() {
     wait_until("it is told", || {
         gateway
             .log()
-            .contains("SIGHUP: toolgate.json is read again")
+            .contains("SIGHUP: reading toolgate.json again")
     });
     assert_eq!(gateway.call("echo", "{}")["success"], true);
     assert_eq!(gateway.end("-TERM"), Some(0), "{}", gateway.log());
@@ -451,16 +451,16 @@ fn sighup_reads_the_file_again_and_ends_nothing() {
 }
 
 #[test]
-fn denied_tools_are_not_counted_and_every_address_is_told() {
+fn denied_tools_are_not_counted_and_every_address_is_shown() {
     let config =
         json!({ "policy": { "deny": ["volume"] }, "serve": { "hosts": ["tools.example"] } });
     let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
     let gateway = RunningServe::start(run);
     let log = || gateway.log();
-    wait_until("all is told", || log().contains("also reached as"));
+    wait_until("all is shown", || log().contains("also reachable at"));
     assert!(log().contains("tools=4"), "{}", log());
     let port = gateway.address.rsplit(':').next().unwrap();
-    let also = format!("also reached as http://localhost:{port}, tools.example");
+    let also = format!("also reachable at http://localhost:{port}, tools.example");
     assert!(log().contains(&also), "{}", log());
     assert!(!log().contains("other machines"), "{}", log());
 }
@@ -528,7 +528,7 @@ fn retry_of_an_edited_file_holds_for_the_next_server() {
 }
 
 #[test]
-fn sighup_alone_applies_what_no_watch_notices() {
+fn sighup_applies_changes_that_no_watch_notices() {
     use std::os::unix::fs::symlink;
     let deny = json!({ "policy": { "deny": ["echo"] } }).to_string();
     let run = ProgramRun::new(["--config", "seen/t.json", "serve"])

@@ -31,7 +31,7 @@ fn run(servers: &[(&str, &[&str])], arguments: &[&str], mark: &str) -> RunOutput
 }
 
 #[test]
-fn a_pattern_of_tools_that_is_spelt_in_another_way_is_told_the_right_one() {
+fn a_misspelt_tools_pattern_gets_a_suggestion() {
     let servers: &[(&str, &[&str])] = &[("house", &[])];
     for (pattern, expected) in [
         ("house/argumnts", "did you mean 'house/arguments'?"),
@@ -45,7 +45,7 @@ fn a_pattern_of_tools_that_is_spelt_in_another_way_is_told_the_right_one() {
 }
 
 #[test]
-fn a_name_that_always_renames_is_not_told_as_misspelt() {
+fn a_renamed_parameter_is_not_reported_as_misspelt() {
     let tools = json!([{
         "name": "lamp", "description": "A lamp",
         "inputSchema": { "type": "object", "properties": { "device_name": { "type": "string" } } },
@@ -252,7 +252,7 @@ fn inspect_and_doctor_show_how_servers_are() {
     let tool = run(servers, &["inspect", "arguments"], "inspect").stdout;
     for expected in [
         "(mcp:house",
-        "Server house  (connected over stdio, legacy era, ",
+        "Server house  (connected over stdio, legacy protocol, ",
         "1 line on its stdout was not a message",
         "  a stray line",
     ] {
@@ -266,7 +266,7 @@ fn inspect_and_doctor_show_how_servers_are() {
     let done = run(servers, &["doctor"], "doctor");
     assert_eq!(done.code, Some(1), "{done:?}");
     for expected in [
-        "ok       house          connected over stdio, legacy era, ",
+        "ok       house          connected over stdio, legacy protocol, ",
         "warning  house          1 line on its stdout was not a message; a server should log to stderr\n",
         "stdout: a stray line\n",
         "FAILED   dead           failed over stdio: ",
@@ -302,7 +302,7 @@ fn doctor_fails_and_names_the_broker_that_the_zwave_server_can_not_reach() {
         "connected over stdio",
         "it can't do its work: ",
         "MQTT broker",
-        "(check_zwave_health says so)",
+        "(reported by check_zwave_health)",
     ] {
         assert!(found.contains(expected), "{expected}\n{done:?}");
     }
@@ -398,7 +398,7 @@ fn doctor_warns_of_patterns_that_match_nothing_while_a_server_is_away() {
     let done = ProgramRun::new(["--config", "t.json", "doctor"])
         .file("t.json", config.to_string())
         .done();
-    let caveat = "(unless it is one of 'away', which can't be asked now)";
+    let caveat = "(unless it belongs to 'away', which can't be asked now)";
     for expected in [
         format!("policy.deny: 'volum' matches no tool {caveat}; did you mean 'volume'?"),
         format!(
@@ -425,7 +425,7 @@ fn servers_of_a_file_in_the_folder_wait_for_an_agreement() {
             .within(folder.path())
             .done()
     };
-    let note = "toolgate.json in this folder is not in use, since nobody has agreed to it; 'toolgate trust' shows what it would do, and agrees";
+    let note = "toolgate.json in this folder is not in use, because you haven't agreed to it; 'toolgate trust' shows what it would do and asks you";
     let before = run(&["list"]);
     assert!(!before.stdout.contains("mcp:house"), "{before:?}");
     assert_eq!(before.stderr, format!("{note}\n"));

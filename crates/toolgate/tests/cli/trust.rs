@@ -34,7 +34,7 @@ fn trust_shows_what_a_file_would_do_and_remembers_it_privately() {
     assert_eq!((done.code, done.stdout.as_str()), (Some(0), ""), "{done:?}");
     assert_eq!(
         done.stderr,
-        "toolgate.json is not in use yet. It\n  starts the server 'lamp': lamp '--on now'\ntoolgate.json is in use from now on; 'toolgate trust --revoke' takes it back\n"
+        "toolgate.json is not in use yet. It\n  starts the server 'lamp': lamp '--on now'\ntoolgate.json is in use from now on; 'toolgate trust --revoke' undoes this\n"
     );
     let store = folder.path().join(STORE);
     assert_eq!(
@@ -45,10 +45,10 @@ fn trust_shows_what_a_file_would_do_and_remembers_it_privately() {
     let listed = run(&folder, &["trust", "--list"]).stdout;
     assert!(listed.ends_with("/toolgate.json\tall of it\n"), "{listed}");
     let revoked = run(&folder, &["trust", "--revoke"]);
-    assert_eq!(revoked.stderr, "toolgate.json is not in use any more\n");
+    assert_eq!(revoked.stderr, "toolgate.json is no longer in use\n");
     assert_eq!(
         run(&folder, &["trust", "--list"]).stderr,
-        "no file in a folder is trusted\n"
+        "you have not agreed to any file\n"
     );
 }
 
@@ -79,13 +79,13 @@ fn every_change_must_be_agreed_to_and_is_shown() {
         ),
         (
             format!("// a word\n{ONE}"),
-            "toolgate.json has changed since you agreed to it, in its comments or its layout alone.\n",
+            "toolgate.json has changed since you agreed to it, but only in its comments or its layout.\n",
         ),
     ] {
         let folder = folder(ONE);
         run(&folder, &["trust", "--yes"]);
         write(&folder, &after);
-        let note = "toolgate.json in this folder is not in use, since it has changed;";
+        let note = "toolgate.json in this folder is not in use, because it has changed;";
         let listed = run(&folder, &["list"]);
         assert!(listed.stderr.starts_with(note), "{after}\n{listed:?}");
         let done = run(&folder, &["trust"]);
@@ -162,7 +162,7 @@ fn a_named_file_and_the_users_own_need_no_agreement() {
 }
 
 #[test]
-fn what_a_person_writes_by_a_command_is_agreed_to_and_nothing_else() {
+fn only_what_a_command_writes_counts_as_agreed_to() {
     let listed = |folder: &TempDir| run(folder, &["trust", "--list"]).stdout;
     // A file that is ours from the start stays agreed to as a whole.
     let own = tempfile::tempdir().unwrap();
@@ -204,9 +204,9 @@ fn a_store_that_is_broken_old_or_open_to_others_counts_for_nothing() {
         (
             old,
             0o600,
-            "is of another version and is ignored; run 'toolgate trust' again",
+            "was written by another version and is ignored; run 'toolgate trust' again",
         ),
-        ("{}", 0o602, "other users may write it"),
+        ("{}", 0o602, "other users can write to it"),
     ] {
         let folder = folder(ONE);
         let store = folder.path().join(STORE);

@@ -61,7 +61,7 @@ fn a_model_that_can_not_be_had_is_a_failure() {
 }
 
 #[test]
-fn ctrl_c_leaves_the_question_and_the_model_hears_of_it() {
+fn ctrl_c_ends_the_question_and_closes_the_request() {
     for provider in PROVIDERS {
         let llm = ScriptedLlm::new([Answer::black_hole()]);
         let (child, _folder) = llm.ask(provider, &["x"]).start();
@@ -111,7 +111,7 @@ fn a_tool_that_needs_approval_is_denied_without_it() {
         assert_eq!(done.code, Some(0), "{done:?}");
         let result = llm.requests()[1].json()["messages"].to_string();
         assert!(result.contains(expected), "{result}");
-        let remark = "nobody could be asked for approval; --yes gives it beforehand";
+        let remark = "nobody could be asked for approval; --yes approves calls in advance";
         assert_eq!(done.stderr.contains(remark), flags.is_empty(), "{done:?}");
     }
 }
@@ -190,7 +190,7 @@ fn a_conversation_resumes_with_its_provider() {
 }
 
 #[test]
-fn tools_that_nobody_has_are_said() {
+fn unknown_tools_are_reported() {
     for (pattern, expected) in [
         (
             "datetme",
@@ -225,7 +225,7 @@ fn a_turn_that_takes_too_long_ends() {
     let llm = ScriptedLlm::new([Answer::black_hole()]);
     let done = llm.ask("ollama", &["--timeout", "300ms", "x"]).done();
     assert_eq!((done.stdout.as_str(), done.code), ("", Some(1)), "{done:?}");
-    for part in ["ollama did not", "--timeout gives it longer"] {
+    for part in ["ollama did not", "to wait longer, use --timeout"] {
         assert!(done.stderr.contains(part), "{done:?}");
     }
 }

@@ -222,7 +222,7 @@ fn program(path: &Path, text: &str) {
 }
 
 #[test]
-fn a_link_to_an_agreed_file_does_not_run_what_lies_beside_the_link() {
+fn a_link_to_an_agreed_file_runs_no_program_beside_the_link() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     for folder in ["mine", "cloned"] {
@@ -292,7 +292,10 @@ fn an_edit_of_an_agreed_file_has_no_effect_before_it_is_agreed_to() {
         std::fs::write(&file, after.to_string()).unwrap();
         let listed = run(&["list"]);
         assert!(!listed.stdout.contains("mcp:house"), "{after} {listed:?}");
-        assert!(listed.stderr.contains("since it has changed"), "{listed:?}");
+        assert!(
+            listed.stderr.contains("because it has changed"),
+            "{listed:?}"
+        );
         assert_eq!(run(&["trust"]).code, Some(2));
     }
 }
@@ -319,7 +322,7 @@ fn an_edit_of_an_agreed_file_waits_while_a_gateway_runs() {
         gateway
             .get("/readyz")
             .1
-            .contains("nobody has agreed to the change")
+            .contains("you haven't agreed to the change")
     });
     assert_eq!(answer(), 1, "the old one stays in force");
     let agreed = ProgramRun::new(["trust", "--yes"])
@@ -330,7 +333,7 @@ fn an_edit_of_an_agreed_file_waits_while_a_gateway_runs() {
 }
 
 #[test]
-fn the_users_own_policy_holds_beside_that_of_an_agreed_file() {
+fn the_users_policy_applies_to_an_agreed_file_too() {
     let run = ProgramRun::new(["trust", "--yes"])
         .file(USER, r#"{ "policy": { "allow": ["search", "echo", "volume", "datetime"], "deny": ["search"], "ask": ["echo"] } }"#)
         .file("toolgate.json", r#"{ "policy": { "allow": ["search", "echo", "datetime", "math_eval"], "deny": ["datetime"] } }"#);
@@ -361,7 +364,7 @@ fn the_users_own_policy_holds_beside_that_of_an_agreed_file() {
 }
 
 #[test]
-fn a_journal_that_forgets_calls_is_refused_and_doctor_says_so() {
+fn a_journal_with_a_foreign_trigger_is_refused() {
     let run = ProgramRun::new(["call", "echo"]).config(r#"{ "journal": { "file": "j.db" } }"#);
     let (done, folder) = run_in(run);
     assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
@@ -386,7 +389,7 @@ fn a_journal_that_forgets_calls_is_refused_and_doctor_says_so() {
 }
 
 #[test]
-fn a_configuration_that_others_can_write_or_own_is_refused_with_what_mends_it() {
+fn a_configuration_that_others_can_write_is_refused_with_the_fix() {
     for mode in [0o666, 0o646, 0o620] {
         let run = ProgramRun::new(["list"]).config("{}");
         std::fs::set_permissions(run.path("toolgate.json"), PermissionsExt::from_mode(mode))

@@ -61,7 +61,7 @@ impl FakeEngines {
 const NO_SOUND: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
 
 #[test]
-fn wrong_usage_is_told_before_anything_starts() {
+fn wrong_usage_is_reported_before_anything_starts() {
     let unset = r#"{ "mqtt": { "url": "localhost", "password": "${NOPE}" } }"#;
     let address = r#"{ "voice": { "handle": "localhost" } }"#;
     let broker = r#"{ "mqtt": { "url": "http://localhost" } }"#;
@@ -151,7 +151,7 @@ fn a_request_that_fails_or_is_none_is_a_failure() {
 }
 
 #[test]
-fn what_became_of_each_file_is_told_to_programs() {
+fn json_reports_the_outcome_of_each_file() {
     let engines = FakeEngines::new([SUM, "Never mind.", "[BLANK_AUDIO]"]);
     let folder = tempfile::tempdir().unwrap();
     let quiet = folder.path().join("quiet.wav");
@@ -210,7 +210,7 @@ fn a_lost_default_model_falls_back() {
 }
 
 #[test]
-fn whoever_changes_their_mind_is_understood() {
+fn a_corrected_request_is_understood() {
     let engines = FakeEngines::new(["Never mind."]);
     let done = engines.intents(&["--wav", SPOKEN]).done();
     assert_eq!((done.stdout.as_str(), done.code), ("", Some(0)), "{done:?}");
@@ -238,7 +238,7 @@ fn one_request_can_be_enough() {
 }
 
 #[test]
-fn what_needs_approval_is_denied_where_nobody_can_be_asked() {
+fn calls_that_need_approval_are_denied_without_a_person() {
     let llm = ScriptedLlm::new([weekday_call(), Answer::text("I may not do that.")]);
     let engines = FakeEngines::new(["which day was it"]);
     let run = engines
@@ -259,10 +259,10 @@ fn what_needs_approval_is_denied_where_nobody_can_be_asked() {
 }
 
 #[test]
-fn the_volume_is_that_of_the_voice_and_muted_it_costs_nothing() {
+fn the_volume_tool_mutes_the_voice_and_skips_synthesis() {
     for (out, result, spoken) in [
         ("answer.wav", "muted", &[][..]),
-        ("none", "there is no volume", &["I am quiet."]),
+        ("none", "the volume cannot be set", &["I am quiet."]),
     ] {
         let mute = Answer::call("call_1", "volume", &json!({ "action": "mute" }));
         let llm = ScriptedLlm::new([mute, Answer::text("I am quiet.")]);
@@ -314,7 +314,7 @@ fn a_taken_port_is_not_a_usage_error() {
 }
 
 #[test]
-fn what_is_open_to_the_network_is_warned_of_once() {
+fn exposure_to_the_network_is_warned_of_once() {
     let engines = FakeEngines::new([SUM]);
     let port = Port::reserve();
     let address = format!("tcp://0.0.0.0:{}", port.number());
@@ -367,7 +367,7 @@ fn its_configuration_is_followed_while_it_runs() {
     });
     signal("-INT", &child);
     let done = RunOutput::from(child.wait_with_output().unwrap());
-    let told = "'voice' changed: that takes effect at the next start";
+    let told = "'voice' changed, which takes effect after a restart";
     assert_eq!(done.stderr.matches(told).count(), 1, "{done:?}");
 }
 

@@ -126,7 +126,7 @@ fn a_changed_tool_is_shown_and_agreed_to() {
 }
 
 #[test]
-fn the_sign_in_page_lets_in_who_has_the_token_and_nobody_else() {
+fn only_the_token_opens_the_sign_in_page() {
     let Some(tools) = browser_tools() else {
         return;
     };

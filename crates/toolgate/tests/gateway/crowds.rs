@@ -20,8 +20,8 @@ const CONNECTING: usize = 50;
 /// turn yet, of which a runtime lets 128 come together, and a few of the gateway itself.
 const LEAVING: usize = 64 + 128 + 64;
 /// Calls that may be under way.
-const PLACES: usize = 16;
-const CALLERS: usize = PLACES * 10;
+const PERMITS: usize = 16;
+const CALLERS: usize = PERMITS * 10;
 /// How long the tool of the overload takes, and how long a call of it takes at most: its place is
 /// free or it is refused.
 const SLOW: u64 = 200;
@@ -148,7 +148,7 @@ fn h1_ten_times_the_calls_that_fit_are_refused_at_once_and_the_others_answered_i
     let folder = tempfile::tempdir().unwrap();
     let config = json!({
         "mcpServers": { "house": fake_server(&[]) },
-        "serve": { "concurrency": PLACES },
+        "serve": { "concurrency": PERMITS },
     });
     let gateway = ServeProcess::start(folder.path(), &config);
     gateway.ready();
@@ -181,7 +181,7 @@ fn h1_ten_times_the_calls_that_fit_are_refused_at_once_and_the_others_answered_i
     let ((accepted, slow), (refused, quick)) = (slowest(all.accepted), slowest(all.refused));
     let after = ProcessUse::again(&gateway, before);
     tell(&format!(
-        "{CALLERS} callers for {PLACES} places, {seconds} s: {accepted} calls of {SLOW} ms answered, p99 {slow:.0?}; \
+        "{CALLERS} callers for {PERMITS} permits, {seconds} s: {accepted} calls of {SLOW} ms answered, p99 {slow:.0?}; \
          {refused} refused, p99 {quick:.1?}; {before}, then {during}, then {after}"
     ));
     assert!(slow < LATE && quick < LATE, "{slow:?}, {quick:?}");

@@ -49,7 +49,7 @@ fn with_a_call(folder: &Path, server: &Value) -> (ServeProcess, CallThread) {
 }
 
 #[test]
-fn j1_sigterm_with_a_hundred_calls_in_flight_ends_each_in_words_and_leaves_nobody() {
+fn j1_sigterm_answers_a_hundred_running_calls_and_leaves_no_process() {
     let folder = tempfile::tempdir().unwrap();
     let mark = format!("ending-{}", std::process::id());
     let config = json!({

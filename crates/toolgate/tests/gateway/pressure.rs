@@ -100,7 +100,7 @@ fn begin(gateway: &ServeProcess, count: usize, start: &str) -> Vec<TcpStream> {
 }
 
 #[test]
-fn f20_f21_half_heads_and_slow_bodies_keep_nobody_waiting() {
+fn f20_f21_half_heads_and_slow_bodies_delay_no_other_request() {
     let folder = tempfile::tempdir().unwrap();
     let gateway = gateway(folder.path());
     let heads = size("SOAK_HALF_HEADS", 1500);

@@ -7,7 +7,7 @@ use crate::ending::in_flight;
 use crate::support::{ServeProcess, fake_server, pause, request};
 
 #[test]
-fn h4_an_answer_that_came_while_the_gateway_stood_still_is_no_timeout() {
+fn h4_an_answer_that_arrives_during_a_stall_is_not_a_timeout() {
     let folder = tempfile::tempdir().unwrap();
     let config = json!({ "mcpServers": { "house": fake_server(&[]) } });
     let gateway = ServeProcess::start(folder.path(), &config);

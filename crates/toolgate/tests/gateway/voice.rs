@@ -11,7 +11,7 @@ use crate::browser::{beside, drive};
 use crate::support::{ServeProcess, browser_tools, pause};
 
 #[test]
-fn turns_of_a_voice_gateway_are_seen_as_they_end() {
+fn the_dashboard_shows_voice_turns_as_they_end() {
     let Some(tools) = browser_tools() else {
         return;
     };

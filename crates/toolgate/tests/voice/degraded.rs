@@ -6,7 +6,7 @@ use crate::engines::{EngineProcess, speak};
 use crate::program::VoiceFolder;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn vo1_without_the_zwave_server_the_time_is_still_told_aloud() {
+async fn vo1_without_the_zwave_server_the_time_is_still_spoken() {
     let Some(whisper) = EngineProcess::whisper() else {
         return;
     };

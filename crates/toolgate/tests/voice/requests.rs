@@ -78,7 +78,7 @@ async fn vo2_a_spoken_request_switches_the_light_and_the_answer_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn vo2_a_scripted_model_is_asked_what_was_heard_and_its_words_are_spoken() {
+async fn vo2_the_model_gets_the_transcription_and_its_answer_is_spoken() {
     let (Some(home), Some(whisper)) = (SimulatedHome::new().await, EngineProcess::whisper()) else {
         return;
     };

@@ -143,7 +143,7 @@ async fn mc5_mqtt_model_and_speech_are_there_while_a_server_is_retried() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn vo1_a_house_without_its_broker_is_told_of_and_its_recovery_too() {
+async fn vo1_a_lost_broker_and_its_recovery_are_announced() {
     let (tts, port) = (FakeTts::start().await, Port::reserve());
     let mut broker = RunningBroker::start(Kind::Embedded).await;
     broker.stop().await;

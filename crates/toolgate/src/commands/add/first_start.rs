@@ -10,9 +10,9 @@ use toolgate_mcp::{ServerSettings, ServerState, Servers, what_to_check};
 use super::super::{block_on, server};
 use crate::config::{Config, ConfigDocument, ConfigReadOptions, SecretScope};
 use crate::exit::{self, Exit};
-use crate::spinner::{Spinner, TURN, clear_line};
+use crate::spinner::{FRAME_INTERVAL, Spinner, clear_line};
 use crate::wiring::{self, ConfiguredTools};
-use crate::{say, servers};
+use crate::{output, servers};
 
 pub(super) enum FirstStart {
     Connected {
@@ -27,7 +27,7 @@ pub(super) enum FirstStart {
 }
 
 pub(super) fn run(file: &Path, name: &str) -> anyhow::Result<FirstStart> {
-    // Drops the rest of the file, which isn't needed and may be somebody else's.
+    // Drops the other entries, which aren't needed and may not be trusted.
     let mut document = ConfigDocument::read_owned(file)?;
     document.keep_servers(&[name.to_owned()]);
     let config = Config::resolve(
@@ -49,13 +49,13 @@ pub(super) fn run(file: &Path, name: &str) -> anyhow::Result<FirstStart> {
             report: why.unwrap_or_default(),
         });
     };
-    let tools = wiring::tools(&config);
+    let tools = wiring::build_tools(&config);
     block_on(start(&config, &tools, &server.settings))
 }
 
 async fn start(config: &Config, tools: &ConfiguredTools, settings: &ServerSettings) -> FirstStart {
     let mut options = servers::options(config, tools);
-    // No retries: a person is watching, and decides what comes next.
+    // No retries: the person who typed the command decides what to do next.
     options.retry.attempts = 1;
     let servers = Servers::new(Arc::clone(&tools.manager), options);
     servers.apply(vec![settings.clone()]);
@@ -68,13 +68,13 @@ async fn start(config: &Config, tools: &ConfiguredTools, settings: &ServerSettin
         ),
         false => (format!("starting {name}"), ""),
     };
-    if !say::is_interactive() {
-        say::note(&format!("starting '{name}'{hint}"));
+    if !output::is_interactive() {
+        output::print_note(&format!("starting '{name}'{hint}"));
     }
     let spinner = Spinner::new(&title);
     let is_settled = tokio::select! {
         () = servers.wait_health_checked() => true,
-        never = spinner.turn() => match never {},
+        never = spinner.animate() => match never {},
         never = show_stderr(&servers, &spinner) => match never {},
         () = exit::interrupted() => false,
     };
@@ -84,8 +84,8 @@ async fn start(config: &Config, tools: &ConfiguredTools, settings: &ServerSettin
         false => FirstStart::Interrupted,
     };
     if !is_settled && settings.is_package_runner() {
-        say::note(&format!(
-            "stopping '{name}': a download is taken back, so that it leaves nothing half-written; Ctrl-C leaves that to the background"
+        output::print_note(&format!(
+            "stopping '{name}' and its download, so that nothing is left half-written; press Ctrl-C to do that in the background"
         ));
     }
     tokio::select! {
@@ -100,8 +100,8 @@ async fn show_stderr(servers: &Servers, spinner: &Spinner) -> Infallible {
     loop {
         let status = servers.status().pop();
         let last = status.and_then(|mut status| status.stderr.pop());
-        spinner.say(&last.unwrap_or_default());
-        tokio::time::sleep(TURN).await;
+        spinner.set_message(&last.unwrap_or_default());
+        tokio::time::sleep(FRAME_INTERVAL).await;
     }
 }
 

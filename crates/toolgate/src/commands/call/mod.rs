@@ -22,11 +22,11 @@ use crate::exit::{self, Exit};
 use crate::journal::{CommandJournal, OpenRetry};
 use crate::servers::{self, ServerFleet, ServerStart::WhenNeeded};
 use crate::spinner::Spinner;
-use crate::{command_words, patterns, say, wiring};
+use crate::{command_words, output, patterns, wiring};
 use report::CallReporter;
 
 pub(crate) fn run(global: &GlobalOptions, options: &CallOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration_or_ask(global, SecretScope::Tools)?;
+    let config = wiring::load_config_or_ask(global, SecretScope::Tools)?;
     let arguments = CliArguments::read(&options.arguments, config.limits.max_arguments)?;
     if options.remote.at.is_some() {
         return remote::run(options, &arguments);
@@ -37,7 +37,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &CallOptions) -> anyhow::Resu
         timeout: options.timeout,
         dry_run: options.dry_run,
         yes: options.yes,
-        again: None,
+        replay: None,
     };
     request.run(&config, "toolgate call")
 }
@@ -53,8 +53,7 @@ pub(crate) enum CliArguments {
 }
 
 impl CliArguments {
-    // Reads stdin if asked to. That comes before anything is started, since its
-    // writer may be slow.
+    // May read stdin, so it is called before anything is started: the writer may be slow.
     fn read(words: &[String], limit: usize) -> anyhow::Result<Self> {
         Ok(match words {
             [] => Self::Value(json!({})),
@@ -72,7 +71,7 @@ impl CliArguments {
             },
             words => {
                 let pairs = words.iter().map(|word| {
-                    let pair = command_words::split(word).with_context(|| {
+                    let pair = command_words::split_pair(word).with_context(|| {
                         let word = toolgate_core::escape(word);
                         format!("'{word}' is not a key=value pair; give pairs, one JSON object, or - for stdin")
                     });
@@ -92,7 +91,7 @@ impl CliArguments {
                 ToolCall::from_invalid(tool, raw.clone(), error)
             }
             Self::Pairs(pairs) => {
-                match toolgate_core::command_line_arguments(&borrowed(pairs), schema) {
+                match toolgate_core::command_line_arguments(&as_str_pairs(pairs), schema) {
                     Ok(arguments) => ToolCall::new(tool, Value::Object(arguments)),
                     Err(error) => {
                         // An object, so that the redactor recognizes secrets by their keys.
@@ -107,14 +106,14 @@ impl CliArguments {
 
     fn explain_lists(&self, schema: &Value) {
         if let Self::Pairs(pairs) = self {
-            for hint in report::list_hints(&borrowed(pairs), schema) {
-                say::note(&format!("a list is typed item by item: {hint}"));
+            for hint in report::list_hints(&as_str_pairs(pairs), schema) {
+                output::print_note(&format!("a list is typed item by item: {hint}"));
             }
         }
     }
 }
 
-fn borrowed(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
+fn as_str_pairs(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
     let pairs = pairs.iter();
     pairs.map(|(key, text)| (&**key, &**text)).collect()
 }
@@ -123,7 +122,7 @@ fn borrowed(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
 // so it isn't read.
 fn read_stdin(limit: usize) -> anyhow::Result<Vec<u8>> {
     if std::io::stdin().is_terminal() {
-        say::note("reading a JSON object from the terminal; end it with Ctrl-D");
+        output::print_note("reading a JSON object from the terminal; end it with Ctrl-D");
     }
     let mut bytes = Vec::new();
     let mut input = std::io::stdin().lock().take(2 * limit as u64);
@@ -136,10 +135,10 @@ pub(crate) struct CallRequest<'a> {
     pub(crate) arguments: CliArguments,
     pub(crate) timeout: Option<Duration>,
     pub(crate) dry_run: bool,
-    /// Approves whatever the policy asks about.
+    /// Approves every call that the policy asks about.
     pub(crate) yes: bool,
     /// Set for a replay: a tool that isn't read-only needs a confirmation.
-    pub(crate) again: Option<ReplayConsent>,
+    pub(crate) replay: Option<ReplayConsent>,
 }
 
 impl CallRequest<'_> {
@@ -147,15 +146,15 @@ impl CallRequest<'_> {
         if let Some(unset) = config.unset_for(self.tool) {
             bail!(unset.clone());
         }
-        let tools = wiring::tools(config);
-        wiring::warn_about(config, &tools);
+        let tools = wiring::build_tools(config);
+        wiring::warn_about_config(config, &tools);
         patterns::warn_of_unmatched_policy(config, &tools);
         let spinner = Spinner::new(self.tool);
-        let record = match self.dry_run {
+        let journal = match self.dry_run {
             true => CommandJournal::default(),
             false => CommandJournal::open(config, &tools, command, OpenRetry::Never),
         };
-        // Most local tools need no server, so servers aren't mentioned.
+        // Problems of servers don't matter to a local tool that needs none.
         let needed = servers::owners(config, &tools.manager, &servers::catalogue(), self.tool);
         if tools.manager.find(self.tool).is_none() || !needed.is_empty() {
             wiring::warn_about_servers(config);
@@ -167,7 +166,7 @@ impl CallRequest<'_> {
                 spinner: spinner.clone(),
                 redactor: tools.redactor.clone(),
             });
-        let executor = record.attach(executor).build();
+        let executor = journal.attach(executor).build();
         block_on(async {
             let fleet = (!needed.is_empty()).then(|| {
                 let needed = servers::settings(needed);
@@ -177,7 +176,7 @@ impl CallRequest<'_> {
             if let Some(fleet) = &fleet {
                 fleet.stop().await;
             }
-            record.close().await;
+            journal.close().await;
             exit
         })?
     }
@@ -195,7 +194,7 @@ impl CallRequest<'_> {
                 report::print_cancelled(self.tool);
                 return Ok(Exit::Interrupted);
             }
-            spinner.title(self.tool);
+            spinner.set_title(self.tool);
         }
         // `Null` for an unknown tool; the executor reports that.
         let schema = executor
@@ -207,10 +206,10 @@ impl CallRequest<'_> {
             call = call.timeout(timeout);
         }
         let (exit, kind) = if self.dry_run {
-            report::rehearse(executor, &call)
+            report::print_dry_run(executor, &call)
         } else {
-            if let Some(again) = &self.again
-                && !again.is_confirmed(executor, &call, spinner).await?
+            if let Some(replay) = &self.replay
+                && !replay.is_confirmed(executor, &call, spinner).await?
             {
                 return Ok(Exit::Failure);
             }
@@ -225,7 +224,8 @@ impl CallRequest<'_> {
         Ok(exit)
     }
 
-    /// Returns once it is settled which tool has the name. A health report waits for all servers.
+    /// Returns once it is certain which tool has the name. The `server_health`
+    /// tool waits for all servers.
     async fn wait_for_servers(
         &self,
         config: &Config,
@@ -254,20 +254,20 @@ async fn execute(
     let progress = spinner.clone();
     let call = call
         .cancellation(cancellation.clone())
-        .on_progress(move |step| progress.show(step));
+        .on_progress(move |step| progress.show_progress(step));
     let running = executor.execute(call);
     tokio::pin!(running);
     let finished = tokio::select! {
         outcome = &mut running => Some(outcome),
-        never = spinner.turn() => match never {},
+        never = spinner.animate() => match never {},
         () = exit::interrupted() => None,
     };
     let (outcome, exit) = match finished {
         Some(outcome) if outcome.is_success() => (outcome, Exit::Success),
         Some(outcome) => (outcome, Exit::Failure),
         None => {
-            say::note(
-                "cancelling the call; it may already have had an effect (Ctrl-C again to leave at once)",
+            output::print_note(
+                "cancelling the call; it may already have had an effect (Ctrl-C again quits at once)",
             );
             cancellation.cancel();
             tokio::select! {

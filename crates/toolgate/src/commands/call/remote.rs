@@ -10,14 +10,14 @@ use super::report::{advise, print_cancelled, print_refused};
 use crate::cli::CallOptions;
 use crate::commands::{block_on_interruptible, rendered};
 use crate::exit::Exit;
-use crate::remote::{self, GatewayAnswer, RemoteError, RemoteGateway};
-use crate::say;
+use crate::output;
+use crate::remote::{self, GatewayResponse, RemoteError, RemoteGateway};
 use crate::spinner::Spinner;
 
 pub(super) fn run(options: &CallOptions, arguments: &CliArguments) -> anyhow::Result<Exit> {
     let remote = RemoteGateway::from_options(&options.remote)?.context("--at names no gateway")?;
     let spinner = Spinner::new(&options.tool);
-    let answered = block_on_interruptible(spinner.beside(ask(&remote, options, arguments)))?;
+    let answered = block_on_interruptible(spinner.run_during(ask(&remote, options, arguments)))?;
     answered.unwrap_or_else(|| {
         // The gateway cancels a call whose caller is gone.
         print_cancelled(&options.tool);
@@ -69,7 +69,7 @@ async fn ask(
     Ok(match answered {
         Ok(answer) => {
             let exit = match options.dry_run {
-                true => print_rehearsal(options, &answer),
+                true => print_dry_run(options, &answer),
                 false => print_envelope(&options.tool, &answer),
             };
             if is_invalid(&answer.body) {
@@ -92,11 +92,14 @@ async fn schema(remote: &RemoteGateway, tool: &str) -> Result<Value, RemoteError
     Ok(answer.body["parameters"].take())
 }
 
-pub(in crate::commands) fn print_envelope(tool: &str, answer: &GatewayAnswer) -> Exit {
+pub(in crate::commands) fn print_envelope(tool: &str, answer: &GatewayResponse) -> Exit {
     if !answer.body["success"].is_boolean() {
-        return report_failure(tool, RemoteError::Away(remote::detail(answer)));
+        return report_failure(
+            tool,
+            RemoteError::Unreachable(remote::problem_detail(answer)),
+        );
     }
-    say::result(&rendered(&answer.body));
+    output::print_result(&rendered(&answer.body));
     if answer.body["success"] == true {
         return Exit::Success;
     }
@@ -107,14 +110,14 @@ pub(in crate::commands) fn print_envelope(tool: &str, answer: &GatewayAnswer) ->
         ErrorKind::InvalidArguments,
     ];
     if kind == ErrorKind::Denied.to_string() {
-        say::note("approve it at the gateway's dashboard while the call waits");
+        output::print_note("approve it at the gateway's dashboard while the call waits");
     } else if let Some(kind) = kinds.into_iter().find(|one| one.to_string() == kind) {
         advise(kind, tool);
     }
     Exit::Failure
 }
 
-fn print_rehearsal(options: &CallOptions, answer: &GatewayAnswer) -> Exit {
+fn print_dry_run(options: &CallOptions, answer: &GatewayResponse) -> Exit {
     let Some(is_valid) = answer.body["valid"].as_bool() else {
         let error = match answer.status {
             StatusCode::NOT_FOUND => ToolError::NotFound {
@@ -122,7 +125,7 @@ fn print_rehearsal(options: &CallOptions, answer: &GatewayAnswer) -> Exit {
                 nearest: Vec::new(),
                 known: Vec::new(),
             },
-            _ => ToolError::unavailable(&options.tool, remote::detail(answer)),
+            _ => ToolError::unavailable(&options.tool, remote::problem_detail(answer)),
         };
         print_refused(&options.tool, error);
         return Exit::Failure;
@@ -132,14 +135,14 @@ fn print_rehearsal(options: &CallOptions, answer: &GatewayAnswer) -> Exit {
         let outcome = ToolOutcome::refused(&call, ToolError::invalid("arguments", "are invalid"));
         let mut envelope = outcome.to_envelope();
         envelope["error"] = answer.body["error"].clone();
-        say::result(&rendered(&envelope));
+        output::print_result(&rendered(&envelope));
         return Exit::Failure;
     }
     let pairs = answer.body["renamed"].as_array().into_iter().flatten();
     let renamed: Map<String, Value> = pairs
         .filter_map(|pair| Some((pair[0].as_str()?.to_owned(), pair[1].clone())))
         .collect();
-    say::result(&rendered(&json!({
+    output::print_result(&rendered(&json!({
         "dry_run": true,
         "tool_name": options.tool,
         "arguments": answer.body["executed"],
@@ -152,7 +155,7 @@ fn print_rehearsal(options: &CallOptions, answer: &GatewayAnswer) -> Exit {
 
 /// Prints an envelope even if the gateway is away. Anything else is a usage error.
 pub(in crate::commands) fn report_failure(tool: &str, error: RemoteError) -> Exit {
-    if let RemoteError::Away(reason) = &error {
+    if let RemoteError::Unreachable(reason) = &error {
         print_refused(tool, ToolError::unavailable(tool, reason.clone()));
     }
     error.report()

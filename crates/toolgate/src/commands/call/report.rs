@@ -10,10 +10,10 @@ use toolgate_core::{
 };
 use tracing::warn;
 
-use crate::command_words::quoted;
+use crate::command_words::quote_word;
 use crate::commands::rendered;
 use crate::exit::Exit;
-use crate::say;
+use crate::output;
 use crate::wiring::ConfiguredTools;
 
 pub(super) struct CallReporter {
@@ -26,7 +26,7 @@ impl CallReporter {
     pub(super) fn new(tools: &ConfiguredTools) -> Self {
         Self {
             log: LogObserver::default().redactor(tools.redactor.clone()),
-            only_successes: say::log_repeats_result(),
+            only_successes: output::log_repeats_result(),
         }
     }
 }
@@ -84,37 +84,37 @@ fn warn_of_unknown(tool: &ToolDefinition, asked: &Value, executed: &Value) {
     }
 }
 
-pub(super) fn rehearse(executor: &ToolExecutor, call: &ToolCall) -> (Exit, Option<ErrorKind>) {
-    let rehearsal = match executor.dry_run(call) {
-        Ok(rehearsal) => rehearsal,
+pub(super) fn print_dry_run(executor: &ToolExecutor, call: &ToolCall) -> (Exit, Option<ErrorKind>) {
+    let dry_run = match executor.dry_run(call) {
+        Ok(dry_run) => dry_run,
         Err(error) => {
             let kind = error.kind();
             print(&ToolOutcome::refused(call, error));
             return (Exit::Failure, Some(kind));
         }
     };
-    let (tool, executed) = (rehearsal.tool.definition(), rehearsal.arguments.as_value());
+    let (tool, executed) = (dry_run.tool.definition(), dry_run.arguments.as_value());
     if let Ok(asked) = call.arguments() {
         warn_of_unknown(tool, asked, executed);
     }
-    let renamed = rehearsal.renamed.iter();
+    let renamed = dry_run.renamed.iter();
     let renamed: Map<String, Value> = renamed
         .map(|(from, to)| (from.clone(), json!(to)))
         .collect();
-    say::result(&rendered(&json!({
+    output::print_result(&rendered(&json!({
         "dry_run": true,
         "tool_name": call.name(),
         "source": tool.source().to_string(),
         "arguments": executed,
         "renamed": renamed,
-        "dropped": rehearsal.arguments.dropped(),
-        "needs_approval": rehearsal.decision == Decision::Ask,
+        "dropped": dry_run.arguments.dropped(),
+        "needs_approval": dry_run.decision == Decision::Ask,
     })));
     (Exit::Success, None)
 }
 
 pub(super) fn print(outcome: &ToolOutcome) {
-    say::result(&rendered(&outcome.to_envelope()));
+    output::print_result(&rendered(&outcome.to_envelope()));
     // The envelope is for programs. A person at the terminal gets advice as well.
     if let Err(error) = &outcome.result {
         advise(error.kind(), &outcome.tool_name);
@@ -138,14 +138,14 @@ pub(super) fn print_cancelled(tool: &str) {
 pub(super) fn advise(kind: ErrorKind, tool: &str) {
     match kind {
         ErrorKind::Denied if !std::io::stdin().is_terminal() => {
-            say::note("approve it at a terminal, or beforehand with --yes");
+            output::print_note("approve it at a terminal, or in advance with --yes");
         }
-        ErrorKind::NotFound if say::stdout_is_terminal() => {
-            say::note("'toolgate list' shows the tools there are");
+        ErrorKind::NotFound if output::stdout_is_terminal() => {
+            output::print_note("'toolgate list' shows all tools");
         }
-        ErrorKind::InvalidArguments if say::stdout_is_terminal() => {
+        ErrorKind::InvalidArguments if output::stdout_is_terminal() => {
             let tool = toolgate_core::escape(tool);
-            say::note(&format!("'toolgate inspect {tool}' shows the parameters"));
+            output::print_note(&format!("'toolgate inspect {tool}' shows the parameters"));
         }
         _ => {}
     }
@@ -154,7 +154,9 @@ pub(super) fn advise(kind: ErrorKind, tool: &str) {
 pub(super) fn list_hints(pairs: &[(&str, &str)], schema: &Value) -> Vec<String> {
     let lists = toolgate_core::comma_separated_lists(pairs, schema).into_iter();
     let hints = lists.map(|(key, items)| {
-        let items = items.iter().map(|item| quoted(&format!("{key}={item}")));
+        let items = items
+            .iter()
+            .map(|item| quote_word(&format!("{key}={item}")));
         toolgate_core::escape(&items.collect::<Vec<_>>().join(" "))
     });
     hints.collect()

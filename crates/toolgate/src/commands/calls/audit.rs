@@ -12,10 +12,10 @@ use toolgate_journal::{JournalError, JournalFilter, JournalReader, VerifyOptions
 
 use super::super::rendered;
 use crate::exit::Exit;
-use crate::say;
+use crate::output;
 
 // Long enough to read any journal to its end. Ctrl-C stops it sooner.
-const PATIENCE: Duration = Duration::from_secs(86_400);
+const READ_TIMEOUT: Duration = Duration::from_secs(86_400);
 const STDOUT: &str = "-";
 
 pub(super) fn verify(
@@ -30,12 +30,12 @@ pub(super) fn verify(
     }
     let mut options = VerifyOptions::default();
     options.expect = expect.map(str::to_ascii_lowercase);
-    let verified = match with_patience(reader).verify(&options) {
+    let verified = match with_long_timeout(reader).verify(&options) {
         Ok(verified) => verified,
         Err(error) => return Ok(Exit::failure(error)),
     };
     match json {
-        true => say::result(&rendered(&serde_json::json!(verified))),
+        true => output::print_result(&rendered(&serde_json::json!(verified))),
         false => show(&verified),
     }
     Ok(Exit::success_if(verified.is_intact()))
@@ -43,7 +43,7 @@ pub(super) fn verify(
 
 fn show(verified: &VerifyReport) {
     for finding in &verified.findings {
-        say::result(&format!(
+        output::print_result(&format!(
             "{:<13} {}",
             finding.problem.to_string(),
             escape(&finding.text)
@@ -51,14 +51,14 @@ fn show(verified: &VerifyReport) {
     }
     let shown = verified.findings.len() as u64;
     if verified.problems > shown {
-        say::result(&format!("and {} more", verified.problems - shown));
+        output::print_result(&format!("and {} more", verified.problems - shown));
     }
     for note in &verified.notes {
-        say::note(&escape(note));
+        output::print_note(&escape(note));
     }
-    say::result(&summary(verified));
+    output::print_result(&summary(verified));
     if !verified.head.is_empty() {
-        say::result(&format!("head #{} {}", verified.head_entry, verified.head));
+        output::print_result(&format!("head #{} {}", verified.head_entry, verified.head));
     }
 }
 
@@ -92,7 +92,7 @@ pub(super) fn export(
     filter: &JournalFilter,
     to: &str,
 ) -> anyhow::Result<Exit> {
-    let reader = with_patience(reader);
+    let reader = with_long_timeout(reader);
     let exported = if to == STDOUT {
         let mut out = BufWriter::new(io::stdout().lock());
         let exported = reader.export(filter, &mut out);
@@ -107,7 +107,7 @@ pub(super) fn export(
             .open(to)
             .with_context(|| {
                 format!(
-                    "can't write {}; name a file that isn't there yet, or add to one with '--export - >> FILE'",
+                    "can't write {}; name a new file, or append to an existing one with '--export - >> FILE'",
                     escape(to)
                 )
             })?;
@@ -121,7 +121,7 @@ pub(super) fn export(
     match exported {
         Ok(summary) => {
             let head = summary.head.unwrap_or_default();
-            say::note(&format!("{} calls exported; head {head}", summary.calls));
+            output::print_note(&format!("{} calls exported; head {head}", summary.calls));
             Ok(Exit::Success)
         }
         // The reader has closed the pipe.
@@ -132,6 +132,6 @@ pub(super) fn export(
     }
 }
 
-fn with_patience(reader: JournalReader) -> JournalReader {
-    reader.with_limits(PATIENCE, Arc::default())
+fn with_long_timeout(reader: JournalReader) -> JournalReader {
+    reader.with_limits(READ_TIMEOUT, Arc::default())
 }

@@ -1,4 +1,4 @@
-//! Prints calls as a list.
+//! Prints calls as a table, as tab-separated lines or as JSON.
 
 use std::collections::HashMap;
 
@@ -11,22 +11,22 @@ use unicode_width::UnicodeWidthStr;
 use super::show::{colour, local, text, took};
 use super::source::CallPages;
 use crate::commands::rendered_line;
-use crate::say;
-use crate::spinner::truncated;
+use crate::output;
+use crate::spinner::truncate_to_width;
 
-// Ids aren't shown shorter, so that they stay unambiguous as new calls come in.
+// A shorter id could become ambiguous as new calls come in.
 const MIN_ID_LEN: usize = 12;
-// This many digits tell all calls of one process apart.
-const SURE_ID: usize = 17;
+// This many digits distinguish all calls of one process.
+const UNIQUE_ID_LEN: usize = 17;
 const MAX_NAME_WIDTH: usize = 16;
 // The WHO column while following, when later callers aren't known yet.
-const USUAL_WHO: usize = 12;
+const DEFAULT_WHO_WIDTH: usize = 12;
 const MAX_OUTCOME_WIDTH: usize = 11;
 // A call with less space than this moves to a line of its own.
-const ROOM: usize = 40;
+const MIN_CALL_WIDTH: usize = 40;
 const INDENT: usize = 10;
 // Used if the terminal doesn't report its width.
-const WIDTH: usize = 120;
+const DEFAULT_WIDTH: usize = 120;
 
 pub(super) struct CallPrinter {
     format: CallListFormat,
@@ -48,7 +48,7 @@ pub(super) enum MoreCalls {
 }
 
 enum CallListFormat {
-    Eyes { width: usize },
+    Table { width: usize },
     Tabs,
     Json,
 }
@@ -56,30 +56,35 @@ enum CallListFormat {
 impl CallPrinter {
     /// Sizes the columns for these calls, and leaves room for later ones if there will be any.
     pub(super) fn new(calls: &[Value], pages: &CallPages, as_json: bool, more: MoreCalls) -> Self {
-        let format = match (as_json, say::stdout_is_terminal()) {
+        let format = match (as_json, output::stdout_is_terminal()) {
             (true, _) => CallListFormat::Json,
-            (false, true) => CallListFormat::Eyes {
-                width: say::stdout_width().unwrap_or(WIDTH),
+            (false, true) => CallListFormat::Table {
+                width: output::stdout_width().unwrap_or(DEFAULT_WIDTH),
             },
             (false, false) => CallListFormat::Tabs,
         };
         let digits = match format {
-            CallListFormat::Eyes { .. } => pages.distinct_digits(calls),
+            CallListFormat::Table { .. } => pages.distinct_digits(calls),
             _ => Vec::new(),
         };
-        let lines = Self::fitting(format, calls, &digits, more);
-        if let CallListFormat::Eyes { .. } = lines.format {
-            lines.titles();
+        let printer = Self::sized_for(format, calls, &digits, more);
+        if let CallListFormat::Table { .. } = printer.format {
+            printer.print_titles();
         }
-        lines
+        printer
     }
 
-    fn fitting(format: CallListFormat, calls: &[Value], digits: &[usize], more: MoreCalls) -> Self {
+    fn sized_for(
+        format: CallListFormat,
+        calls: &[Value],
+        digits: &[usize],
+        more: MoreCalls,
+    ) -> Self {
         let id = |call: &Value| text(&call["id"]);
-        let least = more.least_id();
+        let least = more.min_id_len();
         let digits = digits.iter().map(|digits| least.max(*digits));
         let ids: HashMap<_, _> = calls.iter().map(id).zip(digits).collect();
-        let mut columns = ColumnWidths::fitting(calls, more);
+        let mut columns = ColumnWidths::sized_for(calls, more);
         columns.id = ids.values().max().copied().unwrap_or(least);
         Self {
             format,
@@ -88,47 +93,50 @@ impl CallPrinter {
         }
     }
 
-    fn titles(&self) {
+    fn print_titles(&self) {
         let (bold, width) = (Style::new().bold(), self.columns.outcome);
         let head = self.columns.head(["TIME", "ID", "WHO", "TOOK"]);
-        say::result(&format!("{bold}{head}{:<width$}  CALL{bold:#}", "OUTCOME"));
+        output::print_result(&format!("{bold}{head}{:<width$}  CALL{bold:#}", "OUTCOME"));
     }
 
     pub(super) fn print(&mut self, call: &Value) {
-        say::result(&match &self.format {
+        output::print_result(&match &self.format {
             CallListFormat::Json => rendered_line(call),
-            CallListFormat::Tabs => tabbed(call),
-            CallListFormat::Eyes { width } => self.aligned(call, *width),
+            CallListFormat::Tabs => tab_separated(call),
+            CallListFormat::Table { width } => self.aligned(call, *width),
         });
     }
 
     fn aligned(&self, call: &Value, width: usize) -> String {
         let outcome = self.columns.outcome;
         let known = text(&call["id"]);
-        let digits = self.ids.get(&known).copied().unwrap_or(SURE_ID);
+        let digits = self.ids.get(&known).copied().unwrap_or(UNIQUE_ID_LEN);
         let head = self.columns.head([
             &moment(call),
-            truncated(&known, digits),
-            &shortened(&asked_by(call), self.columns.who),
+            truncate_to_width(&known, digits),
+            &shorten(&caller_name(call), self.columns.who),
             &took(&call["duration_ms"]),
         ]);
         let colour = colour(&call["success"]);
         let rest = width.saturating_sub(head.width() + outcome + 2);
-        let (ending, called) = (ending(call), called(call));
-        if called.width() > rest && rest < ROOM {
-            let below = shortened(&called, width.saturating_sub(INDENT));
-            return format!("{head}{colour}{ending}{colour:#}\n{:INDENT$}{below}", "");
+        let (outcome_label, call_text) = (outcome_label(call), call_text(call));
+        if call_text.width() > rest && rest < MIN_CALL_WIDTH {
+            let below = shorten(&call_text, width.saturating_sub(INDENT));
+            return format!(
+                "{head}{colour}{outcome_label}{colour:#}\n{:INDENT$}{below}",
+                ""
+            );
         }
-        let called = shortened(&called, rest);
-        format!("{head}{colour}{ending:<outcome$}{colour:#}  {called}")
+        let call_text = shorten(&call_text, rest);
+        format!("{head}{colour}{outcome_label:<outcome$}{colour:#}  {call_text}")
     }
 }
 
 impl MoreCalls {
-    fn least_id(self) -> usize {
+    fn min_id_len(self) -> usize {
         match self {
             Self::None => MIN_ID_LEN,
-            Self::Later => SURE_ID,
+            Self::Later => UNIQUE_ID_LEN,
         }
     }
 }
@@ -144,10 +152,10 @@ impl ColumnWidths {
         format!("{time:<a$}  {id:<b$}  {who:<c$}  {took:>7}  ")
     }
 
-    fn fitting(calls: &[Value], more: MoreCalls) -> Self {
+    fn sized_for(calls: &[Value], more: MoreCalls) -> Self {
         let (who, outcome) = match more {
             MoreCalls::None => (3, 7),
-            MoreCalls::Later => (USUAL_WHO, MAX_OUTCOME_WIDTH),
+            MoreCalls::Later => (DEFAULT_WHO_WIDTH, MAX_OUTCOME_WIDTH),
         };
         let widest = |text: fn(&Value) -> String, least: usize| {
             let widths = calls.iter().map(|call| text(call).width());
@@ -155,9 +163,9 @@ impl ColumnWidths {
         };
         Self {
             time: widest(moment, 8),
-            id: more.least_id(),
-            who: widest(asked_by, who),
-            outcome: widest(ending, outcome),
+            id: more.min_id_len(),
+            who: widest(caller_name, who),
+            outcome: widest(outcome_label, outcome),
         }
     }
 }
@@ -170,7 +178,7 @@ fn moment(call: &Value) -> String {
     })
 }
 
-fn asked_by(call: &Value) -> String {
+fn caller_name(call: &Value) -> String {
     let command = call["command"].as_str();
     let command = command.map(|command| command.strip_prefix("toolgate ").unwrap_or(command));
     match call["caller"].as_str().or(command) {
@@ -179,7 +187,7 @@ fn asked_by(call: &Value) -> String {
     }
 }
 
-fn ending(call: &Value) -> String {
+fn outcome_label(call: &Value) -> String {
     match call["outcome"].as_str().unwrap_or_default() {
         "success" => "ok".to_owned(),
         "invalid_arguments" => "bad args".to_owned(),
@@ -188,7 +196,7 @@ fn ending(call: &Value) -> String {
     }
 }
 
-fn called(call: &Value) -> String {
+fn call_text(call: &Value) -> String {
     let mut words = vec![text(&call["tool"])];
     match &call["arguments"] {
         Value::Object(arguments) => words.extend(arguments.iter().map(|(key, value)| {
@@ -206,14 +214,14 @@ fn called(call: &Value) -> String {
     words.join(" ")
 }
 
-fn shortened(text: &str, width: usize) -> String {
+fn shorten(text: &str, width: usize) -> String {
     match text.width() <= width {
         true => text.to_owned(),
-        false => format!("{}…", truncated(text, width.saturating_sub(1))),
+        false => format!("{}…", truncate_to_width(text, width.saturating_sub(1))),
     }
 }
 
-pub(super) fn tabbed(call: &Value) -> String {
+pub(super) fn tab_separated(call: &Value) -> String {
     let took = match call["duration_ms"].as_f64() {
         Some(time) => time.to_string(),
         None => String::new(),
@@ -226,7 +234,7 @@ pub(super) fn tabbed(call: &Value) -> String {
         took,
         text(&call["outcome"]),
         text(&call["arguments"]),
-        asked_by(call),
+        caller_name(call),
     ]
     .join("\t")
 }
@@ -301,8 +309,8 @@ mod tests {
             .filter_map(|call| call["id"].as_str())
             .collect();
         let digits = distinct_digits(&ids);
-        let lines = CallPrinter::fitting(
-            CallListFormat::Eyes { width: 80 },
+        let printer = CallPrinter::sized_for(
+            CallListFormat::Table { width: 80 },
             &calls,
             &digits,
             MoreCalls::None,
@@ -319,20 +327,20 @@ mod tests {
                 "echo a=[1,2] b=x",
             ],
         ]) {
-            let shown = anstream::adapter::strip_str(&lines.aligned(call, 80)).to_string();
+            let shown = anstream::adapter::strip_str(&printer.aligned(call, 80)).to_string();
             assert!(shown.lines().all(|line| line.width() <= 80), "{shown}");
             for part in parts {
                 assert!(shown.contains(part), "{part}: {shown}");
             }
         }
-        let wide = lines.aligned(&calls[0], 110);
+        let wide = printer.aligned(&calls[0], 110);
         assert_eq!(wide.lines().count(), 1, "{wide}");
     }
 
     #[test]
     fn calls_that_come_later_have_room_in_the_columns() {
-        let lines = CallPrinter::fitting(
-            CallListFormat::Eyes { width: 80 },
+        let printer = CallPrinter::sized_for(
+            CallListFormat::Table { width: 80 },
             &[],
             &[],
             MoreCalls::Later,
@@ -344,8 +352,8 @@ mod tests {
             "unavailable",
             &json!({ "a": 1 }),
         );
-        let shown = anstream::adapter::strip_str(&lines.aligned(&new, 80)).to_string();
-        let columns = &lines.columns;
+        let shown = anstream::adapter::strip_str(&printer.aligned(&new, 80)).to_string();
+        let columns = &printer.columns;
         let head = columns.time + 2 + columns.id + 2 + columns.who + 2 + 7 + 2;
         assert_eq!(shown.find("unavailable"), Some(head), "{shown}");
         assert_eq!(shown.find(" echo a=1"), Some(head + columns.outcome + 1));

@@ -6,13 +6,13 @@ use toolgate_core::{escape, is_redacted};
 use toolgate_server::mock_entry;
 
 use crate::cli::GlobalOptions;
-use crate::command_words::quoted;
+use crate::command_words::quote_word;
 use crate::commands::add::note_untrusted;
 use crate::commands::rendered;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::server_file::ServerFile;
-use crate::{say, wiring};
+use crate::{output, wiring};
 
 pub(super) fn save(
     global: &GlobalOptions,
@@ -23,7 +23,9 @@ pub(super) fn save(
 ) -> anyhow::Result<Exit> {
     let definition = definition(config, call, name)?;
     if is_redacted(&call["result"]) {
-        say::note("the answer held a secret, which is not recorded: [REDACTED] replaces it");
+        output::print_note(
+            "the result contained a secret, which is not recorded; [REDACTED] replaces it",
+        );
     }
     if !dry_run {
         let file = ServerFile::open(global, &wiring::environment)?;
@@ -31,12 +33,12 @@ pub(super) fn save(
         file.save()?;
         note_untrusted(&file);
         let (name, file) = (escape(name), escape(&file.path().to_string_lossy()));
-        say::note(&format!(
-            "'{name}' is in {file} now; what was recorded is answered by: toolgate call {}",
-            quoted(&name)
+        output::print_note(&format!(
+            "added '{name}' to {file}; this returns the recorded result: toolgate call {}",
+            quote_word(&name)
         ));
     }
-    say::result(&rendered(&definition));
+    output::print_result(&rendered(&definition));
     Ok(Exit::Success)
 }
 
@@ -44,14 +46,14 @@ fn definition(config: &Config, call: &Value, name: &str) -> anyhow::Result<Value
     let tool = call["tool"].as_str().unwrap_or_default();
     if call["success"] != true || call["result_cut"] == true {
         bail!(
-            "only a call that succeeded, with a result that was kept whole, can become a mock; this one of '{}' did not",
+            "only a successful call whose result was recorded in full can become a mock; this call of '{}' can't",
             escape(tool)
         );
     }
-    let tools = wiring::tools(config);
+    let tools = wiring::build_tools(config);
     if tools.manager.find(name).is_some() {
         bail!(
-            "there is a tool '{}' already; choose another name",
+            "there is already a tool '{}'; choose another name",
             escape(name)
         );
     }

@@ -19,24 +19,24 @@ use crate::cli::{CallsOptions, GlobalOptions};
 use crate::config::{Config, SecretScope};
 use crate::exit::Exit;
 use crate::remote::RemoteGateway;
-use crate::{journal, say, wiring};
+use crate::{journal, output, wiring};
 pub(super) use audit::summary as verified_summary;
 use lines::{CallPrinter, MoreCalls};
 use source::CallPages;
 pub(super) use source::{CallReadError, call_at};
 
 // Poll interval while following.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 const LAST: &str = "last";
 
 pub(crate) fn run(global: &GlobalOptions, options: &CallsOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration(global, SecretScope::Names)?;
+    let config = wiring::load_config(global, SecretScope::Names)?;
     let filter = filter::read(options)?;
     if options.verify || options.export.is_some() {
         return audit_journal(&config, options, &filter);
     }
     let remote = RemoteGateway::from_options(&options.remote)?;
-    let looked = async {
+    let shown = async {
         let pages = match remote {
             Some(remote) => CallPages::Remote(remote),
             None => match reader(&config, options.follow).await {
@@ -46,7 +46,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &CallsOptions) -> anyhow::Res
         };
         show_calls(global, &config, options, &pages, filter).await
     };
-    block_on_interruptible(looked)?.unwrap_or(Ok(Exit::Interrupted))
+    block_on_interruptible(shown)?.unwrap_or(Ok(Exit::Interrupted))
 }
 
 fn audit_journal(
@@ -66,14 +66,14 @@ fn audit_journal(
 
 /// Opens the journal. With `waits`, a missing journal is awaited.
 async fn reader(config: &Config, waits: bool) -> anyhow::Result<JournalReader> {
-    let mut is_told = false;
+    let mut is_noted = false;
     loop {
         match journal::reader(config) {
             Err(error) if waits && is_missing(&error) => {
-                if !std::mem::replace(&mut is_told, true) {
-                    say::note(&format!("{error}; waiting for the first one"));
+                if !std::mem::replace(&mut is_noted, true) {
+                    output::print_note(&format!("{error}; waiting for the first one"));
                 }
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
             reader => return reader,
         }
@@ -87,7 +87,7 @@ async fn show_calls(
     pages: &CallPages,
     filter: JournalFilter,
 ) -> anyhow::Result<Exit> {
-    let looked = match &options.id {
+    let shown = match &options.id {
         Some(id) => {
             let call = match pages.call(id).await {
                 Ok(Some(call)) => call,
@@ -97,16 +97,16 @@ async fn show_calls(
             if let Some(name) = &options.save_as_mock {
                 return mock::save(global, config, &call, name, options.dry_run);
             }
-            say::result(&match options.json {
+            output::print_result(&match options.json {
                 true => rendered(&call),
-                false => show::detail(&call, say::stdout_width()),
+                false => show::detail(&call, output::stdout_width()),
             });
             return Ok(Exit::Success);
         }
         None if options.follow => follow(pages, filter, options.json).await,
         None => list(pages, filter, options.json).await,
     };
-    Ok(looked.unwrap_or_else(CallReadError::report))
+    Ok(shown.unwrap_or_else(CallReadError::report))
 }
 
 async fn list(
@@ -116,11 +116,13 @@ async fn list(
 ) -> Result<Exit, CallReadError> {
     let calls = pages.newest(filter).await?;
     if calls.is_empty() && !as_json {
-        say::note("no call matches; 'toolgate calls' shows the latest calls of every kind");
+        output::print_note(
+            "no call matches; 'toolgate calls' shows the latest calls of every kind",
+        );
     }
-    let mut lines = CallPrinter::new(&calls, pages, as_json, MoreCalls::None);
+    let mut printer = CallPrinter::new(&calls, pages, as_json, MoreCalls::None);
     for call in &calls {
-        lines.print(call);
+        printer.print(call);
     }
     Ok(Exit::Success)
 }
@@ -136,18 +138,18 @@ async fn follow(
     };
     // Position first, then the list: a call that ends in between is in both, and is shown once.
     let mut position = reader.position()?;
-    let (mut lines, mut shown) = print_last(pages, filter.clone(), as_json).await?;
+    let (mut printer, mut shown) = print_last(pages, filter.clone(), as_json).await?;
     filter.limit = 1000;
     loop {
         for (place, call) in reader.finished_after(position, &filter)? {
             position = place;
             if !shown.contains(&call.id) {
-                lines.print(&json!(call));
+                printer.print(&json!(call));
             }
         }
         // Only calls that ended between those two queries could appear twice.
         shown.clear();
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -159,10 +161,10 @@ async fn print_last(
     let mut calls = pages.newest(filter).await?;
     calls.retain(|call| call["outcome"] != "running");
     calls.reverse();
-    let mut lines = CallPrinter::new(&calls, pages, as_json, MoreCalls::Later);
-    calls.iter().for_each(|call| lines.print(call));
+    let mut printer = CallPrinter::new(&calls, pages, as_json, MoreCalls::Later);
+    calls.iter().for_each(|call| printer.print(call));
     let id = |call: &Value| Some(call["id"].as_str()?.to_owned());
-    Ok((lines, calls.iter().filter_map(id).collect()))
+    Ok((printer, calls.iter().filter_map(id).collect()))
 }
 
 /// Finds a call by its id, a prefix of it, or `last`.
@@ -182,14 +184,14 @@ pub(super) fn report_unknown(id: &str) -> Exit {
     let id = escape(id);
     Exit::failure(match id.as_str() {
         LAST => "no call has been recorded yet".to_owned(),
-        id => format!("no call '{id}' is recorded; 'toolgate calls' shows which there are"),
+        id => format!("no call '{id}' is recorded; 'toolgate calls' lists them"),
     })
 }
 
 /// A missing journal counts as empty. An unreadable one is a failure.
 fn unreadable(error: &anyhow::Error, may_be_empty: bool) -> Exit {
     if may_be_empty && is_missing(error) {
-        say::note(&error.to_string());
+        output::print_note(&error.to_string());
         return Exit::Success;
     }
     Exit::failure(error)

@@ -4,8 +4,8 @@ use serde_json::Value;
 use toolgate_journal::{JournalFilter, is_called_by};
 
 use super::source::{CallPages, CallReadError};
+use crate::output;
 use crate::remote::RemoteGateway;
-use crate::say;
 
 pub(super) async fn follow(
     pages: &CallPages,
@@ -15,17 +15,17 @@ pub(super) async fn follow(
 ) -> Result<super::Exit, CallReadError> {
     // Subscribe first, then list: a call that ends in between is in both, and is shown once.
     let mut events = remote.events("call").await?;
-    let (mut lines, shown) = super::print_last(pages, filter.clone(), as_json).await?;
+    let (mut printer, shown) = super::print_last(pages, filter.clone(), as_json).await?;
     loop {
         let event = events.next().await?;
         let call = &event.data;
         if event.name == "lagged" {
             let missed = &call["missed"];
-            say::note(&format!(
+            output::print_note(&format!(
                 "{missed} calls came faster than they could be shown; 'toolgate calls --at' lists them"
             ));
         } else if event.name == "call" && is_wanted(&filter, call) && !is_among(&shown, call) {
-            lines.print(call);
+            printer.print(call);
         }
     }
 }

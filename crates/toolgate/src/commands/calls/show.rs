@@ -9,14 +9,14 @@ use toolgate_core::escape;
 use crate::wrap;
 
 // Longer JSON is spread over several lines.
-const SHORT: usize = 100;
+const MAX_ONE_LINE_LEN: usize = 100;
 // Column where the text after a title starts.
-const TEXT: usize = 10;
+const TITLE_WIDTH: usize = 10;
 
 /// Wraps to `width` if there is a terminal.
 pub(super) fn detail(call: &Value, width: Option<usize>) -> String {
     let wrapped = |line: String, indent: usize| match width {
-        Some(width) => wrap::hanging(&line, indent, width),
+        Some(width) => wrap::wrap_hanging(&line, indent, width),
         None => line,
     };
     let bold = Style::new().bold();
@@ -35,9 +35,9 @@ pub(super) fn detail(call: &Value, width: Option<usize>) -> String {
     let mut part = |title: &str, text: String| {
         if !text.is_empty() {
             let mut rows = text.lines();
-            let first = format!("{title:<TEXT$}{}", rows.next().unwrap_or_default());
-            lines.push(wrapped(first, TEXT));
-            lines.extend(rows.map(|row| wrapped(format!("{:<TEXT$}{row}", ""), 0)));
+            let first = format!("{title:<TITLE_WIDTH$}{}", rows.next().unwrap_or_default());
+            lines.push(wrapped(first, TITLE_WIDTH));
+            lines.extend(rows.map(|row| wrapped(format!("{:<TITLE_WIDTH$}{row}", ""), 0)));
         }
     };
     part("id", text(&call["id"]));
@@ -57,7 +57,7 @@ pub(super) fn detail(call: &Value, width: Option<usize>) -> String {
     part("result", pretty(&call["result"]));
     part("content", pretty(&call["content"]));
     part("trace", text(&call["trace_id"]));
-    let replay = format!("Make it once more:  toolgate replay {}", text(&call["id"]));
+    let replay = format!("Repeat it:  toolgate replay {}", text(&call["id"]));
     lines.push(format!("\n{}", wrapped(replay, 2)));
     lines.join("\n")
 }
@@ -140,7 +140,7 @@ fn pretty(value: &Value) -> String {
         Value::String(_) => lines_of(value),
         other => {
             let text = match other.to_string() {
-                short if short.len() <= SHORT => short,
+                short if short.len() <= MAX_ONE_LINE_LEN => short,
                 _ => format!("{other:#}"),
             };
             text.lines().map(escape).collect::<Vec<_>>().join("\n")
@@ -184,29 +184,29 @@ pub(super) fn colour(success: &Value) -> Style {
 mod tests {
     use serde_json::json;
 
-    use super::super::lines::tabbed;
+    use super::super::lines::tab_separated;
     use super::*;
 
     #[test]
-    fn nothing_recorded_drives_a_terminal_or_forges_a_line() {
+    fn recorded_text_cannot_drive_a_terminal_or_forge_a_line() {
         let call = json!({
             "id": "a", "tool": "x\u{1b}[2K\nfake", "origin": "http", "outcome": "tool_error", "success": false,
             "error": "line\nline\u{1b}", "started_at": "2026-11-16T05:00:00.000Z", "arguments": { "a": "\u{9b}" },
             "asked": { "a": "\u{9b}" }, "details": "one\n\u{1b}two", "result": "r\u{7}",
         });
-        let shown = format!("{}{}", tabbed(&call), detail(&call, None));
+        let shown = format!("{}{}", tab_separated(&call), detail(&call, None));
         let unstyled = anstream::adapter::strip_str(&shown).to_string();
         let driving: Vec<char> = unstyled
             .chars()
             .filter(|c| c.is_control() && !matches!(c, '\n' | '\t'))
             .collect();
         assert!(driving.is_empty(), "{unstyled:?}");
-        assert_eq!(tabbed(&call).lines().count(), 1);
+        assert_eq!(tab_separated(&call).lines().count(), 1);
         assert!(!shown.contains("\u{1b}[2K"));
     }
 
     #[test]
-    fn what_is_told_of_a_call_breaks_between_words() {
+    fn details_of_a_call_wrap_between_words() {
         let error = "the server did not answer within 30 s and was asked to stop what it does";
         let call = json!({
             "id": "019a8c000000aa000aaaaa0000000000", "tool": "echo", "origin": "http", "outcome": "timeout", "success": false,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_as_exact_as_it_is_read() {
+    fn a_duration_has_the_precision_that_people_need() {
         for (time, expected) in [
             (json!(0.123), "0.12 ms"),
             (json!(12.3), "12 ms"),

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use toolgate_journal::{JournalError, JournalFilter, JournalReader};
 
 use crate::exit::Exit;
+use crate::output;
 use crate::remote::{self, RemoteError, RemoteGateway};
-use crate::say;
 
 // Calls per query.
 const PAGE: usize = 1000;
@@ -36,11 +36,11 @@ impl CallReadError {
                     JournalError::InvalidId(_) | JournalError::Ambiguous(_)
                 );
                 // Without its causes, which its message already includes.
-                say::plain_error(&error.to_string());
+                output::print_error_text(&error.to_string());
                 if is_usage { Exit::Usage } else { Exit::Failure }
             }
             Self::Other(text) => {
-                say::plain_error(&text);
+                output::print_error_text(&text);
                 Exit::Usage
             }
         }
@@ -79,8 +79,8 @@ impl CallPages {
         }
     }
 
-    /// How many digits are enough to name each call. A gateway can't tell, so only the listed
-    /// ids are compared there.
+    /// How many digits identify each call. A gateway doesn't report that, so there only
+    /// the listed ids are compared.
     pub(super) fn distinct_digits(&self, calls: &[Value]) -> Vec<usize> {
         let ids: Vec<&str> = calls
             .iter()
@@ -109,8 +109,8 @@ async fn page_at(
     match (answer.status, answer.body) {
         (StatusCode::OK, Value::Array(calls)) => Ok(calls),
         (status, body) => {
-            let answer = remote::GatewayAnswer { status, body };
-            Err(CallReadError::Other(remote::detail(&answer)))
+            let answer = remote::GatewayResponse { status, body };
+            Err(CallReadError::Other(remote::problem_detail(&answer)))
         }
     }
 }
@@ -133,7 +133,7 @@ pub(in crate::commands) async fn call_at(
     match answer.status {
         StatusCode::OK => Ok(Some(answer.body)),
         StatusCode::NOT_FOUND => Ok(None),
-        _ => Err(CallReadError::Other(remote::detail(&answer))),
+        _ => Err(CallReadError::Other(remote::problem_detail(&answer))),
     }
 }
 

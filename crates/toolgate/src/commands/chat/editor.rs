@@ -21,10 +21,10 @@ use super::suspended_line::SuspendedLine;
 use crate::config::state_folder;
 use crate::prompt::LinePrompt;
 use crate::terminal::{self, EchoRequest};
-use crate::{file, say, wiring};
+use crate::{file, output, wiring};
 
 const PROMPT: &str = "› ";
-const REMEMBERED: usize = 1000;
+const MAX_HISTORY: usize = 1000;
 
 pub(super) struct LineEditor {
     editor: rustyline::Editor<EditorHelper, FileHistory>,
@@ -40,7 +40,7 @@ pub(super) struct LineEditor {
 impl LineEditor {
     pub(super) fn new(runtime: Handle) -> anyhow::Result<Self> {
         let config = Config::builder()
-            .max_history_size(REMEMBERED)
+            .max_history_size(MAX_HISTORY)
             .and_then(|config| config.history_ignore_dups(true))
             .context("cannot edit lines here")?
             .history_ignore_space(true)
@@ -48,7 +48,7 @@ impl LineEditor {
         let mut editor =
             rustyline::Editor::with_config(config).context("cannot edit lines here")?;
         editor.set_helper(Some(EditorHelper {
-            colours: say::stderr_has_colour(),
+            colours: output::stderr_has_colour(),
             continued: RefCell::default(),
         }));
         editor.bind_sequence(
@@ -83,10 +83,10 @@ impl LineEditor {
             Ok(line) => {
                 self.cleared = false;
                 self.remember(&line);
-                let went_on = self.editor.helper().map(|helper| helper.continued.take());
+                let continued = self.editor.helper().map(|helper| helper.continued.take());
                 Ok(PromptLine::Text(join_continued(
                     &line,
-                    &went_on.unwrap_or_default(),
+                    &continued.unwrap_or_default(),
                 )))
             }
             Err(ReadlineError::Interrupted) => {
@@ -140,15 +140,15 @@ fn prompt(editor: &mut rustyline::Editor<EditorHelper, FileHistory>) -> Option<L
 
 fn history() -> Option<PathBuf> {
     let file = state_folder(&wiring::environment)?.join("chat_history");
-    file::make_folder(&file).ok().map(|()| file)
+    file::create_parent_folder(&file).ok().map(|()| file)
 }
 
 /// Removes the backslashes that only continued a line. Pasted ones, and those inside fences, are
 /// part of the text.
-fn join_continued(text: &str, went_on: &[String]) -> String {
+fn join_continued(text: &str, continued: &[String]) -> String {
     let mut joined = text.to_owned();
     // From the end, so that a removal doesn't shift the positions still to come.
-    for typed in went_on.iter().rev() {
+    for typed in continued.iter().rev() {
         let rest = text.strip_prefix(typed.as_str());
         if rest.is_some_and(|rest| rest.starts_with('\n')) {
             joined.remove(typed.len() - 1);
@@ -173,15 +173,15 @@ struct EditorHelper {
 
 impl EditorHelper {
     fn wants_more(&self, text: &str) -> bool {
-        let mut went_on = self.continued.borrow_mut();
+        let mut continued = self.continued.borrow_mut();
         // Forgets continuations of a text that was abandoned or edited.
-        went_on.retain(|typed| typed.len() < text.len() && text.starts_with(typed.as_str()));
+        continued.retain(|typed| typed.len() < text.len() && text.starts_with(typed.as_str()));
         if is_fenced(text) {
             return true;
         }
         let ends_in_backslash = text.ends_with('\\');
         if ends_in_backslash {
-            went_on.push(text.to_owned());
+            continued.push(text.to_owned());
         }
         ends_in_backslash
     }
@@ -259,11 +259,11 @@ mod tests {
             ("a ``` b", false),
             ("", false),
         ] {
-            assert_eq!(assistant().wants_more(text), expected, "{text:?}");
+            assert_eq!(helper().wants_more(text), expected, "{text:?}");
         }
     }
 
-    fn assistant() -> EditorHelper {
+    fn helper() -> EditorHelper {
         EditorHelper {
             colours: false,
             continued: RefCell::default(),
@@ -282,17 +282,17 @@ mod tests {
             // The first was given up with Ctrl-C, the second was pasted.
             (&["a \\", "x", "a \\\nb"], "a \\\nb"),
         ] {
-            let assistant = assistant();
+            let helper = helper();
             for text in entered {
-                assistant.wants_more(text);
+                helper.wants_more(text);
             }
             let typed = entered[entered.len() - 1];
-            assert_eq!(join_continued(typed, &assistant.continued.take()), expected);
+            assert_eq!(join_continued(typed, &helper.continued.take()), expected);
         }
     }
 
     #[test]
-    fn orders_are_completed() {
+    fn commands_are_completed() {
         let found = |typed: &str| -> Vec<String> {
             let pairs = complete_commands(typed).into_iter();
             pairs.map(|pair| pair.replacement).collect()

@@ -1,8 +1,8 @@
 //! The lines that open a chat.
 
 use super::{ChatLoop, LineSource};
-use crate::wrap::counted;
-use crate::{say, wanted_model};
+use crate::wrap::pluralize;
+use crate::{output, wanted_model};
 
 impl ChatLoop<'_> {
     pub(super) fn introduce(&self, source: &LineSource) {
@@ -12,12 +12,12 @@ impl ChatLoop<'_> {
         for reason in &self.chosen.skipped {
             tracing::info!("{reason}");
         }
-        if !say::is_interactive() {
+        if !output::is_interactive() {
             return;
         }
         if source.is_typed() {
-            say::stderr_line(&format!(
-                "{who} answers where stdout goes: one line is one turn, Ctrl-D ends"
+            output::print_to_stderr(&format!(
+                "{who} answers on stdout; each line is one turn, Ctrl-D ends the chat"
             ));
         }
         if source.is_live() {
@@ -28,17 +28,17 @@ impl ChatLoop<'_> {
     fn greet(&self, who: &str) {
         let tools = self.session.toolbox.current().tools().len();
         let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
-        let tools = counted(tools, "tool");
+        let tools = pluralize(tools, "tool");
         // Each reason takes a line, and few people want them.
         let more = match self.chosen.skipped.is_empty() {
             true => "",
             false => "; /model says more",
         };
-        say::stderr_line(&format!(
+        output::print_to_stderr(&format!(
             "{bold}{who}{bold:#}, {tools} {dim}({}{more}){dim:#}",
             self.chosen.why
         ));
-        say::stderr_line(&format!(
+        output::print_to_stderr(&format!(
             "{dim}/help shows what else you can type; Ctrl-D leaves{dim:#}"
         ));
     }

@@ -9,7 +9,7 @@ use toolgate_core::escape;
 
 use super::editor;
 use crate::terminal::EchoRequest;
-use crate::{prompt, questions, say};
+use crate::{output, prompt, questions};
 
 // Bytes in a line. Nothing longer is a question.
 const MAX_LINE_BYTES: usize = 4 << 20;
@@ -34,7 +34,7 @@ pub(crate) enum LineSource {
 
 impl LineSource {
     pub(crate) fn stdin() -> Self {
-        match std::io::stdin().is_terminal() && say::stdout_is_terminal() {
+        match std::io::stdin().is_terminal() && output::stdout_is_terminal() {
             true => Self::Person,
             false => Self::Pipe,
         }
@@ -109,13 +109,13 @@ impl Drop for LineReader {
     fn drop(&mut self) {
         // The editor may still be waiting for a line. Start a new one below it.
         if prompt::stop_typing() {
-            say::stderr_line("");
+            output::print_to_stderr("");
         }
     }
 }
 
 fn echo_scripted(line: String) -> PromptLine {
-    say::note(&format!("> {}", escape(&line)));
+    output::print_note(&format!("> {}", escape(&line)));
     PromptLine::Text(line)
 }
 

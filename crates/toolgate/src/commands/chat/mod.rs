@@ -27,11 +27,11 @@ use crate::cli::{ChatOptions, GlobalOptions};
 use crate::display::{self, ChatDisplay, DisplayOptions};
 use crate::exit::{self, Exit};
 use crate::gateway::ChatGateway;
+use crate::output;
 use crate::reload::{self, ConfigReload};
-use crate::say;
 use crate::servers::{ServerFleet, ServerStart};
 use crate::terminal::{self, EchoRequest, TerminalGuard};
-use crate::wrap::counted;
+use crate::wrap::pluralize;
 use input::{LineReader, PromptLine};
 use slash_commands::AfterCommand;
 
@@ -71,9 +71,9 @@ pub(crate) async fn converse(
     mut setup: ChatSetup<'_>,
 ) -> anyhow::Result<Exit> {
     // A chat that ends at its prompt must not leave the terminal in the editor's mode.
-    let _terminal = TerminalGuard::remember();
+    let _terminal = TerminalGuard::save_modes();
     // Type-ahead would appear in the middle of the answer, and the next prompt shows it anyway.
-    // Answers that go elsewhere leave no prompt to do so.
+    // With redirected stdout, no prompt would show it.
     let _unseen = (!setup.source.is_typed()).then(EchoRequest::hidden);
     let (fleet, choice) = session.start(Some(servers), ServerStart::AtOnce).await;
     let followed = fleet.as_ref().filter(|_| setup.follows_config);
@@ -94,7 +94,7 @@ pub(crate) async fn converse(
     if let Some(fleet) = &fleet {
         fleet.stop().await;
     }
-    session.record.close().await;
+    session.journal.close().await;
     exit
 }
 
@@ -109,7 +109,7 @@ async fn connect_and_run(
     match choice.and_then(|choice| session.connect(choice)) {
         Ok(chosen) => run_chat(session, setup, chosen).await,
         Err(error) => {
-            say::plain_error(&error.to_string());
+            output::print_error_text(&error.to_string());
             Ok(chat_session::exit_for(&error))
         }
     }
@@ -144,9 +144,9 @@ async fn run_chat(
 ) -> anyhow::Result<Exit> {
     let is_live = setup.source.is_live();
     let options = DisplayOptions {
-        streams: say::can_stream(),
+        streams: output::can_stream(),
         format: chat_session::answer_format(&chosen),
-        progress: say::is_interactive(),
+        progress: output::is_interactive(),
         thinking: chosen.settings.keep_thinking,
     };
     let mut chat = ChatLoop {
@@ -164,7 +164,7 @@ async fn run_chat(
     if let Some(file) = setup.resume {
         chat.note_resumed(file);
     }
-    if let Some(text) = session.unmatched() {
+    if let Some(text) = session.unmatched_tools_error() {
         tracing::warn!("{text}");
     }
     let mut input = LineReader::new(setup.source);
@@ -182,7 +182,7 @@ impl ChatLoop<'_> {
                 PromptLine::Text(text) => text,
                 PromptLine::Cleared { again } => {
                     if again {
-                        say::note("Ctrl-D or /quit leaves");
+                        output::print_note("Ctrl-D or /quit leaves");
                     }
                     continue;
                 }
@@ -193,7 +193,7 @@ impl ChatLoop<'_> {
             }
             match slash_commands::SlashCommand::read(&text) {
                 Some(command) => match self.run_command(command).await {
-                    Ok(AfterCommand::Go) => {}
+                    Ok(AfterCommand::Continue) => {}
                     Ok(AfterCommand::Leave) => break,
                     Err(error) => self.report_error(&error),
                 },
@@ -222,9 +222,9 @@ impl ChatLoop<'_> {
         }
     }
 
-    /// Runs one turn. Returns false if Ctrl-C stopped it and nobody is there to go on.
+    /// Runs one turn. Returns false if Ctrl-C stopped it and no person can continue the chat.
     async fn turn(&mut self, text: &str) -> bool {
-        match chat_session::turn(&mut self.conversation, &self.display, text).await {
+        match chat_session::run_turn(&mut self.conversation, &self.display, text).await {
             Some(Ok(turn)) => {
                 self.show_answer(&turn);
                 if let Some(hook) = &mut self.hook {
@@ -234,17 +234,17 @@ impl ChatLoop<'_> {
             }
             Some(Err(error)) => {
                 self.report_error(&anyhow::anyhow!(error.to_string()));
-                if let Some(help) = self.session.help(&error, &self.chosen.settings) {
-                    say::note(&help);
+                if let Some(help) = self.session.advise(&error, &self.chosen.settings) {
+                    output::print_note(&help);
                 }
                 if matches!(error, ModelError::Unreachable { .. }) && self.session.names_model() {
-                    say::note(
-                        "'/model intents' goes on without a model, with the sentences it knows",
+                    output::print_note(
+                        "'/model intents' continues without a model, using built-in sentences",
                     );
                 }
             }
             None => {
-                say::note("stopped; what was said so far stays in the conversation");
+                output::print_note("stopped; what was said so far stays in the conversation");
                 return self.is_live;
             }
         }
@@ -253,32 +253,32 @@ impl ChatLoop<'_> {
 
     fn show_answer(&mut self, turn: &TurnRecord) {
         if !self.streams && turn.error.is_none() {
-            say::result(&display::format_answer(
+            output::print_result(&display::format_answer(
                 &turn.answer,
                 chat_session::answer_format(&self.chosen),
             ));
         }
         let (exit, note) = chat_session::turn_ending(turn, &self.chosen.settings, self.streams);
         match (exit, note) {
-            (Exit::Success, Some(note)) => say::note(&note),
+            (Exit::Success, Some(note)) => output::print_note(&note),
             (_, Some(note)) => self.report_error(&anyhow::anyhow!(note)),
             _ => {}
         }
         if turn.end == TurnEnd::Failed {
-            say::note(&self.session.doctor(&self.chosen.settings));
+            output::print_note(&self.session.doctor_hint(&self.chosen.settings));
         }
     }
 
     fn show_cost(&self, turn: &TurnRecord) {
-        if self.is_live && say::is_interactive() {
+        if self.is_live && output::is_interactive() {
             let dim = anstyle::Style::new().dimmed();
-            say::stderr_line(&format!("{dim}{}{dim:#}\n", cost(turn)));
+            output::print_to_stderr(&format!("{dim}{}{dim:#}\n", cost(turn)));
         }
     }
 
     fn report_error(&mut self, error: &anyhow::Error) {
         self.failed = true;
-        say::error(error);
+        output::print_error(error);
     }
 }
 
@@ -296,7 +296,7 @@ fn cost(turn: &TurnRecord) -> String {
         took => format!("{:.1} s", took / 1000.0),
     }];
     if calls > 0 {
-        parts.push(counted(calls, "call"));
+        parts.push(pluralize(calls, "call"));
     }
     if tokens > 0 {
         parts.push(format!("{tokens} tokens"));

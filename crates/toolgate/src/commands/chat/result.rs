@@ -5,7 +5,7 @@ use toolgate_core::{ToolOutcome, escape};
 
 use super::ChatLoop;
 use crate::clean::clean;
-use crate::say;
+use crate::output;
 
 impl ChatLoop<'_> {
     pub(super) fn show_result(&self, wanted: &str) -> anyhow::Result<()> {
@@ -16,9 +16,9 @@ impl ChatLoop<'_> {
         }
         let shown = escape(wanted);
         match find_results(&kept, wanted)[..] {
-            [outcome] => say::result(clean(&outcome.to_model_text()).trim_end()),
-            [] => bail!("no result is kept under '{shown}'; /result shows which ones are"),
-            _ => bail!("several results are kept under '{shown}'; /result shows their ids"),
+            [outcome] => output::print_result(clean(&outcome.to_model_text()).trim_end()),
+            [] => bail!("no kept result matches '{shown}'; /result lists them"),
+            _ => bail!("several kept results match '{shown}'; /result lists their ids"),
         }
         Ok(())
     }
@@ -40,10 +40,11 @@ fn list(kept: &[&ToolOutcome]) {
         .map(|outcome| format!("{}\t{}", outcome.call_id, escape(&outcome.tool_name)))
         .collect();
     let how = match kept {
-        [] => return say::note("no result was too large for the model so far"),
+        [] => return output::print_note("no result has been too large for the model so far"),
         [only] => format!("/result {} shows it", escape(&only.tool_name)),
-        _ => "/result and the beginning or the end of an id shows one of them".to_owned(),
+        _ => "'/result ID' shows one of them; the beginning or the end of its id is enough"
+            .to_owned(),
     };
-    say::result(&lines.join("\n"));
-    say::note(&how);
+    output::print_result(&lines.join("\n"));
+    output::print_note(&how);
 }

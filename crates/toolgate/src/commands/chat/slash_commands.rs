@@ -10,24 +10,24 @@ use toolgate_core::{ToolDefinition, ToolPattern, escape, nearest_names};
 use super::ChatLoop;
 use crate::commands::tool_list::{self, ToolRow};
 use crate::config::resolve_path;
-use crate::{chat_session, exit, say, wanted_model, wiring};
+use crate::{chat_session, exit, output, wanted_model, wiring};
 
 pub(super) const COMMANDS: [(&str, &str, &str); 8] = [
-    ("/tools", "[PATTERN,…]", "the tools the model may use"),
+    ("/tools", "[PATTERN,…]", "show the tools the model may use"),
     (
         "/model",
         "[PROVIDER[:NAME]]",
-        "which model answers, or go on with another",
+        "show which model answers, or switch to another",
     ),
-    ("/save", "FILE", "keep the conversation in a file"),
-    ("/resume", "FILE", "go on with a conversation from a file"),
+    ("/save", "FILE", "save the conversation in a file"),
+    ("/resume", "FILE", "continue a conversation from a file"),
     (
         "/result",
         "[ID]",
-        "a result that was cut for the model, whole",
+        "show in full a result that was cut for the model",
     ),
     ("/clear", "", "begin a new conversation"),
-    ("/help", "", "this list"),
+    ("/help", "", "show this list"),
     ("/quit", "", "leave; so does Ctrl-D"),
 ];
 
@@ -39,7 +39,7 @@ pub(super) struct SlashCommand<'a> {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AfterCommand {
-    Go,
+    Continue,
     Leave,
 }
 
@@ -70,18 +70,18 @@ impl ChatLoop<'_> {
             "/result" => self.show_result(command.rest)?,
             "/clear" => {
                 self.conversation = self.session.conversation(&self.chosen, None)?;
-                say::note("a new conversation");
+                output::print_note("started a new conversation");
             }
             "/help" | "/?" => help(),
             "/quit" | "/exit" | "/q" => return Ok(AfterCommand::Leave),
             "/" => {
                 let word = command.rest.split_whitespace().next().unwrap_or_default();
                 let hint = hint(&format!("/{word}"));
-                bail!("a slash needs a word right behind it; {hint}");
+                bail!("a command follows its slash without a space; {hint}");
             }
-            other => bail!("there is no {}; {}", escape(other), hint(other)),
+            other => bail!("unknown command {}; {}", escape(other), hint(other)),
         }
-        Ok(AfterCommand::Go)
+        Ok(AfterCommand::Continue)
     }
 
     fn show_tools(&self, patterns: &str) {
@@ -92,36 +92,39 @@ impl ChatLoop<'_> {
             .map(|tool| ToolRow::new(tool.name(), &tool.source().to_string(), tool.description()))
             .collect();
         if rows.is_empty() {
-            return say::note("no tool matches");
+            return output::print_note("no tool matches");
         }
-        say::result(&tool_list::shown(&rows));
+        output::print_result(&tool_list::shown(&rows));
         let catalog = self.chosen.router.catalog(&list);
         for left_out in catalog.left_out() {
             let (name, reason) = (escape(&left_out.name), escape(&left_out.reason));
-            say::note(&format!("{name} is not offered to this model: {reason}"));
+            output::print_note(&format!("{name} is not offered to this model: {reason}"));
         }
     }
 
     async fn model(&mut self, text: &str) -> anyhow::Result<()> {
         if text.is_empty() {
             let who = wanted_model::described(&self.chosen);
-            say::note(&format!("{who}: {}", self.chosen.why));
+            output::print_note(&format!("{who}: {}", self.chosen.why));
             for reason in &self.chosen.skipped {
-                say::note(&format!("· {reason}"));
+                output::print_note(&format!("· {reason}"));
             }
             return Ok(());
         }
-        let choosing = self.session.rechoose(text, &self.chosen.settings);
+        let choosing = self.session.reselect_model(text, &self.chosen.settings);
         let choice = tokio::select! {
             choice = choosing => choice?,
-            () = exit::interrupted() => bail!("stopped; the model stays as it is"),
+            () = exit::interrupted() => bail!("stopped; the model is unchanged"),
         };
         let chosen = self.session.connect(choice)?;
         self.conversation.set_router(chosen.router.clone());
         self.display
             .set_format(chat_session::answer_format(&chosen));
         self.chosen = chosen;
-        say::note(&format!("now {}", wanted_model::described(&self.chosen)));
+        output::print_note(&format!(
+            "now using {}",
+            wanted_model::described(&self.chosen)
+        ));
         Ok(())
     }
 
@@ -130,9 +133,9 @@ impl ChatLoop<'_> {
             bail!("/save where? Give a file");
         }
         let file = file(text);
-        chat_session::expect_savable(&file)?;
+        chat_session::check_savable(&file)?;
         chat_session::save(&self.conversation, &file)?;
-        say::note(&format!("saved in {}", escape(&file.to_string_lossy())));
+        output::print_note(&format!("saved in {}", escape(&file.to_string_lossy())));
         Ok(())
     }
 
@@ -142,7 +145,7 @@ impl ChatLoop<'_> {
         }
         let file = file(text);
         let resumed = self.session.conversation(&self.chosen, Some(&file));
-        self.conversation = resumed.context("the conversation stays as it is")?;
+        self.conversation = resumed.context("the conversation is unchanged")?;
         self.note_resumed(&file);
         Ok(())
     }
@@ -150,7 +153,7 @@ impl ChatLoop<'_> {
     pub(super) fn note_resumed(&self, file: &Path) {
         let count = self.conversation.history().len();
         let file = escape(&file.to_string_lossy());
-        say::note(&format!("{count} messages from {file}"));
+        output::print_note(&format!("resumed {count} messages from {file}"));
     }
 }
 
@@ -158,7 +161,7 @@ fn hint(typed: &str) -> String {
     let known = COMMANDS.iter().map(|(name, ..)| *name);
     match nearest_names(typed, known, 1).pop() {
         Some(name) => format!("did you mean {name}?"),
-        None => "/help shows what there is".to_owned(),
+        None => "/help lists all commands".to_owned(),
     }
 }
 
@@ -206,7 +209,7 @@ fn help() {
         ),
         (
             "\\ at the end",
-            "goes on in the next line; so do Alt-Enter and text between ``` fences",
+            "continues on the next line; so do Alt-Enter and text between ``` fences",
         ),
     ];
     let keys = keys.map(|(key, what)| [key.to_owned(), what.to_owned()]);
@@ -215,10 +218,10 @@ fn help() {
         .load_style(NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .add_rows(commands.chain(keys));
-    if let Some(width) = say::stdout_width().and_then(|width| u16::try_from(width).ok()) {
+    if let Some(width) = output::stdout_width().and_then(|width| u16::try_from(width).ok()) {
         table.set_width(width);
     }
-    say::result(&table.trim_fmt());
+    output::print_result(&table.trim_fmt());
 }
 
 #[cfg(test)]
@@ -228,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_with_a_slash_is_an_order_and_a_path_is_a_question() {
+    fn a_slash_begins_a_command_and_a_path_is_a_question() {
         for (line, expected) in [
             ("/tools", Some(("/tools", ""))),
             (

@@ -33,10 +33,10 @@ impl DemoHouse {
         Ok(Self { broker, house })
     }
 
-    /// This program again, as the MCP server of the house. It may open doors,
-    /// since nobody lives there.
+    /// The MCP server of the house: this program, started as a child. It may unlock
+    /// doors, because nobody lives there.
     pub(super) fn server(&self) -> anyhow::Result<ServerSettings> {
-        let program = std::env::current_exe().context("this program does not know where it is")?;
+        let program = std::env::current_exe().context("the path of this program is unknown")?;
         let program = program
             .to_str()
             .context("the path of this program is not UTF-8")?;

@@ -1,4 +1,4 @@
-//! `toolgate demo`: everything at once, in a simulated house.
+//! `toolgate demo`: a chat with a model, tools and a dashboard, in a simulated house.
 //!
 //! ```text
 //!  chat ─▶ tools ─▶ toolgate zwave-mcp-server ─▶ broker ◀─ simulated house
@@ -20,7 +20,7 @@ use crate::chat_session::{ChatSession, SessionOptions};
 use crate::cli::{DemoOptions, GlobalOptions};
 use crate::exit::Exit;
 use crate::gateway::{ChatGateway, GatewayObservers};
-use crate::say;
+use crate::output;
 use crate::wrap;
 use house::{DemoHouse, SimulatedSpeakers};
 use view::HouseView;
@@ -42,27 +42,27 @@ const MAX_SCRIPT_BYTES: u64 = 1 << 20;
 pub(crate) fn run(global: &GlobalOptions, options: &DemoOptions) -> anyhow::Result<Exit> {
     let script = options.script.as_deref().map(lines).transpose()?;
     let resume = options.resume.file.as_deref();
-    let watch = GatewayObservers::default();
+    let observers = GatewayObservers::default();
     let mut session_options = SessionOptions::new("toolgate demo").resuming(resume);
-    session_options.watch = Some(&watch);
+    session_options.observers = Some(&observers);
     session_options.is_demo = true;
     session_options.services.sounding = Some(Arc::new(SimulatedSpeakers::default()));
     let session = ChatSession::new(global, &options.model, session_options)?;
     block_on_threads(async {
-        // Nothing happens by itself during a script, so that its answers are reproducible.
+        // No simulated events during a script, so that its answers are reproducible.
         let house = DemoHouse::start(script.is_none()).await?;
         let servers = vec![house.server()?];
         let view = HouseView::new(house.house.clone());
-        // Nobody looks at a dashboard while a script runs.
+        // A script runs unattended, so it gets no dashboard.
         let gateway = match script.is_none() {
-            true => Some(ChatGateway::listen(watch).await?),
+            true => Some(ChatGateway::listen(observers).await?),
             false => None,
         };
         let dashboard = gateway.as_ref().map(ChatGateway::url);
         if let Some(url) = &dashboard {
             tracing::info!("dashboard at {url}");
         }
-        if say::is_interactive() {
+        if output::is_interactive() {
             introduce(&house, &view, dashboard.as_deref());
         }
         if let Some(url) = dashboard.as_deref().filter(|_| options.open) {
@@ -95,7 +95,7 @@ fn lines(path: &Path) -> anyhow::Result<Vec<String>> {
         std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?
     };
     if text.len() as u64 > MAX_SCRIPT_BYTES {
-        bail!("a script has at most {} MiB", MAX_SCRIPT_BYTES >> 20);
+        bail!("the script is larger than {} MiB", MAX_SCRIPT_BYTES >> 20);
     }
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -118,7 +118,7 @@ fn open(url: &str) {
     match started {
         // Reaped on a thread, so that it leaves no zombie behind.
         Ok(mut browser) => drop(std::thread::spawn(move || browser.wait())),
-        Err(error) => say::note(&format!("cannot open {url} ({opener}: {error})")),
+        Err(error) => output::print_note(&format!("cannot open {url} ({opener}: {error})")),
     }
 }
 
@@ -127,7 +127,7 @@ fn introduce(house: &DemoHouse, view: &HouseView, dashboard: Option<&str>) {
     let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
     let dashboard = dashboard.map(|url| format!("; live at {url}"));
     let dashboard = dashboard.unwrap_or_default();
-    say::stderr_line(&format!("{bold}A simulated house{bold:#}{dashboard}"));
+    output::print_to_stderr(&format!("{bold}A simulated house{bold:#}{dashboard}"));
     let rooms = view.rooms().into_iter().map(|(room, devices)| {
         let devices = devices.iter().map(String::as_str);
         (room, dotted(devices))
@@ -154,12 +154,12 @@ fn introduce(house: &DemoHouse, view: &HouseView, dashboard: Option<&str>) {
     ];
     let more = more.map(|(title, text)| (format!("{dim}{title}{dim:#}"), text));
     print_rows(&more, 0);
-    say::stderr_line("");
+    output::print_to_stderr("");
 }
 
 fn print_rows(rows: &[(String, String)], indent: usize) {
-    let lines = wrap::definition_list(rows, indent, say::stderr_width());
-    say::stderr_line(&lines.replace(NO_BREAK, " "));
+    let lines = wrap::definition_list(rows, indent, output::stderr_width());
+    output::print_to_stderr(&lines.replace(NO_BREAK, " "));
 }
 
 // Keeps the words of an item on one line.

@@ -10,12 +10,13 @@ use toolgate_models::TurnRecord;
 use zwave::sim;
 
 use crate::commands::chat::TurnHook;
-use crate::say;
+use crate::output;
 
-// A scene is over after this much silence: the radio sends one message at a time.
-const STILL: Duration = Duration::from_millis(150);
+// A scene has ended if no device changes for this long. The simulated radio sends one message at a
+// time.
+const QUIET_TIME: Duration = Duration::from_millis(150);
 
-/// Looks at the house itself rather than at what tools report.
+/// Reads the state of the house itself, rather than what tools report.
 pub(super) struct HouseView {
     house: sim::SimulatedHouse,
     before: Vec<HomeDevice>,
@@ -38,7 +39,7 @@ impl HouseView {
 
     async fn wait_until_still(&self) {
         let mut changes = self.house.changes();
-        while tokio::time::timeout(STILL, changes.recv())
+        while tokio::time::timeout(QUIET_TIME, changes.recv())
             .await
             .is_ok_and(|change| change.is_ok())
         {}
@@ -54,7 +55,7 @@ impl TurnHook for HouseView {
             }
             let now = self.house.snapshot();
             for change in changes(&self.before, &now, &turn.answer) {
-                say::note(&change);
+                output::print_note(&change);
             }
             self.before = now;
         }
@@ -100,8 +101,8 @@ fn changes(before: &[HomeDevice], now: &[HomeDevice], answer: &str) -> Vec<Strin
         let before = old.get(&device.id)?;
         let moves = !matches!(device.kind, DeviceKind::Sensor | DeviceKind::Meter);
         let is_new = *before != device.state;
-        let is_told = answer.contains(&device.name.to_lowercase());
-        (moves && is_new && !is_told)
+        let is_mentioned = answer.contains(&device.name.to_lowercase());
+        (moves && is_new && !is_mentioned)
             .then(|| format!("  * {}: {before} → {}", device.title(), device.state))
     });
     moved.collect()

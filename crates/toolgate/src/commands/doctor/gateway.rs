@@ -17,7 +17,7 @@ use crate::journal;
 use crate::wiring::ConfiguredTools;
 
 impl DoctorReport {
-    pub(super) async fn on_journal(&mut self, config: &Config, tools: &ConfiguredTools) {
+    pub(super) async fn check_journal(&mut self, config: &Config, tools: &ConfiguredTools) {
         let (file, journal) = match journal::probe(config, tools) {
             Ok(opened) => opened,
             Err(error) => {
@@ -38,7 +38,7 @@ impl DoctorReport {
 
     /// Reports what `serve` would say at its start.
     #[cfg(feature = "serve")]
-    pub(super) async fn on_gateway(&mut self, config: &Config) {
+    pub(super) async fn check_gateway(&mut self, config: &Config) {
         if let Some(text) = config.exposed_secret_warning() {
             self.add("serve", Warning(text));
         }
@@ -55,7 +55,7 @@ fn check_journal(file: &Path, reader: &JournalReader) -> DoctorFinding {
         found.map_or(0, |found| found.len())
     });
     let kib = sizes.iter().sum::<u64>().div_ceil(1024);
-    let text = format!("{} is written to, {kib} KiB", file.display());
+    let text = format!("{} can be written, {kib} KiB", file.display());
     let mut interrupted = JournalFilter::default();
     interrupted.outcome = Some("interrupted".to_owned());
     interrupted.since = Timestamp::now().checked_sub(DAY).ok();
@@ -63,7 +63,7 @@ fn check_journal(file: &Path, reader: &JournalReader) -> DoctorFinding {
     match reader.calls(&interrupted) {
         Ok(calls) if calls.is_empty() => Good(text),
         Ok(calls) => Warning(format!(
-            "{text}; calls of the last day that were interrupted, outcome unknown: {} ('toolgate calls --outcome interrupted')",
+            "{text}; calls interrupted in the last day, with an unknown outcome: {} ('toolgate calls --outcome interrupted')",
             calls.len()
         )),
         Err(error) => Bad(error.to_string()),
@@ -82,7 +82,7 @@ fn check_chain(reader: &JournalReader) -> DoctorFinding {
             let first = first.map_or(String::new(), |found| format!(": {}", found.text));
             let text = calls::verified_summary(&verified);
             Bad(format!(
-                "{text}{first} ('toolgate calls --verify' tells all)"
+                "{text}{first} ('toolgate calls --verify' lists all problems)"
             ))
         }
         Err(error) => Warning(format!("the newest calls can't be verified now: {error}")),
@@ -97,7 +97,7 @@ fn name(file: &Path) -> std::borrow::Cow<'_, str> {
 async fn check_gateway(config: &Config) -> DoctorFinding {
     // Unset variables are reported with the configuration.
     if config.unset_in(&["serve", "telemetry"]).is_some() {
-        return Warning("will not start before its variables are set".to_owned());
+        return Warning("can't start until its variables are set".to_owned());
     }
     let settings = match serve::settings(config, None, serve::token_variable()) {
         Ok(settings) => settings,
@@ -105,13 +105,13 @@ async fn check_gateway(config: &Config) -> DoctorFinding {
     };
     let bind = settings.bind;
     let token = match settings.token.is_empty() && settings.tokens.is_empty() {
-        true => "without a token, only for this machine",
+        true => "without a token, for this machine only",
         false => "with a token",
     };
     match gateway::listen(bind).await {
         Ok(_) => Good(format!("can listen on {bind}, {token}")),
         Err(_) => Warning(format!(
-            "port {} is in use: a gateway runs already, or 'toolgate serve' needs another --bind",
+            "port {} is in use: a gateway is already running, or 'toolgate serve' needs another --bind",
             bind.port()
         )),
     }

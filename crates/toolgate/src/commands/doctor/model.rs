@@ -17,12 +17,12 @@ use crate::wanted_model;
 use crate::wiring::{self, ConfiguredTools};
 
 // How long Ollama may take to describe its model.
-const PATIENCE: Duration = Duration::from_secs(2);
+const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(2);
 // How many models are suggested for an unknown one.
 const NEAREST: usize = 3;
 
 impl DoctorReport {
-    pub(super) async fn on_model(
+    pub(super) async fn check_model(
         &mut self,
         config: &Config,
         options: &ChoiceOptions,
@@ -32,18 +32,18 @@ impl DoctorReport {
         if config.unset_in(&["model"]).is_some() {
             return;
         }
-        let (wanted, said_by) = match wanted_model::resolve_wanted(config, options, None) {
+        let (wanted, reason) = match wanted_model::resolve_wanted(config, options, None) {
             Ok(wanted) => wanted,
             Err(error) => return self.add("model", Bad(format!("{error:#}"))),
         };
-        let choice = toolgate_models::select_model(&wanted, said_by, &wiring::environment).await;
+        let choice = toolgate_models::select_model(&wanted, reason, &wiring::environment).await;
         let toolbox = Toolbox::new(wiring::probe_executor(config, tools));
         let chosen = choice.and_then(|choice| {
             tools.redactor.add_secrets(choice.settings.secrets());
             Ok((choice.clone(), toolgate_models::connect(choice, &toolbox)?))
         });
         match chosen {
-            Ok((choice, chosen)) => self.on_chosen(&wanted, &choice, &chosen, &toolbox).await,
+            Ok((choice, chosen)) => self.check_chosen(&wanted, &choice, &chosen, &toolbox).await,
             Err(ChooseError::Model(error)) => {
                 self.add("model", missing_finding(&wanted, error.to_string()));
             }
@@ -51,7 +51,7 @@ impl DoctorReport {
         }
     }
 
-    async fn on_chosen(
+    async fn check_chosen(
         &mut self,
         wanted: &ModelSettings,
         choice: &ModelSelection,
@@ -60,33 +60,38 @@ impl DoctorReport {
     ) {
         let who = wanted_model::described(chosen);
         self.add("model", Good(format!("{who}: {}", chosen.why)));
-        detail("passed over", &chosen.skipped);
+        detail("skipped", &chosen.skipped);
         // Ollama reports how much its model holds, and a small one is offered fewer tools.
         let router = chosen.router.clone();
-        router.prepare(Instant::now() + PATIENCE).await;
+        router.prepare(Instant::now() + DESCRIBE_TIMEOUT).await;
         let question = Conversation::new(router, toolbox.clone(), choice.settings.clone());
         let offer = question.offer("");
-        self.on_offer(&question, toolbox, &offer);
+        self.check_offer(&question, toolbox, &offer);
         match choice.provider {
             AnswerSource::Sentences => {}
             AnswerSource::Model(Provider::Ollama) => {
-                self.on_ollama(wanted, choice, offer.tokens()).await;
+                self.check_ollama(wanted, choice, offer.tokens()).await;
             }
-            AnswerSource::Model(provider) => self.on_listed(wanted, choice, provider).await,
+            AnswerSource::Model(provider) => self.check_listed(wanted, choice, provider).await,
         }
     }
 
-    async fn on_listed(&mut self, wanted: &ModelSettings, choice: &ModelSelection, of: Provider) {
+    async fn check_listed(
+        &mut self,
+        wanted: &ModelSettings,
+        choice: &ModelSelection,
+        of: Provider,
+    ) {
         let (provider, name) = (of.as_str(), choice.settings.name.as_str());
         let (models, is_all) = match toolgate_models::check(choice).await {
             Ok(ModelList::Models { names, is_all }) => (names, is_all),
-            Ok(ModelList::Nothing { at }) => return self.on_unlisted(choice, of, &at),
+            Ok(ModelList::Nothing { at }) => return self.check_unlisted(choice, of, &at),
             Ok(_) => return,
             Err(error) => return self.add(provider, missing_finding(wanted, error.to_string())),
         };
         let text = match choice.settings.key.is_empty() {
             true => "it answers; no key is set",
-            false => "it answers, and takes the key",
+            false => "it answers and accepts the key",
         };
         self.add(provider, Good(text.to_owned()));
         if toolgate_models::is_listed(name, &models) {
@@ -106,22 +111,22 @@ impl DoctorReport {
     }
 
     // The model may work all the same. Asking it costs something, so this stays a warning.
-    fn on_unlisted(&mut self, choice: &ModelSelection, provider: Provider, at: &str) {
+    fn check_unlisted(&mut self, choice: &ModelSelection, provider: Provider, at: &str) {
         let name = escape(&choice.settings.name);
         let text = format!(
             "it answers, but has no list of models at {at}, so only a question can show whether it has '{name}'"
         );
         self.add(provider.as_str(), Warning(text));
         let [key, url] = provider.variables();
-        let mut todo =
+        let mut fix =
             format!("if a question fails, check {url} and {key}, or model.url and model.key");
         if provider == Provider::OpenAi && !at.ends_with("/v1/models") {
-            todo.push_str("; the address usually ends in /v1");
+            fix.push_str("; the address usually ends in /v1");
         }
-        detail("do", &[todo]);
+        detail("fix", &[fix]);
     }
 
-    async fn on_ollama(
+    async fn check_ollama(
         &mut self,
         wanted: &ModelSettings,
         choice: &ModelSelection,
@@ -133,7 +138,7 @@ impl DoctorReport {
                 false => missing_finding(wanted, found.text),
             };
             self.add("ollama", finding);
-            detail("do", found.fix.as_slice());
+            detail("fix", found.fix.as_slice());
         }
     }
 }
@@ -159,7 +164,7 @@ mod tests {
     use super::unknown_model;
 
     #[test]
-    fn a_model_that_is_not_there_is_told_with_those_that_are_like_it() {
+    fn an_unknown_model_is_reported_with_similar_ones() {
         let models = ["claude-sonnet-4-5-20250929", "gpt-4o", "gpt-4o-mini"].map(str::to_owned);
         for (name, expected) in [
             ("gpt-4p", "it has no model 'gpt-4p'; it has gpt-4o"),

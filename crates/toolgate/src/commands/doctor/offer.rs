@@ -16,7 +16,7 @@ struct ToolCounts {
 }
 
 impl DoctorReport {
-    pub(super) fn on_offer(
+    pub(super) fn check_offer(
         &mut self,
         question: &Conversation,
         toolbox: &Toolbox,
@@ -36,7 +36,7 @@ impl DoctorReport {
             self.add("model tools", Warning(text));
         }
         let all = toolbox.executor().manager().tools().len();
-        let (finding, todo) = count_finding(&ToolCounts {
+        let (finding, fix) = count_finding(&ToolCounts {
             all,
             hidden: all.saturating_sub(toolbox.current().tools().len()),
             left_out: left_out.len(),
@@ -44,23 +44,23 @@ impl DoctorReport {
             why: question.why_not_all(offer),
         });
         self.add("model tools", finding);
-        detail("do", todo.map(str::to_owned).as_slice());
+        detail("fix", fix.map(str::to_owned).as_slice());
     }
 }
 
 fn count_finding(count: &ToolCounts) -> (DoctorFinding, Option<&'static str>) {
-    const PINNED: &str = "name those that it must always have in \"pinnedTools\"";
+    const PINNED: &str = "list those that it must always have in \"pinnedTools\"";
     if count.offered == 0 {
-        let (reason, todo) = no_tool_reason(count);
+        let (reason, fix) = no_tool_reason(count);
         let text = format!("it is offered no tool: {reason}");
-        return (Warning(text), Some(todo));
+        return (Warning(text), Some(fix));
     }
     let mut text = format!(
         "it is offered {} of {} tools with each question",
         count.offered, count.all
     );
     if let Some(why) = &count.why {
-        text.push_str(&format!(", those that suit it best: {why}"));
+        text.push_str(&format!(", the ones that fit it best: {why}"));
     }
     if count.hidden > 0 {
         text.push_str(&format!("; the policy hides {}", count.hidden));
@@ -75,20 +75,20 @@ fn no_tool_reason(count: &ToolCounts) -> (String, &'static str) {
     if let Some(why) = &count.why {
         return (
             why.clone(),
-            "set \"maxToolTokens\" or \"contextTokens\" larger, or name the tools that it needs in \"pinnedTools\"",
+            "raise \"maxToolTokens\" or \"contextTokens\", or list the tools that it needs in \"pinnedTools\"",
         );
     }
     match count.left_out {
         0 => (
             format!("the policy hides all {}", count.all),
-            "correct policy.allow and policy.deny so that they leave some; the tools of a server are there only while it runs",
+            "change policy.allow and policy.deny so that some remain; a server's tools exist only while it runs",
         ),
         these => (
             format!(
                 "the policy hides {}, and the other {these} can't be offered",
                 count.hidden
             ),
-            "change the parameters of those named above, or let it see others: policy.allow, policy.deny",
+            "change the parameters of the tools named above, or allow others with policy.allow and policy.deny",
         ),
     }
 }

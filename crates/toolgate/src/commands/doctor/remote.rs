@@ -12,15 +12,17 @@ use crate::remote::{self, RemoteError, RemoteGateway};
 
 pub(super) fn run(remote: &RemoteGateway) -> anyhow::Result<Exit> {
     let mut report = DoctorReport::new(Redactor::default());
-    Ok(match block_on_interruptible(report.on_running(remote))? {
-        Some(()) => Exit::success_if(!report.failed),
-        None => Exit::Interrupted,
-    })
+    Ok(
+        match block_on_interruptible(report.check_running(remote))? {
+            Some(()) => Exit::success_if(!report.failed),
+            None => Exit::Interrupted,
+        },
+    )
 }
 
 impl DoctorReport {
     // Each check depends on the one before it.
-    async fn on_running(&mut self, remote: &RemoteGateway) {
+    async fn check_running(&mut self, remote: &RemoteGateway) {
         if let Err(error) = remote.get(&["healthz"], &[]).await {
             return self.add("gateway", Bad(error.to_string()));
         }
@@ -30,11 +32,11 @@ impl DoctorReport {
             Err(text) => return self.add("token", Bad(text)),
         };
         let token = match status["token_needed"] == true {
-            true => "it is taken",
-            false => "none is needed",
+            true => "accepted",
+            false => "none needed",
         };
         self.add("token", Good(token.to_owned()));
-        self.on_status(&status);
+        self.check_status(&status);
         let servers = match get_ok(remote, &["api", "servers"]).await {
             Ok(Value::Array(servers)) => servers,
             Ok(_) => Vec::new(),
@@ -42,20 +44,22 @@ impl DoctorReport {
         };
         let failed: Vec<String> = servers
             .iter()
-            .filter(|server| self.on_server(server))
+            .filter(|server| self.check_server(server))
             .map(|server| text(&server["name"]))
             .collect();
-        self.on_readiness(remote, &failed).await;
+        self.check_readiness(remote, &failed).await;
     }
 
-    fn on_status(&mut self, status: &Value) {
+    fn check_status(&mut self, status: &Value) {
         let (theirs, ours) = (text(&status["version"]), env!("CARGO_PKG_VERSION"));
         let finding = match theirs == ours {
             true => Good(theirs),
-            false => Warning(format!("it is {theirs}, and this command is {ours}")),
+            false => Warning(format!(
+                "the gateway is {theirs}, but this command is {ours}"
+            )),
         };
         self.add("version", finding);
-        let tools = format!("{} to be called with this token", status["tools"]);
+        let tools = format!("{} can be called with this token", status["tools"]);
         self.add("tools", Good(tools));
         let journal = &status["journal"];
         let finding = match journal["state"].as_str() {
@@ -77,12 +81,12 @@ impl DoctorReport {
         let edited: Vec<String> = edited.map(|key| format!("'{}'", text(key))).collect();
         if !edited.is_empty() {
             let keys = edited.join(", ");
-            let text = format!("{keys} changed in the file: that takes effect at the next start");
+            let text = format!("{keys} changed in the file, which takes effect after a restart");
             self.add("configuration", Warning(text));
         }
     }
 
-    fn on_server(&mut self, server: &Value) -> bool {
+    fn check_server(&mut self, server: &Value) -> bool {
         let (name, state) = (text(&server["name"]), text(&server["state"]));
         let over = text(&server["transport"]);
         let health = &server["health"];
@@ -114,23 +118,23 @@ impl DoctorReport {
 
     /// Checks readiness as a load balancer does, without repeating servers that
     /// were reported as failed.
-    async fn on_readiness(&mut self, remote: &RemoteGateway, failed: &[String]) {
+    async fn check_readiness(&mut self, remote: &RemoteGateway, failed: &[String]) {
         let ready = match remote.get(&["readyz"], &[]).await {
             Ok(answer) => answer,
             Err(error) => return self.add("ready", Bad(error.to_string())),
         };
         let state = text(&ready.body["status"]);
-        let is_told = |reason: &str| {
+        let is_reported = |reason: &str| {
             let mut names = failed.iter();
             names.any(|name| reason.starts_with(&format!("{name}: ")))
         };
         let reasons = ready.body["reasons"].as_array().into_iter().flatten();
-        let reasons: Vec<String> = reasons.map(text).filter(|it| !is_told(it)).collect();
+        let reasons: Vec<String> = reasons.map(text).filter(|it| !is_reported(it)).collect();
         for reason in &reasons {
             self.add("ready", Bad(reason.clone()));
         }
         if ready.status != StatusCode::OK {
-            self.add("ready", Bad(format!("it takes no calls: it is {state}")));
+            self.add("ready", Bad(format!("it accepts no calls: it is {state}")));
         } else if reasons.is_empty() {
             self.add("ready", Good(state));
         }
@@ -140,8 +144,8 @@ impl DoctorReport {
 async fn get_ok(remote: &RemoteGateway, path: &[&str]) -> Result<Value, String> {
     match remote.get(path, &[]).await {
         Ok(answer) if answer.status == StatusCode::OK => Ok(answer.body),
-        Ok(answer) => Err(remote::detail(&answer)),
-        Err(RemoteError::Away(text) | RemoteError::Refused(text)) => Err(text),
+        Ok(answer) => Err(remote::problem_detail(&answer)),
+        Err(RemoteError::Unreachable(text) | RemoteError::Refused(text)) => Err(text),
     }
 }
 

@@ -11,10 +11,10 @@ use super::{DoctorReport, detail};
 use crate::config::Config;
 
 // How long the broker may take to accept the connection.
-const PATIENCE: Duration = Duration::from_secs(3);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl DoctorReport {
-    pub(super) async fn on_voice(&mut self, config: &Config) {
+    pub(super) async fn check_voice(&mut self, config: &Config) {
         // Unset variables are reported with the configuration.
         if config.unset_in(&["mqtt", "voice"]).is_some() {
             return;
@@ -26,18 +26,18 @@ impl DoctorReport {
             let text = asr.found.err().unwrap_or_default();
             let text = format!("'toolgate voice' can't understand speech: {text}");
             self.add("voice", Warning(text));
-            return detail("do", asr.todo.as_slice());
+            return detail("fix", asr.todo.as_slice());
         }
-        self.on_checked(asr, is_wanted);
+        self.check_checked(asr, is_wanted);
         for checked in check_engines(&config.voice).await {
-            self.on_checked(checked, is_wanted);
+            self.check_checked(checked, is_wanted);
         }
         if let Some(checked) = check_broker(config).await {
-            self.on_checked(checked, is_wanted);
+            self.check_checked(checked, is_wanted);
         }
     }
 
-    fn on_checked(&mut self, checked: EngineCheck, is_wanted: bool) {
+    fn check_checked(&mut self, checked: EngineCheck, is_wanted: bool) {
         let finding = match (checked.found, is_wanted) {
             (Ok(text), _) => Good(text),
             (Err(text), true) => Bad(text),
@@ -45,7 +45,7 @@ impl DoctorReport {
         };
         let is_good = matches!(finding, Good(_));
         self.add(checked.name, finding);
-        detail("do", checked.todo.filter(|_| !is_good).as_slice());
+        detail("fix", checked.todo.filter(|_| !is_good).as_slice());
     }
 }
 
@@ -64,7 +64,7 @@ async fn check_broker(config: &Config) -> Option<EngineCheck> {
     let client = MqttClient::open(settings);
     let mut state = client.state();
     let online = state.wait_for(|state| matches!(state, MqttState::Online));
-    let is_online = tokio::time::timeout(PATIENCE, online).await;
+    let is_online = tokio::time::timeout(CONNECT_TIMEOUT, online).await;
     let found = match is_online.is_ok_and(|found| found.is_ok()) {
         true => Ok(format!("{address} accepts the connection")),
         false => Err(match &*client.state().borrow() {

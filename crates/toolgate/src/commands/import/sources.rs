@@ -106,7 +106,7 @@ fn named_source(path: &Path, here: &Path) -> anyhow::Result<Vec<ImportSource>> {
     if is_word {
         let hint = nearest_names(&word, CLIENTS, 1).pop();
         let hint = hint.map(|near| format!("did you mean {near}?"));
-        let hint = hint.unwrap_or_else(|| format!("known are: {}", CLIENTS.join(", ")));
+        let hint = hint.unwrap_or_else(|| format!("known clients: {}", CLIENTS.join(", ")));
         bail!("'{}' is neither a client nor a file; {hint}", escape(&word));
     }
     let absolute = here.join(path);

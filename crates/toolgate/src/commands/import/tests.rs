@@ -89,7 +89,7 @@ fn unusable_entries_are_skipped_with_a_reason() {
         ),
         (
             json!({ "url": "https://h/", "headers": { "A": "Bearer ${input:token}" } }),
-            "headers.A: ${input:…} is a question that VS Code asks; write ${VAR} and set the variable",
+            "headers.A: ${input:…} makes VS Code ask for a value; write ${VAR} and set the variable",
         ),
         (
             json!({ "type": "builtin" }),

@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_parameter_may_be_is_said_in_words() {
+    fn a_parameters_type_is_described_in_words() {
         for (schema, expected) in [
             (json!({ "type": "string" }), "string"),
             (
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_inside_others_follow_them() {
+    fn nested_parameters_follow_their_parent() {
         let root = json!({
             "required": ["issue"],
             "properties": {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_without_end_is_cut() {
+    fn an_endless_schema_is_cut() {
         let node = json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/node" }, "b": { "$ref": "#/$defs/node" } } });
         let root = json!({ "$ref": "#/$defs/node", "$defs": { "node": node } });
         assert!(parameters(&root).len() <= MAX_ROWS + 1);

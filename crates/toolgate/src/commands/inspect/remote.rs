@@ -8,9 +8,9 @@ use crate::cli::InspectOptions;
 use crate::commands::tool_list::{self, ToolRow};
 use crate::commands::{block_on_interruptible, rendered};
 use crate::exit::Exit;
+use crate::output;
 use crate::remote::{self, RemoteError, RemoteGateway};
-use crate::say;
-use crate::wrap::counted;
+use crate::wrap::pluralize;
 
 enum RemoteItem {
     Tool(Value),
@@ -26,8 +26,8 @@ pub(super) fn inspect_at(remote: &RemoteGateway, options: &InspectOptions) -> an
         Some(Ok(RemoteItem::Tool(tool))) => {
             let timeout = tool["timeout_ms"].as_f64().unwrap_or_default() / 1000.0;
             match options.json {
-                true => say::result(&rendered(&tool)),
-                false => say::text(&described(&tool, timeout)),
+                true => output::print_result(&rendered(&tool)),
+                false => output::print_text(&described(&tool, timeout)),
             }
             Exit::Success
         }
@@ -46,7 +46,7 @@ async fn find(remote: &RemoteGateway, name: &str) -> Result<RemoteItem, RemoteEr
     let servers = remote.get(&["api", "servers"], &[]).await?;
     let mut servers = servers.body.as_array().into_iter().flatten();
     let Some(server) = servers.find(|server| server["name"] == name) else {
-        return Ok(RemoteItem::Nothing(remote::detail(&tool)));
+        return Ok(RemoteItem::Nothing(remote::problem_detail(&tool)));
     };
     let tools = remote.get(&["api", "tools"], &[]).await?;
     Ok(RemoteItem::Server(server.clone(), tools.body))
@@ -59,13 +59,13 @@ fn show_server(mut server: Value, tools: &Value, as_json: bool) {
     let tools = tools.filter(|tool| tool["source"] == source.as_str());
     if as_json {
         server["tool_names"] = tools.map(|tool| tool["name"].clone()).collect();
-        return say::result(&rendered(&server));
+        return output::print_result(&rendered(&server));
     }
     let text = |key: &str| escape(server[key].as_str().unwrap_or_default());
     let rows: Vec<ToolRow> = tools.map(ToolRow::from_json).collect();
     let bold = anstyle::Style::new().bold();
     let (state, transport) = (text("state"), text("transport"));
-    let count = counted(rows.len(), "tool");
+    let count = pluralize(rows.len(), "tool");
     let mut parts = vec![format!(
         "{bold}Server {name}{bold:#}  ({state} over {transport}, {count})"
     )];
@@ -74,7 +74,7 @@ fn show_server(mut server: Value, tools: &Value, as_json: bool) {
         parts.push(format!("Error:\n  {error}"));
     }
     if !rows.is_empty() {
-        parts.push(tool_list::names(&rows, 2, say::stdout_width()));
+        parts.push(tool_list::names(&rows, 2, output::stdout_width()));
     }
-    say::text(&parts.join("\n\n"));
+    output::print_text(&parts.join("\n\n"));
 }

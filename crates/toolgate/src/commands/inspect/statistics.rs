@@ -25,7 +25,7 @@ pub(super) struct CallStatistics {
     cut: bool,
 }
 
-/// `None` without a readable journal, which is no reason to show less of the tool.
+/// `None` without a readable journal: the rest of the tool is still shown.
 pub(super) fn for_tool(config: &Config, tool: &str) -> Option<CallStatistics> {
     let calls = journal::reader(config)
         .ok()
@@ -88,7 +88,7 @@ impl fmt::Display for CallStatistics {
             "Calls in the last {days} days: {more}{calls}, {failures}"
         )?;
         if let (Some(half), Some(most)) = (self.p50_ms, self.p95_ms) {
-            write!(f, "; half took up to {half} ms, 95 of 100 up to {most} ms")?;
+            write!(f, "; median {half} ms, 95th percentile {most} ms")?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use crate::spinner::Spinner;
 pub(super) fn run(remote: &RemoteGateway, options: &ReplayOptions) -> anyhow::Result<Exit> {
     let spinner = Spinner::new("replay");
     // The gateway cancels a call whose caller is gone.
-    let replayed = block_on_interruptible(spinner.beside(ask(remote, options, &spinner)))?;
+    let replayed = block_on_interruptible(spinner.run_during(ask(remote, options, &spinner)))?;
     replayed.unwrap_or(Ok(Exit::Interrupted))
 }
 
@@ -32,10 +32,10 @@ async fn ask(
     let text = |key: &str| call[key].as_str().unwrap_or_default();
     let (id, tool) = (text("id"), text("tool"));
     let only_reads = call["tool_definition"]["annotations"]["read_only"] == true;
-    let again = ReplayConsent { yes: options.yes };
+    let consent = ReplayConsent { yes: options.yes };
     // The gateway itself reports a tool that is gone.
     let is_there = call["tool_definition"].is_object();
-    if is_there && !only_reads && !again.ask(tool, &call["asked"], spinner).await? {
+    if is_there && !only_reads && !consent.ask(tool, &call["asked"], spinner).await? {
         return Ok(Exit::Failure);
     }
     let body = json!({ "confirm": true, "unverified": options.unverified })
@@ -45,7 +45,7 @@ async fn ask(
     Ok(match remote.post(&path, &[], body).await {
         Ok(answer) if answer.body["success"].is_boolean() => print_envelope(tool, &answer),
         Ok(answer) => {
-            crate::say::error(&anyhow::anyhow!(remote::detail(&answer)));
+            crate::output::print_error(&anyhow::anyhow!(remote::problem_detail(&answer)));
             match answer.status {
                 StatusCode::UNPROCESSABLE_ENTITY => Exit::Usage,
                 _ => Exit::Failure,

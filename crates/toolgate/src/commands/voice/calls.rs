@@ -47,12 +47,8 @@ impl PendingCalls {
             let known = self.0.iter().position(|call| call.id == *id);
             match known.map(|index| self.0.remove(index)) {
                 None => json!({ "id": id }),
-                Some(PendingCall {
-                    tool,
-                    outcome: came,
-                    ..
-                }) => {
-                    let (success, took) = came.unzip();
+                Some(PendingCall { tool, outcome, .. }) => {
+                    let (success, took) = outcome.unzip();
                     json!({ "id": id, "tool": tool, "success": success, "duration_ms": took })
                 }
             }
@@ -83,12 +79,12 @@ mod tests {
             "not the other of that name"
         );
         let ids = [&second, &first].map(|call| call.id().to_string());
-        let [id, given_up] = &ids;
+        let [id, abandoned] = &ids;
         assert_eq!(
             calls.take(&ids),
             json!([
                 { "id": id, "tool": "echo", "success": false, "duration_ms": 0.0 },
-                { "id": given_up, "tool": "echo", "success": null, "duration_ms": null },
+                { "id": abandoned, "tool": "echo", "success": null, "duration_ms": null },
             ])
         );
         let ids = [other.id().to_string(), "never seen".to_owned()];

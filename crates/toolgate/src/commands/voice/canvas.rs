@@ -8,11 +8,11 @@ use parking_lot::{Condvar, Mutex};
 use tokio::time::Instant;
 
 use super::live_line::LiveLine;
-use crate::say;
-use crate::spinner::{self, Spinner, TURN};
+use crate::output;
+use crate::spinner::{self, FRAME_INTERVAL, Spinner};
 
-// Bounds the backlog if nobody reads.
-const MAX_UNSAID: usize = 1000;
+// Bounds the backlog if stdout or stderr isn't read.
+const MAX_PENDING: usize = 1000;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum VoiceOutput {
@@ -25,9 +25,9 @@ pub(super) enum VoiceOutput {
 impl VoiceOutput {
     fn print(self) {
         match self {
-            Self::Line(text) => say::stderr_line(&text),
-            Self::Result(text) => say::text(&text),
-            Self::Record(text) => say::result(&text),
+            Self::Line(text) => output::print_to_stderr(&text),
+            Self::Result(text) => output::print_text(&text),
+            Self::Record(text) => output::print_result(&text),
             Self::Info(text) => tracing::info!("{text}"),
         }
     }
@@ -70,12 +70,12 @@ impl VoiceCanvas {
         }))
     }
 
-    pub(super) fn say(&self, said: VoiceOutput) {
+    pub(super) fn push(&self, output: VoiceOutput) {
         let mut content = self.0.content.lock();
-        if content.pending.len() == MAX_UNSAID {
+        if content.pending.len() == MAX_PENDING {
             content.pending.pop_front();
         }
-        content.pending.push_back(said);
+        content.pending.push_back(output);
         drop(content);
         self.0.changed.notify_all();
     }
@@ -98,15 +98,15 @@ impl VoiceCanvas {
         let closed = content.closed;
         // A question must stay the last thing on the screen.
         let is_quiet = spinner.is_paused() && !closed;
-        let unsaid = match is_quiet {
+        let pending = match is_quiet {
             true => VecDeque::new(),
             false => std::mem::take(&mut content.pending),
         };
         let is_drawn = *draws && !is_quiet && !closed;
         let lines = is_drawn.then(|| content.line.draw(spinner::width(), Instant::now()));
         drop(content);
-        for said in unsaid {
-            said.print();
+        for output in pending {
+            output.print();
         }
         if let Some(lines) = lines {
             spinner::draw(&lines);
@@ -124,7 +124,7 @@ impl VoiceCanvas {
             return;
         }
         if is_moving {
-            self.0.changed.wait_for(&mut content, TURN);
+            self.0.changed.wait_for(&mut content, FRAME_INTERVAL);
         } else if content.pending.is_empty() {
             self.0.changed.wait(&mut content);
         }
@@ -156,16 +156,16 @@ mod tests {
             false,
             Spinner::new(""),
         );
-        for number in 0..2 * MAX_UNSAID {
-            canvas.say(VoiceOutput::Info(number.to_string()));
+        for number in 0..2 * MAX_PENDING {
+            canvas.push(VoiceOutput::Info(number.to_string()));
         }
-        let unsaid = canvas.take_pending();
-        assert_eq!(unsaid.len(), MAX_UNSAID);
-        assert_eq!(unsaid[0], VoiceOutput::Info(MAX_UNSAID.to_string()));
+        let pending = canvas.take_pending();
+        assert_eq!(pending.len(), MAX_PENDING);
+        assert_eq!(pending[0], VoiceOutput::Info(MAX_PENDING.to_string()));
     }
 
     #[tokio::test]
-    async fn while_a_question_is_asked_nothing_is_told_until_the_end() {
+    async fn nothing_is_printed_while_a_question_is_open() {
         let spinner = Spinner::new("");
         let canvas = VoiceCanvas::new(
             LiveLine::new("Enter", false, Instant::now()),
@@ -173,12 +173,12 @@ mod tests {
             spinner.clone(),
         );
         let held = spinner.pause();
-        canvas.say(VoiceOutput::Info("later".to_owned()));
+        canvas.push(VoiceOutput::Info("later".to_owned()));
         assert!(canvas.print_next(), "it goes on");
         assert_eq!(canvas.0.content.lock().pending.len(), 1);
         drop(held);
         let painter = canvas.paint();
-        canvas.say(VoiceOutput::Info("last".to_owned()));
+        canvas.push(VoiceOutput::Info("last".to_owned()));
         painter.close();
         assert_eq!(canvas.take_pending(), []);
     }

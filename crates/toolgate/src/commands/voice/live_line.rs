@@ -9,7 +9,7 @@ use toolgate_voice::VoiceState;
 
 use crate::clean::TextCleaner;
 use crate::spinner::FRAMES;
-use crate::wrap::wrapped;
+use crate::wrap::wrap_lines;
 
 // Levels side by side: two seconds or a bit more.
 const LEVELS: usize = 16;
@@ -31,7 +31,7 @@ pub(super) struct LiveLine {
     frame: usize,
     waits_for: &'static str,
     has_keys: bool,
-    is_deaf: bool,
+    lacks_microphone: bool,
 }
 
 impl LiveLine {
@@ -46,30 +46,30 @@ impl LiveLine {
             frame: 0,
             waits_for,
             has_keys,
-            is_deaf: false,
+            lacks_microphone: false,
         }
     }
 
-    pub(super) fn state(&mut self, state: &VoiceState, now: Instant) {
+    pub(super) fn set_state(&mut self, state: &VoiceState, now: Instant) {
         if self.state != *state {
             self.state = state.clone();
             self.since = now;
         }
     }
 
-    pub(super) fn set_deaf(&mut self, is_deaf: bool) {
-        self.is_deaf = is_deaf;
+    pub(super) fn set_microphone_lost(&mut self, lacks_microphone: bool) {
+        self.lacks_microphone = lacks_microphone;
         self.levels.clear();
     }
 
-    pub(super) fn level(&mut self, level: f32) {
+    pub(super) fn push_level(&mut self, level: f32) {
         if self.levels.len() == LEVELS {
             self.levels.pop_front();
         }
         self.levels.push_back(level);
     }
 
-    pub(super) fn words(&mut self, words: &str) {
+    pub(super) fn push_words(&mut self, words: &str) {
         self.words.push_str(&self.cleaner.push(words));
         let excess = self.words.len().saturating_sub(MAX_WORDS);
         let excess = self.words.ceil_char_boundary(excess);
@@ -81,12 +81,12 @@ impl LiveLine {
         self.final_length = self.words.len();
     }
 
-    pub(super) fn take_back(&mut self) {
+    pub(super) fn retract_words(&mut self) {
         self.words.truncate(self.final_length);
         self.cleaner = TextCleaner::default();
     }
 
-    pub(super) fn forget_words(&mut self) {
+    pub(super) fn clear_words(&mut self) {
         self.words.clear();
         self.final_length = 0;
         self.cleaner = TextCleaner::default();
@@ -94,7 +94,7 @@ impl LiveLine {
 
     pub(super) fn draw(&mut self, width: usize, now: Instant) -> Vec<String> {
         self.frame += 1;
-        let mut lines = wrapped(&self.words, width.saturating_sub(INDENT.len()));
+        let mut lines = wrap_lines(&self.words, width.saturating_sub(INDENT.len()));
         let hidden = lines.len().saturating_sub(MAX_LINES);
         lines.drain(..hidden);
         let words = lines.into_iter().map(|line| format!("{INDENT}{line}"));
@@ -104,7 +104,9 @@ impl LiveLine {
     fn status(&self, now: Instant) -> String {
         let turning = FRAMES[self.frame % FRAMES.len()];
         let (mark, text) = match &self.state {
-            VoiceState::Waiting | VoiceState::Listening | VoiceState::Hearing if self.is_deaf => {
+            VoiceState::Waiting | VoiceState::Listening | VoiceState::Hearing
+                if self.lacks_microphone =>
+            {
                 ('○', "waiting for a microphone".to_owned())
             }
             VoiceState::Waiting => ('○', format!("waiting for {}", self.waits_for)),
@@ -149,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_state_is_told_in_one_line() {
+    fn every_state_is_shown_in_one_line() {
         for (has_keys, state, expected) in [
             (false, VoiceState::Starting, "⠙ starting 2.0 s"),
             (false, VoiceState::Waiting, "○ waiting for Enter ▁▅█"),
@@ -172,66 +174,66 @@ mod tests {
             let now = Instant::now();
             let mut line = LiveLine::new("Enter", has_keys, now);
             for level in [-1.0, 0.5, 7.0] {
-                line.level(level);
+                line.push_level(level);
             }
             let later = now + Duration::from_secs(2);
-            line.state(&state, now);
-            line.state(&state, later);
+            line.set_state(&state, now);
+            line.set_state(&state, later);
             assert_eq!(line.draw(80, later), [expected], "{state:?}");
         }
     }
 
     #[test]
-    fn without_a_microphone_nobody_seems_to_listen() {
+    fn without_a_microphone_the_line_does_not_say_listening() {
         let now = Instant::now();
         let mut line = LiveLine::new("Enter", false, now);
-        line.level(0.5);
-        for (is_deaf, state, expected) in [
+        line.push_level(0.5);
+        for (lacks_microphone, state, expected) in [
             (true, VoiceState::Listening, "○ waiting for a microphone"),
             (true, VoiceState::Speaking, "♪ speaking 0.0 s"),
             (true, VoiceState::Waiting, "○ waiting for a microphone"),
             (false, VoiceState::Listening, "○ listening"),
         ] {
-            line.set_deaf(is_deaf);
-            line.state(&state, now);
+            line.set_microphone_lost(lacks_microphone);
+            line.set_state(&state, now);
             assert_eq!(line.draw(80, now), [expected], "{state:?}");
         }
     }
 
     #[test]
-    fn the_words_of_the_answer_stand_above_the_state_while_they_come() {
+    fn the_answer_streams_above_the_state() {
         let now = Instant::now();
         let mut line = LiveLine::new("Enter", false, now);
-        line.state(&VoiceState::Speaking, now);
-        line.words("The light is ");
-        line.words("on.\u{1b}[2K");
+        line.set_state(&VoiceState::Speaking, now);
+        line.push_words("The light is ");
+        line.push_words("on.\u{1b}[2K");
         assert_eq!(
             line.draw(12, now),
             ["  The light", "  is on.", "♪ speaking 0.0 s"]
         );
-        line.words(&"\nmore".repeat(MAX_LINES));
+        line.push_words(&"\nmore".repeat(MAX_LINES));
         let drawn = line.draw(12, now);
         assert_eq!((drawn.len(), drawn[0].as_str()), (MAX_LINES + 1, "  more"));
-        line.forget_words();
+        line.clear_words();
         assert_eq!(line.draw(12, now), ["♪ speaking 0.0 s"]);
     }
 
     #[test]
-    fn words_that_are_taken_back_are_seen_no_more() {
+    fn retracted_words_disappear() {
         let now = Instant::now();
         let mut line = LiveLine::new("Enter", false, now);
-        line.state(&VoiceState::Speaking, now);
-        line.words("Let me see. ");
+        line.set_state(&VoiceState::Speaking, now);
+        line.push_words("Let me see. ");
         line.keep_words();
-        line.words("The light was\u{1b}[");
-        line.take_back();
-        line.words("It is on.");
+        line.push_words("The light was\u{1b}[");
+        line.retract_words();
+        line.push_words("It is on.");
         assert_eq!(
             line.draw(40, now),
             ["  Let me see. It is on.", "♪ speaking 0.0 s"]
         );
-        line.words(&"é".repeat(MAX_WORDS));
-        line.take_back();
+        line.push_words(&"é".repeat(MAX_WORDS));
+        line.retract_words();
         assert_eq!(line.words, "", "what is kept was too long ago");
     }
 
@@ -239,8 +241,8 @@ mod tests {
     fn words_and_levels_are_bounded() {
         let mut line = LiveLine::new("Enter", false, Instant::now());
         for _ in 0..10_000 {
-            line.words("日本");
-            line.level(0.5);
+            line.push_words("日本");
+            line.push_level(0.5);
         }
         assert!(line.words.len() <= MAX_WORDS);
         assert_eq!(line.levels.len(), LEVELS);

@@ -31,13 +31,13 @@ use crate::reload::{self, ConfigReload};
 use crate::servers::{ServerFleet, ServerStart, StartingServers};
 use crate::signals::CommandSignals;
 use crate::terminal::{self, EchoRequest};
-use crate::{say, spinner, wiring};
+use crate::{output, spinner, wiring};
 use settings::VoiceSetup;
 use view::{ViewOptions, VoiceView};
 use volume::GatewayVoice;
 
 // Sections that are read only at the start.
-const FIXED: [&str; 3] = ["model", "mqtt", "voice"];
+const FIXED_KEYS: [&str; 3] = ["model", "mqtt", "voice"];
 
 pub(crate) fn run(global: &GlobalOptions, options: &VoiceOptions) -> anyhow::Result<Exit> {
     let voice = Arc::new(GatewayVoice::default());
@@ -46,11 +46,11 @@ pub(crate) fn run(global: &GlobalOptions, options: &VoiceOptions) -> anyhow::Res
     session_options.services.sounding = Some(voice.clone());
     let session = Arc::new(ChatSession::new(global, &options.model, session_options)?);
     let wanted = VoiceSetup::read(&session.config, options)?;
-    voice.settle(&wanted.settings, wanted.input.is_some());
-    if let Some(remark) = wanted.remark() {
-        match say::is_interactive() {
-            true => say::note(remark),
-            false => info!("{remark}"),
+    voice.check_audible(&wanted.settings, wanted.input.is_some());
+    if let Some(note) = wanted.microphone_note() {
+        match output::is_interactive() {
+            true => output::print_note(note),
+            false => info!("{note}"),
         }
     }
     let servers = session.needed_servers().unwrap_or_default();
@@ -69,10 +69,10 @@ async fn converse(
     let stop = CancellationToken::new();
     let is_file = matches!(wanted.input, Some(AudioInput::Wav(_)));
     // Echoed keys would end up in the lines that are drawn.
-    let terminal = terminal::is_ours().then(EchoRequest::hidden);
-    // Nobody presses keys while files are answered.
+    let terminal = terminal::is_foreground().then(EchoRequest::hidden);
+    // Files are answered without a person at the keys.
     let has_keys = terminal.is_some() && !is_file;
-    let view = view(session, options, &wanted, has_keys, &stop);
+    let view = new_view(session, options, &wanted, has_keys, &stop);
     let painter = view.paint();
     let fleet = start_servers(session, servers);
     let (config, tools) = (Arc::clone(&session.config), &session.tools);
@@ -80,7 +80,7 @@ async fn converse(
     let reload = ConfigReload::new(config, tools, executor, fleet.servers.clone());
     let reload = reload.map(|reload| {
         reload
-            .with_fixed(&FIXED)
+            .with_fixed(&FIXED_KEYS)
             .notify_person()
             .on_hangup(signals.reload.take())
     });
@@ -89,26 +89,26 @@ async fn converse(
         settings: wanted.settings,
         input: wanted.input,
         mode: wanted.mode,
-        model: model(session, &view),
+        model: model_finder(session, &view),
         model_settings: session.wanted.clone(),
         toolbox: session.toolbox.clone(),
-        tools: watch_reach(Arc::clone(&fleet)),
+        tools: watch_tool_servers(Arc::clone(&fleet)),
         approvals: session.spoken.clone(),
-        journal: session.record.journal().cloned(),
+        journal: session.journal.journal().cloned(),
         mqtt: wanted.mqtt,
         volume,
         observer: Arc::new(view.clone()),
         keys: has_keys.then(keys::listen),
     };
-    let (ended, told) = run_until_shutdown(parts, stop, &mut signals).await;
+    let (ended, signal_exit) = run_until_shutdown(parts, stop, &mut signals).await;
     painter.close();
     drop(terminal);
     following.abort();
     fleet.stop().await;
-    session.record.close().await;
-    Ok(match (ended, told) {
-        // A person who stops it knows that not everything was answered.
-        (Ok(_), Some(told)) => told,
+    session.journal.close().await;
+    Ok(match (ended, signal_exit) {
+        // Unanswered requests are no failure if a person stopped the gateway.
+        (Ok(_), Some(signal_exit)) => signal_exit,
         (ended, _) => exit_for(ended, is_file, &view),
     })
 }
@@ -125,7 +125,8 @@ fn start_servers(session: &ChatSession, servers: Vec<ServerSettings>) -> Arc<Ser
     fleet
 }
 
-/// How the gateway ended, and the exit code if a signal ended it. A second signal exits at once.
+/// Runs the gateway to its end. The exit code is set if a signal ended it. A
+/// second signal exits at once.
 async fn run_until_shutdown(
     parts: VoiceGatewayParts,
     stop: CancellationToken,
@@ -147,17 +148,17 @@ async fn run_until_shutdown(
     }
 }
 
-fn view(
+fn new_view(
     session: &ChatSession,
     options: &VoiceOptions,
     wanted: &VoiceSetup,
     has_keys: bool,
     stop: &CancellationToken,
 ) -> VoiceView {
-    let followed = say::is_interactive();
+    let is_interactive = output::is_interactive();
     let view = ViewOptions {
-        followed,
-        drawn: followed && spinner::can_draw(),
+        is_interactive,
+        draws: is_interactive && spinner::can_draw(),
         json: options.json,
         waits_for: match (wanted.mode, has_keys) {
             (ListenMode::PushToTalk, _) => "Enter",
@@ -166,16 +167,21 @@ fn view(
         },
         keys: has_keys,
     };
-    let enough = options.once.then(|| stop.clone());
-    VoiceView::new(view, session.redactor(), session.spinner.clone(), enough)
+    let stop_after_one = options.once.then(|| stop.clone());
+    VoiceView::new(
+        view,
+        session.redactor(),
+        session.spinner.clone(),
+        stop_after_one,
+    )
 }
 
-fn model(session: &Arc<ChatSession>, view: &VoiceView) -> ModelFinder {
+fn model_finder(session: &Arc<ChatSession>, view: &VoiceView) -> ModelFinder {
     let (session, view) = (Arc::clone(session), view.clone());
     Arc::new(move || {
         let (session, view) = (Arc::clone(&session), view.clone());
         Box::pin(async move {
-            let mut choice = session.choose().await?;
+            let mut choice = session.select_model().await?;
             // The gateway has its own fallback for a lost model, and reports the loss.
             choice.is_automatic = false;
             let chosen = session.connect(choice)?;
@@ -187,30 +193,30 @@ fn model(session: &Arc<ChatSession>, view: &VoiceView) -> ModelFinder {
 
 /// Reports what is missing, once all servers are connected or out of attempts, and
 /// have reported their health.
-fn watch_reach(fleet: Arc<ServerFleet>) -> watch::Receiver<ToolServerStatus> {
-    let (tell, reach) = watch::channel(ToolServerStatus::Starting);
+fn watch_tool_servers(fleet: Arc<ServerFleet>) -> watch::Receiver<ToolServerStatus> {
+    let (sender, status) = watch::channel(ToolServerStatus::Starting);
     tokio::spawn(async move {
         let mut changed = fleet.servers.subscribe();
         fleet.servers.wait_health_checked().await;
-        if say::is_interactive() {
+        if output::is_interactive() {
             fleet.note_missing(None);
         }
         loop {
             changed.mark_unchanged();
             let missing = fleet.missing();
-            tell.send_if_modified(|reach| {
+            sender.send_if_modified(|status| {
                 let new = ToolServerStatus::Settled { missing };
-                let old = std::mem::replace(reach, new);
-                old != *reach
+                let old = std::mem::replace(status, new);
+                old != *status
             });
             tokio::select! {
                 Ok(()) = changed.changed() => {}
-                () = tell.closed() => return,
+                () = sender.closed() => return,
                 else => return,
             }
         }
     });
-    reach
+    status
 }
 
 fn exit_for(
@@ -235,7 +241,7 @@ fn exit_for(
                 VoiceGatewayError::Settings(_) => Exit::Usage,
                 _ => Exit::Failure,
             };
-            say::error(&error.into());
+            output::print_error(&error.into());
             exit
         }
     }

@@ -32,7 +32,7 @@ impl VoiceSetup {
             && WyomingAddress::may_reach(&tts, &offered)
         {
             bail!(
-                "the voice at {tts} would be the one that is offered there; --tts espeak-ng speaks itself"
+                "--tts {tts} would reach this program's own --serve-tts; use another engine, such as --tts espeak-ng"
             );
         }
         if !options.wake_word.is_empty() && settings.wake.is_empty() {
@@ -55,17 +55,17 @@ impl VoiceSetup {
         })
     }
 
-    pub(super) fn remark(&self) -> Option<&'static str> {
+    pub(super) fn microphone_note(&self) -> Option<&'static str> {
         let is_default = self.input.is_none() && self.settings.input.is_empty();
         is_default.then_some(
-            "the microphone is off, since only other devices are served; --mic arecord listens here too",
+            "the microphone is off, because only other devices are served; --mic arecord listens here too",
         )
     }
 }
 
 fn merge_settings(configured: &VoiceSettings, options: &VoiceOptions) -> VoiceSettings {
     let mut settings = configured.clone();
-    let said = [
+    let overrides = [
         (&options.mic, &mut settings.input),
         (&options.out, &mut settings.output),
         (&options.asr, &mut settings.asr),
@@ -74,7 +74,7 @@ fn merge_settings(configured: &VoiceSettings, options: &VoiceOptions) -> VoiceSe
         (&options.handle, &mut settings.handle),
         (&options.serve_tts, &mut settings.serve_tts),
     ];
-    for (option, setting) in said {
+    for (option, setting) in overrides {
         if let Some(option) = option {
             setting.clone_from(option);
         }
@@ -171,7 +171,7 @@ fn mode(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<List
             false => ListenMode::Wake,
         });
     }
-    if !terminal::is_ours() {
+    if !terminal::is_foreground() {
         bail!("--push-to-talk needs a terminal where Enter can be pressed");
     }
     Ok(ListenMode::PushToTalk)
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    fn refused(arguments: &[&str]) -> String {
+    fn read_error(arguments: &[&str]) -> String {
         match VoiceSetup::read(&Config::default(), &options(arguments)) {
             Ok(wanted) => panic!("{wanted:?}"),
             Err(error) => format!("{error:#}"),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_goes_before_the_configuration() {
+    fn the_command_line_wins_over_the_configuration() {
         let mut config = Config::default();
         config.voice.asr = "tcp://a:1".to_owned();
         config.voice.wake = "tcp://b:1".to_owned();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn how_it_listens_follows_from_what_there_is() {
+    fn options_decide_how_it_listens() {
         let config = Config::default();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.wav");
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn serving_others_opens_no_microphone() {
         let arecord = AudioInput::parse("arecord").ok();
-        for (words, input, is_told) in [
+        for (words, input, is_noted) in [
             (&["--handle", "tcp://h:1"][..], None, true),
             (&["--serve-tts", "tcp://h:1"], None, true),
             (&["--handle", "tcp://h:1", "--mic", "none"], None, false),
@@ -293,9 +293,9 @@ mod tests {
         ] {
             let wanted = VoiceSetup::read(&Config::default(), &options(words)).unwrap();
             assert_eq!(wanted.input, input, "{words:?}");
-            assert_eq!(wanted.remark().is_some(), is_told, "{words:?}");
+            assert_eq!(wanted.microphone_note().is_some(), is_noted, "{words:?}");
         }
-        // A wake word says that somebody shall listen.
+        // A wake word needs the microphone.
         let mut settings = VoiceSettings::default();
         settings.handle = "tcp://h:1".to_owned();
         assert!(settings.only_serves());
@@ -318,11 +318,11 @@ mod tests {
                     "--serve-tts",
                     "tcp://0.0.0.0:9",
                 ],
-                "the voice at tcp://localhost:9 would be the one",
+                "--tts tcp://localhost:9 would reach this program",
             ),
             (&["--mic", "arecord", "--rate", "8000"], "give --mic - too"),
         ] {
-            let error = refused(words);
+            let error = read_error(words);
             assert!(error.contains(expected), "{error}");
         }
         for words in [

@@ -25,7 +25,7 @@ use crate::commands::rendered;
 use crate::display::{SHOWN_ARGUMENTS, seconds};
 use crate::spinner::Spinner;
 use crate::wanted_model;
-use crate::wrap::counted;
+use crate::wrap::pluralize;
 
 // The source of requests that come from files.
 const FILES: &str = "wav";
@@ -34,8 +34,8 @@ const SHOWN_ERROR: usize = 300;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ViewOptions {
-    pub(super) followed: bool,
-    pub(super) drawn: bool,
+    pub(super) is_interactive: bool,
+    pub(super) draws: bool,
     pub(super) json: bool,
     /// What starts a request, such as a wake word.
     pub(super) waits_for: &'static str,
@@ -50,7 +50,7 @@ struct ViewState {
     options: ViewOptions,
     redactor: Redactor,
     canvas: VoiceCanvas,
-    enough: Option<CancellationToken>,
+    stop_after_one: Option<CancellationToken>,
     calls: Mutex<PendingCalls>,
     lost: Mutex<HashSet<String>>,
     is_ready: AtomicBool,
@@ -64,14 +64,14 @@ impl VoiceView {
         options: ViewOptions,
         redactor: Redactor,
         spinner: Spinner,
-        enough: Option<CancellationToken>,
+        stop_after_one: Option<CancellationToken>,
     ) -> Self {
         let line = LiveLine::new(options.waits_for, options.keys, Instant::now());
         Self(Arc::new(ViewState {
             options,
             redactor,
-            canvas: VoiceCanvas::new(line, options.drawn, spinner),
-            enough,
+            canvas: VoiceCanvas::new(line, options.draws, spinner),
+            stop_after_one,
             calls: Mutex::default(),
             lost: Mutex::default(),
             is_ready: AtomicBool::new(false),
@@ -93,12 +93,12 @@ impl VoiceView {
         self.0.canvas.paint()
     }
 
-    fn say(&self, said: VoiceOutput) {
-        self.0.canvas.say(said);
+    fn push(&self, output: VoiceOutput) {
+        self.0.canvas.push(output);
     }
 
     fn remark(&self, line: impl FnOnce() -> String, log: impl FnOnce() -> String) {
-        self.say(match self.0.options.followed {
+        self.push(match self.0.options.is_interactive {
             true => VoiceOutput::Line(line()),
             false => VoiceOutput::Info(log()),
         });
@@ -112,30 +112,30 @@ impl VoiceView {
 
     // Prints a line for a person only, because the gateway logs the same.
     fn show(&self, line: impl FnOnce() -> String) {
-        if self.0.options.followed {
-            self.say(VoiceOutput::Line(line()));
+        if self.0.options.is_interactive {
+            self.push(VoiceOutput::Line(line()));
         }
     }
 
-    fn phase(&self, name: &str, took: Duration, problem: Option<&str>) {
+    fn on_phase(&self, name: &str, took: Duration, problem: Option<&str>) {
         if problem.is_some() && self.0.lost.lock().contains(name) {
             return;
         }
         self.show(|| {
             let (mark, dim) = (mark(problem.is_none()), Style::new().dimmed());
-            let problem = self.below(problem);
+            let problem = self.indented(problem);
             let (name, took) = (escape(name), seconds(took));
             format!("{mark} {name} {dim}{took}{dim:#}{problem}")
         });
     }
 
-    fn below(&self, problem: Option<&str>) -> String {
+    fn indented(&self, problem: Option<&str>) -> String {
         let problem = problem.map(|text| self.0.redactor.line(text, SHOWN_ERROR));
         problem.map_or_else(String::new, |text| format!("\n    {text}"))
     }
 
-    /// MCP servers went away or came back. At the start that is reported with everything else.
-    fn tools(&self, missing: Option<&str>) {
+    /// MCP servers were lost or came back. During the start, `on_ready` reports that.
+    fn on_tools(&self, missing: Option<&str>) {
         if self.0.is_ready.load(Ordering::Relaxed) {
             self.show(|| match missing {
                 None => format!("{} all MCP servers are back", mark(true)),
@@ -147,7 +147,7 @@ impl VoiceView {
         }
     }
 
-    fn ready(&self, degraded: Option<&str>) {
+    fn on_ready(&self, degraded: Option<&str>) {
         self.0.is_ready.store(true, Ordering::Relaxed);
         let bold = Style::new().bold();
         self.show(|| match degraded {
@@ -158,16 +158,16 @@ impl VoiceView {
                     true => "",
                     false => "\n'toolgate doctor' says how to get what is missing.",
                 };
-                format!("{bold}Ready{bold:#}, but not for everything: {words}{help}")
+                format!("{bold}Ready{bold:#}, with limits: {words}{help}")
             }
         });
     }
 
-    fn heard(&self, text: &str) {
+    fn on_heard(&self, text: &str) {
         self.0.has_heard.store(true, Ordering::Relaxed);
         let text = escape(text.trim());
         let style = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
-        self.0.canvas.line(LiveLine::forget_words);
+        self.0.canvas.line(LiveLine::clear_words);
         self.remark(
             || format!("{style}›{style:#} {text}"),
             || format!("heard: {text}"),
@@ -175,7 +175,7 @@ impl VoiceView {
     }
 
     // Files are answered one after the other, so one name is enough.
-    fn file(&self, file: &Path) {
+    fn on_file(&self, file: &Path) {
         let file = file.to_string_lossy().into_owned();
         *self.0.file.lock() = Some(file);
     }
@@ -187,10 +187,10 @@ impl VoiceView {
             record["file"] = json!(file);
         }
         drop(file);
-        self.say(VoiceOutput::Record(rendered(&record)));
+        self.push(VoiceOutput::Record(rendered(&record)));
     }
 
-    fn dropped(&self, source: &str, heard: &str, why: &str) {
+    fn on_dropped(&self, source: &str, heard: &str, why: &str) {
         if self.0.options.json {
             let heard = heard.trim();
             let record =
@@ -208,7 +208,7 @@ impl VoiceView {
         }
     }
 
-    fn calling(&self, id: CallId, name: &str, arguments: &str) {
+    fn on_calling(&self, id: CallId, name: &str, arguments: &str) {
         let shown = match arguments {
             "" | "{}" => escape(name),
             _ => {
@@ -221,18 +221,18 @@ impl VoiceView {
     }
 
     // Not logged, because each call is in the log already.
-    fn called(&self, outcome: &ToolOutcome) {
+    fn on_called(&self, outcome: &ToolOutcome) {
         let title = self.0.calls.lock().finish(outcome);
         self.show(|| {
             let (mark, dim) = (mark(outcome.is_success()), Style::new().dimmed());
             let took = seconds(outcome.elapsed);
-            let error = self.below(outcome.error().as_deref());
+            let error = self.indented(outcome.error().as_deref());
             format!("{mark} {title} {dim}{took}{dim:#}{error}")
         });
     }
 
-    fn turn(&self, turn: &VoiceTurn) {
-        self.0.canvas.line(LiveLine::forget_words);
+    fn on_turn(&self, turn: &VoiceTurn) {
+        self.0.canvas.line(LiveLine::clear_words);
         let calls = self.0.calls.lock().take(&turn.calls);
         match self.0.options.json {
             true => {
@@ -240,7 +240,7 @@ impl VoiceView {
                 record["calls"] = calls;
                 self.record(&turn.source, record);
             }
-            false => self.say(VoiceOutput::Result(clean(&turn.answer).trim().to_owned())),
+            false => self.push(VoiceOutput::Result(clean(&turn.answer).trim().to_owned())),
         }
         let cost = cost(turn.outcome, &turn.stages, turn.calls.len());
         let dim = Style::new().dimmed();
@@ -251,13 +251,13 @@ impl VoiceView {
         });
         let error = error.unwrap_or_default();
         self.remark(|| format!("{error}{dim}{cost}{dim:#}\n"), || cost.clone());
-        if let Some(enough) = &self.0.enough {
-            enough.cancel();
+        if let Some(stop_after_one) = &self.0.stop_after_one {
+            stop_after_one.cancel();
         }
     }
 
-    fn lost(&self, role: EngineRole, why: &str) {
-        self.hears(role, false);
+    fn on_lost(&self, role: EngineRole, why: &str) {
+        self.show_microphone(role, false);
         self.0.lost.lock().insert(role.to_string());
         self.show(|| {
             let why = self.0.redactor.line(why, SHOWN_ERROR);
@@ -265,15 +265,17 @@ impl VoiceView {
         });
     }
 
-    // Without a microphone the screen must not look as if somebody listened.
-    fn hears(&self, role: EngineRole, is_there: bool) {
+    // Without a microphone, the screen must not say that the gateway is listening.
+    fn show_microphone(&self, role: EngineRole, is_available: bool) {
         if role == EngineRole::Microphone {
-            self.0.canvas.line(|line| line.set_deaf(!is_there));
+            self.0
+                .canvas
+                .line(|line| line.set_microphone_lost(!is_available));
         }
     }
 
-    fn back(&self, role: EngineRole) {
-        self.hears(role, true);
+    fn on_back(&self, role: EngineRole) {
+        self.show_microphone(role, true);
         self.0.lost.lock().remove(&role.to_string());
         self.show(|| format!("{} {role} is back", mark(true)));
     }
@@ -286,27 +288,29 @@ impl VoiceObserver for VoiceView {
                 name,
                 took,
                 problem,
-            } => self.phase(name, took, problem),
-            VoiceEvent::Ready { degraded } => self.ready(degraded),
-            VoiceEvent::Tools { missing } => self.tools(missing),
+            } => self.on_phase(name, took, problem),
+            VoiceEvent::Ready { degraded } => self.on_ready(degraded),
+            VoiceEvent::Tools { missing } => self.on_tools(missing),
             VoiceEvent::State(state) => {
-                self.0.canvas.line(|line| line.state(state, Instant::now()));
+                self.0
+                    .canvas
+                    .line(|line| line.set_state(state, Instant::now()));
             }
-            VoiceEvent::Level(level) => self.0.canvas.line(|line| line.level(level)),
-            VoiceEvent::Heard { text, .. } => self.heard(text),
-            VoiceEvent::File(file) => self.file(file),
-            VoiceEvent::Dropped { source, heard, why } => self.dropped(source, heard, why),
+            VoiceEvent::Level(level) => self.0.canvas.line(|line| line.push_level(level)),
+            VoiceEvent::Heard { text, .. } => self.on_heard(text),
+            VoiceEvent::File(file) => self.on_file(file),
+            VoiceEvent::Dropped { source, heard, why } => self.on_dropped(source, heard, why),
             VoiceEvent::Calling {
                 id,
                 name,
                 arguments,
-            } => self.calling(id, name, arguments),
-            VoiceEvent::Called(outcome) => self.called(outcome),
-            VoiceEvent::Words(words) => self.0.canvas.line(|line| line.words(words)),
-            VoiceEvent::TakenBack => self.0.canvas.line(LiveLine::take_back),
-            VoiceEvent::Turn(turn) => self.turn(turn),
-            VoiceEvent::Lost { role, why } => self.lost(role, why),
-            VoiceEvent::Back(role) => self.back(role),
+            } => self.on_calling(id, name, arguments),
+            VoiceEvent::Called(outcome) => self.on_called(outcome),
+            VoiceEvent::Words(words) => self.0.canvas.line(|line| line.push_words(words)),
+            VoiceEvent::TakenBack => self.0.canvas.line(LiveLine::retract_words),
+            VoiceEvent::Turn(turn) => self.on_turn(turn),
+            VoiceEvent::Lost { role, why } => self.on_lost(role, why),
+            VoiceEvent::Back(role) => self.on_back(role),
             _ => {}
         }
     }
@@ -341,16 +345,16 @@ fn cost(outcome: TurnOutcome, stages: &TurnStages, calls: usize) -> String {
         let took = Duration::try_from_secs_f64(millis? / 1000.0).ok()?;
         Some(format!("{name} {}", seconds(took)))
     });
-    let calls = (calls > 0).then(|| counted(calls, "call"));
+    let calls = (calls > 0).then(|| pluralize(calls, "call"));
     let outcome = match outcome {
         TurnOutcome::Interrupted => Some("interrupted".to_owned()),
         TurnOutcome::Failed => Some("failed".to_owned()),
         _ => None,
     };
-    let told: Vec<String> = outcome.into_iter().chain(times).chain(calls).collect();
-    match told.is_empty() {
+    let parts: Vec<String> = outcome.into_iter().chain(times).chain(calls).collect();
+    match parts.is_empty() {
         true => "answered".to_owned(),
-        false => told.join(" · "),
+        false => parts.join(" · "),
     }
 }
 

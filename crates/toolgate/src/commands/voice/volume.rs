@@ -8,17 +8,19 @@ use toolgate_voice::{VoiceSettings, VoiceVolume};
 #[derive(Debug, Default)]
 pub(super) struct GatewayVoice {
     pub(super) volume: VoiceVolume,
-    unheard: OnceLock<&'static str>,
+    inaudible: OnceLock<&'static str>,
 }
 
 impl GatewayVoice {
-    pub(super) fn settle(&self, settings: &VoiceSettings, has_listeners: bool) {
+    pub(super) fn check_audible(&self, settings: &VoiceSettings, has_listeners: bool) {
         let why = match (settings.tts.as_str(), settings.output.as_str()) {
-            _ if !has_listeners => "Answers are given in writing here: there is no volume.",
-            ("none", _) | (_, "none") => "Nothing is spoken aloud here: there is no volume.",
+            _ if !has_listeners => "Answers are given as text here, so the volume cannot be set.",
+            ("none", _) | (_, "none") => {
+                "Nothing is spoken aloud here, so the volume cannot be set."
+            }
             _ => return,
         };
-        self.unheard.get_or_init(|| why);
+        self.inaudible.get_or_init(|| why);
     }
 }
 
@@ -37,7 +39,7 @@ impl VolumeControl for GatewayVoice {
     }
 
     fn inaudible_reason(&self) -> Option<String> {
-        self.unheard.get().map(|why| (*why).to_owned())
+        self.inaudible.get().map(|why| (*why).to_owned())
     }
 }
 
@@ -46,9 +48,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_volume_is_that_of_the_voice() {
+    fn the_volume_tool_controls_the_voice() {
         let voice = GatewayVoice::default();
-        voice.settle(&VoiceSettings::default(), true);
+        voice.check_audible(&VoiceSettings::default(), true);
         assert_eq!(voice.inaudible_reason(), None);
         for (level, muted, kept) in [(30, true, 30), (0, false, 0), (1000, false, 100)] {
             voice.set_volume(VolumeState { level, muted });
@@ -60,18 +62,18 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_sounds_there_is_nothing_to_govern() {
+    fn without_sound_the_volume_explains_why() {
         for (tts, output, has_listeners, expected) in [
             ("espeak-ng", "x.wav", true, None),
             ("espeak-ng", "none", true, Some("Nothing is spoken aloud")),
             ("none", "", true, Some("Nothing is spoken aloud")),
-            ("espeak-ng", "", false, Some("Answers are given in writing")),
+            ("espeak-ng", "", false, Some("Answers are given as text")),
         ] {
             let voice = GatewayVoice::default();
             let mut settings = VoiceSettings::default();
             tts.clone_into(&mut settings.tts);
             output.clone_into(&mut settings.output);
-            voice.settle(&settings, has_listeners);
+            voice.check_audible(&settings, has_listeners);
             let why = voice.inaudible_reason();
             let begins = expected.map(|begins| why.as_ref().unwrap().starts_with(begins));
             assert_eq!(

@@ -1,7 +1,7 @@
 use super::*;
 
 fn plain(text: &str, width: usize) -> String {
-    rendered(text, width, false)
+    render_markdown(text, width, false)
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn words_are_styled_and_without_colours_keep_what_tells_them_apart() {
         ("<http://h/>", "http://h/", "http://h/"),
         ("2 * 3 * 4", "2 * 3 * 4", "2 * 3 * 4"),
     ] {
-        assert_eq!(rendered(text, 80, true), coloured, "{text}");
+        assert_eq!(render_markdown(text, 80, true), coloured, "{text}");
         assert_eq!(plain(text, 80), bare, "{text}");
     }
 }
@@ -82,7 +82,7 @@ fn tables_fit_or_stay_source() {
 fn nothing_in_it_drives_the_terminal() {
     let hostile = "&#27;]0;title&#7;x &#x9b;2J &#x202e;y [a](http://h/&#27;[2J) `\u{1b}[31m`\n\n```\n\u{1b}[2J\n```\n\n|a&#27;[1m|\n|-|\n|b|";
     for colours in [true, false] {
-        let shown = rendered(hostile, 80, colours);
+        let shown = render_markdown(hostile, 80, colours);
         let left = anstream::adapter::strip_str(&shown).to_string();
         assert!(
             !left.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']),

@@ -51,11 +51,11 @@ fn attributes(name: &str) -> HashMap<&str, &str> {
 }
 
 fn connect() -> Result<SecretService, KeyringError> {
-    // Encrypting what crosses the session bus would hide nothing: whoever can read this user's
-    // bus can ask the service itself.
+    // Encryption would hide nothing: a process that can read this user's session bus can also ask
+    // the service itself.
     let plain = EncryptionType::Plain;
     SecretService::connect_with_max_prompt_timeout(plain, PROMPT_SECONDS)
-        // Whatever fails here, there is nobody to ask.
+        // Any failure here means that the service is missing.
         .map_err(|error| KeyringError::Absent(error.to_string()))
 }
 

@@ -7,7 +7,7 @@ use super::mcp::TestMcpClient;
 use crate::gateway::RunningServe;
 
 #[test]
-fn a_call_reads_no_lists_but_those_that_hold_its_name() {
+fn a_call_reads_only_the_lists_with_its_name() {
     let home = CatalogueFolder::new(&[]);
     let (one, two) = (home.tools("1", &["alpha"]), home.tools("2", &["beta"]));
     home.configure(&[("one", &[&one]), ("two", &[&two])]);

@@ -79,7 +79,7 @@ fn a_change_shows_in_list_inspect_and_doctor_and_trust_agrees_to_it() {
     assert_eq!(listed.stderr.matches(warning).count(), 1, "{listed:?}");
     let row = "count\tmcp:house\t(withheld: it changed since you agreed to it) Counts, and \\u{202e}sends it away\n";
     assert!(listed.stdout.contains(row), "{listed:?}");
-    let note = "withheld tools of server 'house': 1; 'toolgate trust house' shows what changed, and agrees";
+    let note = "withheld tools of server 'house': 1; 'toolgate trust house' shows what changed and asks you";
     assert!(listed.stderr.contains(note), "{listed:?}");
     let again = rug.0.run(&["list", "--refresh", "--json"]);
     assert_eq!(again.stderr.matches(warning).count(), 0, "{again:?}");
@@ -117,7 +117,7 @@ fn a_change_shows_in_list_inspect_and_doctor_and_trust_agrees_to_it() {
     assert_eq!(agreed.code, Some(0), "{agreed:?}");
     assert_eq!(rug.0.run(&["call", "count"]).json()["result"], "1");
     let nothing = rug.0.run(&["trust", "house"]).stderr;
-    assert_eq!(nothing, "the tools of 'house' are as you agreed to them\n");
+    assert_eq!(nothing, "the tools of 'house' are the ones you agreed to\n");
     let unknown = rug.0.run(&["trust", "hose"]);
     assert!(
         unknown

@@ -40,7 +40,7 @@ fn several_lines_are_one_question_and_history_is_kept_for_its_owner() {
 }
 
 #[test]
-fn a_line_comes_back_with_the_arrow_in_the_next_chat_too_unless_it_began_with_a_space() {
+fn history_survives_a_chat_but_skips_lines_that_begin_with_a_space() {
     let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
     let said = |count: usize| {
         llm.asked(count);
@@ -91,7 +91,7 @@ fn a_line_comes_back_with_the_arrow_in_the_next_chat_too_unless_it_began_with_a_
 }
 
 #[test]
-fn what_is_typed_before_a_question_is_no_answer_to_it() {
+fn type_ahead_does_not_answer_a_question() {
     let gate = Arc::new(Semaphore::new(0));
     let call = Answer::call("c", "echo", &json!({ "text": "hello" })).behind(&gate);
     let llm = ScriptedLlm::new([call, Answer::text("and so it ends")]);
@@ -115,7 +115,7 @@ fn what_is_typed_before_a_question_is_no_answer_to_it() {
 }
 
 #[test]
-fn lines_that_come_together_are_all_read() {
+fn several_lines_in_one_read_are_all_read() {
     let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
     let Some(terminal) = open(&llm, "{}") else {
         return;
@@ -157,7 +157,7 @@ fn type_ahead_is_hidden_until_the_prompt() {
     let screen = terminal.ends_with("\n› typed ahead");
     assert!(screen.contains("\nThe quick brown fox\n"), "{screen}");
     assert!(
-        screen.contains("\n› /quix\nerror: there is no /quix"),
+        screen.contains("\n› /quix\nerror: unknown command /quix"),
         "{screen}"
     );
     terminal.keys(&["C-u", "C-d"]);

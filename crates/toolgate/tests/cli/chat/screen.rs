@@ -193,14 +193,14 @@ fn where_stderr_goes_elsewhere_stdout_carries_the_answer_alone() {
 }
 
 #[test]
-fn where_stdout_goes_elsewhere_a_person_is_told_how_to_type() {
+fn with_redirected_stdout_the_chat_explains_how_to_type() {
     let llm = ScriptedLlm::new([Answer::text("It was a Saturday.")]);
     let Some(terminal) = open_with(&llm, "{}", ">answers") else {
         return;
     };
-    terminal.ends_with("one line is one turn, Ctrl-D ends");
+    terminal.ends_with("each line is one turn, Ctrl-D ends the chat");
     terminal.keys(&["-l", "which day?"]);
-    terminal.ends_with("Ctrl-D ends\nwhich day?");
+    terminal.ends_with("Ctrl-D ends the chat\nwhich day?");
     terminal.keys(&["Enter"]);
     terminal.keys(&["C-d"]);
     terminal.shows("left with 0");

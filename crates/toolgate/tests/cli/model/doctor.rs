@@ -70,14 +70,14 @@ fn a_missing_named_model_fails() {
 fn named(stderr: &str) -> &str {
     let line = stderr
         .lines()
-        .find(|line| line.ends_with("' looks at the model and says what to do"));
+        .find(|line| line.ends_with("' checks the model and says what to do"));
     let line = line.unwrap_or_else(|| panic!("{stderr}"));
     let command = line.split('\'').nth(1).unwrap();
     command.strip_prefix("toolgate ").unwrap()
 }
 
 #[test]
-fn a_question_that_fails_names_the_doctor_of_its_own_model() {
+fn a_failed_question_names_the_doctor_command_for_its_model() {
     // The configuration means another model, which is well.
     let llm = ScriptedLlm::new([]);
     let config = json!({
@@ -127,7 +127,7 @@ fn a_question_that_fails_names_the_doctor_of_its_own_model() {
 }
 
 #[test]
-fn what_the_configuration_says_needs_no_saying_again_and_a_saved_conversation_does() {
+fn the_doctor_command_leaves_out_what_the_configuration_says() {
     let quick = r#"{ "model": { "attempts": 1, "provider": "ollama", "name": "gemma:2b" } }"#;
     for arguments in [&["ask", "x"][..], &["ask", "-p", "ollama", "x"]] {
         let done = alone(ProgramRun::new([]).args(arguments))
@@ -211,10 +211,10 @@ fn huge() -> Value {
 }
 
 #[test]
-fn doctor_says_what_keeps_tools_from_the_model_and_what_to_do() {
-    let pin = "do: name those that it must always have in \"pinnedTools\"";
-    let policy = "do: correct policy.allow and policy.deny so that they leave some";
-    let larger = "do: set \"maxToolTokens\" or \"contextTokens\" larger";
+fn doctor_explains_missing_tools_and_names_the_fix() {
+    let pin = "fix: list those that it must always have in \"pinnedTools\"";
+    let policy = "fix: change policy.allow and policy.deny so that some remain";
+    let larger = "fix: raise \"maxToolTokens\" or \"contextTokens\"";
     for (model, allow, expected, todo) in [
         (
             json!({}),
@@ -225,7 +225,7 @@ fn doctor_says_what_keeps_tools_from_the_model_and_what_to_do() {
         (
             json!({ "maxTools": 2 }),
             json!(["e*", "d*", "m*"]),
-            "ok       model tools    it is offered 2 of 6 tools with each question, those that suit it best: model.maxTools says so; the policy hides 3",
+            "ok       model tools    it is offered 2 of 6 tools with each question, the ones that fit it best: model.maxTools says so; the policy hides 3",
             Some(pin),
         ),
         (
@@ -237,13 +237,13 @@ fn doctor_says_what_keeps_tools_from_the_model_and_what_to_do() {
         (
             json!({ "maxToolTokens": 300 }),
             json!(["*"]),
-            " with each question, those that suit it best: more would exceed model.maxToolTokens; 1 can't be offered",
+            " with each question, the ones that fit it best: more would exceed model.maxToolTokens; 1 can't be offered",
             Some(pin),
         ),
         (
             json!({ "contextTokens": 600 }),
             json!(["*"]),
-            " with each question, those that suit it best: more would take over half of the 600 tokens",
+            " with each question, the ones that fit it best: more would take over half of the 600 tokens",
             Some(pin),
         ),
         (
@@ -262,7 +262,7 @@ fn doctor_says_what_keeps_tools_from_the_model_and_what_to_do() {
             json!({}),
             json!(["huge"]),
             "warning  model tools    it is offered no tool: the policy hides 5, and the other 1 can't be offered",
-            Some("do: change the parameters of those named above"),
+            Some("fix: change the parameters of the tools named above"),
         ),
     ] {
         for provider in ["ollama", "openai"] {
@@ -281,7 +281,7 @@ fn doctor_says_what_keeps_tools_from_the_model_and_what_to_do() {
             let next = below.lines().nth(1).unwrap_or_default().trim_start();
             match todo {
                 Some(todo) => assert!(next.starts_with(todo), "{todo}: {done:?}"),
-                None => assert!(!next.starts_with("do: "), "{done:?}"),
+                None => assert!(!next.starts_with("fix: "), "{done:?}"),
             }
         }
     }
@@ -298,7 +298,7 @@ fn doctor_says_that_a_call_written_as_text_would_not_be_run() {
         let done = llm.known_to(run, "ollama").done();
         let remark = "ok       ollama         a call that the model writes as text, as small ones do, is not run";
         assert_eq!(done.stdout.contains(remark), told, "{done:?}");
-        let todo = "do: remove \"rescue\" from the model's settings";
+        let todo = "fix: remove \"rescue\" from the model's settings";
         assert_eq!(done.stdout.contains(todo), told, "{done:?}");
         assert_eq!(done.code, Some(0), "{done:?}");
     }

@@ -23,14 +23,14 @@ fn doctor(config: &str, name: &str) -> (String, Option<i32>) {
 }
 
 #[test]
-fn doctor_says_in_one_line_that_nobody_here_understands_speech() {
+fn doctor_reports_missing_speech_to_text_in_one_line() {
     let (told, code) = doctor(&format!("{{ {SEARCH} }}"), "voice");
     assert!(told.starts_with("warning  voice"), "{told}");
     assert!(
         told.contains("cannot reach tcp://127.0.0.1:10300"),
         "{told}"
     );
-    assert!(told.contains("do: python3 -m venv"), "{told}");
+    assert!(told.contains("fix: python3 -m venv"), "{told}");
     assert_eq!(code, Some(0), "nobody asked for a voice");
 }
 
@@ -98,7 +98,7 @@ fn doctor_looks_at_every_engine_that_is_configured() {
         (
             json!({ "tts": nobody }),
             "tts",
-            "do: sudo apt-get install espeak-ng",
+            "fix: sudo apt-get install espeak-ng",
         ),
         (json!({ "ttsVoice": "hal" }), "tts", "has no voice 'hal'"),
         (json!({ "input": nobody }), "input", "FAILED   input"),

@@ -41,7 +41,7 @@ fn a_person_sees_what_is_heard_called_and_answered_and_gets_the_terminal_back() 
 }
 
 #[test]
-fn the_terminal_is_given_back_also_where_nobody_reads_the_answer() {
+fn the_terminal_is_restored_even_if_stdout_is_closed() {
     let engines = FakeEngines::new([SUM]);
     let (asr, tts) = (engines.asr.address(), engines.tts.address());
     let command =

@@ -6,10 +6,10 @@ use toolgate_core::{ToolCall, ToolError};
 
 use super::*;
 
-fn view(followed: bool, json: bool) -> VoiceView {
+fn view(is_interactive: bool, json: bool) -> VoiceView {
     let options = ViewOptions {
-        followed,
-        drawn: false,
+        is_interactive,
+        draws: false,
         json,
         waits_for: "Enter",
         keys: false,
@@ -124,7 +124,7 @@ async fn a_person_sees_what_was_heard_called_and_answered() {
         [
             "✓ transcription 12 ms",
             "✗ wake word 3.0 s\n    cannot reach\\u{1b}it with [REDACTED]",
-            "Ready, but not for everything: no wake word",
+            "Ready, with limits: no wake word",
             "› turn on\\u{1b} switch one",
             "· too quiet",
             "· the queue is full",
@@ -172,7 +172,7 @@ async fn an_engine_that_is_not_there_is_told_of_once() {
         told(&view),
         [
             "✗ transcription is not available: refused",
-            "Ready, but not for everything: I can't understand speech.\n'toolgate doctor' says how to get what is missing.",
+            "Ready, with limits: I can't understand speech.\n'toolgate doctor' says how to get what is missing.",
         ]
     );
     view.event(VoiceEvent::Back(EngineRole::Transcription));
@@ -278,20 +278,25 @@ async fn for_programs_each_thing_that_was_heard_has_a_line_with_its_file() {
 
 #[tokio::test]
 async fn one_turn_is_enough_where_that_was_asked_for() {
-    let enough = CancellationToken::new();
+    let stop_after_one = CancellationToken::new();
     let options = ViewOptions {
-        followed: false,
-        drawn: false,
+        is_interactive: false,
+        draws: false,
         json: false,
         waits_for: "Enter",
         keys: false,
     };
     let redactor = Redactor::default();
-    let view = VoiceView::new(options, redactor, Spinner::new(""), Some(enough.clone()));
+    let view = VoiceView::new(
+        options,
+        redactor,
+        Spinner::new(""),
+        Some(stop_after_one.clone()),
+    );
     view.event(heard("hello"));
-    assert!(!enough.is_cancelled());
+    assert!(!stop_after_one.is_cancelled());
     view.event(VoiceEvent::Turn(&turn(TurnOutcome::Answered, None)));
-    assert!(enough.is_cancelled());
+    assert!(stop_after_one.is_cancelled());
 }
 
 #[test]

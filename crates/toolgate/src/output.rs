@@ -1,5 +1,6 @@
-//! The only place that prints. stdout carries results, stderr everything else that a person reads.
-//! Text for a person is wrapped to the terminal; a pipe gets every line whole.
+//! Prints to stdout and stderr; no other module does. stdout carries results, stderr everything
+//! else that a person reads. Text for a person is wrapped to the terminal; a
+//! pipe gets every line whole.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -38,7 +39,7 @@ fn mode() -> OutputMode {
 }
 
 /// Prints a result to stdout. If the reader has closed the pipe, the program ends quietly.
-pub(crate) fn result(text: &str) {
+pub(crate) fn print_result(text: &str) {
     clear_line();
     let mut out = AutoStream::new(
         std::io::stdout().lock(),
@@ -49,26 +50,26 @@ pub(crate) fn result(text: &str) {
     }
 }
 
-/// Like [`result`], but wrapped to the terminal if there is one.
-pub(crate) fn text(text: &str) {
-    hanging(text, 0);
+/// Like [`print_result`], but wrapped to the terminal if there is one.
+pub(crate) fn print_text(text: &str) {
+    print_hanging(text, 0);
 }
 
 /// Prints terms and meanings in columns, or separated by a tab if stdout is not a terminal.
-pub(crate) fn pairs(rows: &[(String, String)]) {
+pub(crate) fn print_pairs(rows: &[(String, String)]) {
     match stdout_width() {
-        Some(width) => result(&wrap::definition_list(rows, 0, Some(width))),
+        Some(width) => print_result(&wrap::definition_list(rows, 0, Some(width))),
         None => rows
             .iter()
-            .for_each(|(term, meaning)| result(&format!("{term}\t{meaning}"))),
+            .for_each(|(term, meaning)| print_result(&format!("{term}\t{meaning}"))),
     }
 }
 
-/// Like [`text`], with a hanging indent of `indent` columns.
-pub(crate) fn hanging(text: &str, indent: usize) {
+/// Like [`print_text`], with a hanging indent of `indent` columns.
+pub(crate) fn print_hanging(text: &str, indent: usize) {
     match stdout_width() {
-        Some(width) => result(&wrap::hanging(text, indent, width)),
-        None => result(text),
+        Some(width) => print_result(&wrap::wrap_hanging(text, indent, width)),
+        None => print_result(text),
     }
 }
 
@@ -87,7 +88,7 @@ fn columns(stream: impl AsFd) -> Option<usize> {
     Some(usize::from(width.0)).filter(|width| *width > 0)
 }
 
-pub(crate) fn raw_stderr(text: &str) {
+pub(crate) fn write_raw_stderr(text: &str) {
     clear_line();
     let mut err = AutoStream::new(
         std::io::stderr().lock(),
@@ -98,46 +99,46 @@ pub(crate) fn raw_stderr(text: &str) {
 
 fn exit_on_write_error(error: &std::io::Error) -> ! {
     if error.kind() != ErrorKind::BrokenPipe {
-        plain_error(&format!("cannot write the result: {error}"));
+        print_error_text(&format!("cannot write the result: {error}"));
     }
     terminal::restore();
     std::process::exit(i32::from(Exit::Failure.code()));
 }
 
 /// Prints a notice to stderr: nothing with `--quiet`, a warning in a JSON log.
-pub(crate) fn note(text: &str) {
+pub(crate) fn print_note(text: &str) {
     match mode() {
-        OutputMode::Plain => stderr_line(text),
+        OutputMode::Plain => print_to_stderr(text),
         OutputMode::Quiet => {}
         OutputMode::Json => tracing::warn!("{text}"),
     }
 }
 
 /// Prints an error and its causes to stderr. Errors in a configuration get a line each.
-pub(crate) fn error(error: &anyhow::Error) {
+pub(crate) fn print_error(error: &anyhow::Error) {
     match error.downcast_ref::<ConfigErrors>() {
         Some(errors) if error.chain().len() == 1 => {
             errors
                 .iter()
-                .for_each(|error| plain_error(&error.to_string()));
+                .for_each(|error| print_error_text(&error.to_string()));
         }
-        _ => plain_error(&format!("{error:#}")),
+        _ => print_error_text(&format!("{error:#}")),
     }
 }
 
 /// Prints an error that is already text, causes included.
-pub(crate) fn plain_error(text: &str) {
+pub(crate) fn print_error_text(text: &str) {
     if mode() == OutputMode::Json {
         return tracing::error!("{text}");
     }
     let style = anstyle::Style::new()
         .bold()
         .fg_color(Some(anstyle::AnsiColor::Red.into()));
-    stderr_line(&format!("{style}error:{style:#} {text}"));
+    print_to_stderr(&format!("{style}error:{style:#} {text}"));
 }
 
-/// Prints a line to stderr. Errors are ignored: there is nowhere left to report them.
-pub(crate) fn stderr_line(text: &str) {
+/// Prints a line to stderr. Errors are ignored, because they could only be reported on stderr.
+pub(crate) fn print_to_stderr(text: &str) {
     let mut line = AutoStream::new(Vec::new(), AutoStream::choice(&std::io::stderr()));
     drop(writeln!(line, "{}", wrap_for_stderr(text, 0)));
     drop(write_stderr(&line.into_inner()));
@@ -145,7 +146,7 @@ pub(crate) fn stderr_line(text: &str) {
 
 pub(crate) fn wrap_for_stderr(text: &str, indent: usize) -> Cow<'_, str> {
     match stderr_width() {
-        Some(width) => Cow::Owned(wrap::hanging(text, indent, width)),
+        Some(width) => Cow::Owned(wrap::wrap_hanging(text, indent, width)),
         None => Cow::Borrowed(text),
     }
 }
