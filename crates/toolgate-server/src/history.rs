@@ -101,7 +101,7 @@ fn page(
 ) -> Result<Vec<CallSummary>, JournalError> {
     // Thousands of calls are of few tools, so decisions are cached.
     let mut known = HashMap::<(String, Option<String>), bool>::new();
-    let calls = reader.calls_shown(filter, |tool, server| {
+    let calls = reader.visible_calls(filter, |tool, server| {
         let key = (tool.to_owned(), server.map(str::to_owned));
         *known
             .entry(key)
