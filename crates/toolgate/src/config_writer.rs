@@ -81,7 +81,7 @@ impl ConfigWriter for FileConfigWriter {
 fn refusal_from(error: &anyhow::Error) -> ConfigWriteError {
     let reason = format!("{error:#}");
     match error.downcast_ref() {
-        Some(NameTakenError(_)) => ConfigWriteError::Taken(reason),
+        Some(NameTakenError(_)) => ConfigWriteError::NameTaken(reason),
         None => ConfigWriteError::Refused(reason),
     }
 }
@@ -138,12 +138,12 @@ mod tests {
         assert_eq!(config.servers[0].settings.name, "remote");
         let twice = workshop.add_tool(&tool).unwrap_err();
         assert!(
-            matches!(&twice, ConfigWriteError::Taken(reason) if reason.contains("'m' already")),
+            matches!(&twice, ConfigWriteError::NameTaken(reason) if reason.contains("'m' already")),
             "{twice:?}"
         );
         let twice = workshop.add_server("remote", "http://h/").unwrap_err();
         assert!(
-            matches!(&twice, ConfigWriteError::Taken(reason) if reason.contains("'remote' already")),
+            matches!(&twice, ConfigWriteError::NameTaken(reason) if reason.contains("'remote' already")),
             "{twice:?}"
         );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
