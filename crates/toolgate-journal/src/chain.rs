@@ -38,8 +38,8 @@ const TRIM_BATCH: i64 = 500;
 /// What an entry says. The numbers are stored in files, so they never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryKind {
-    /// The first entry. Its digest is the hash of the last entry of the journal that this one
-    /// replaced.
+    /// The first entry. Its digest is the hash of the last entry of the journal
+    /// that this one replaced.
     Begin = 0,
     /// A call as its row is now: it began, ended, or both.
     Call = 1,
@@ -197,8 +197,8 @@ impl<'a> HashChain<'a> {
         Ok(())
     }
 
-    /// Adds an entry for a call as its row is now. `is_new` is false if the chain counts the call
-    /// already.
+    /// Adds an entry for a call as its row is now. `is_new` is false if the chain
+    /// counts the call already.
     pub(crate) fn append_call(&mut self, seq: i64, is_new: bool) -> rusqlite::Result<()> {
         let sql = "UPDATE calls SET chained = ? WHERE seq = ?";
         let mut update = self.connection.prepare_cached(sql)?;
@@ -298,8 +298,8 @@ impl<'a> HashChain<'a> {
     }
 }
 
-/// The number of the entry that a call's row refers to. The outer `None` means that the call is
-/// gone.
+/// The number of the entry that a call's row refers to. The outer `None` means that
+/// the call is gone.
 pub(crate) fn entry_of_call(
     connection: &Connection,
     seq: i64,

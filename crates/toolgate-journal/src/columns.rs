@@ -121,8 +121,8 @@ columns! {
     content "TEXT" 1 30 Detail End |call| call.row.content.as_deref();
 }
 
-/// The index of a column in [`COLUMNS`], and so in every row that is read. An unknown name doesn't
-/// compile.
+/// The index of a column in [`COLUMNS`], and so in every row that is read. An
+/// unknown name doesn't compile.
 macro_rules! column {
     ($name:ident) => {
         $crate::columns::ColumnNumber::$name as usize
@@ -185,9 +185,9 @@ pub(crate) fn create_table() -> String {
     format!("CREATE TABLE calls ({columns});")
 }
 
-/// The statements that upgrade the previous format to this one. They add new columns at the end, so
-/// lists of old calls with long results read some more pages. Rewriting a large file would cost
-/// more.
+/// The statements that upgrade the previous format to this one. They add new columns at the
+/// end, so lists of old calls with long results read some more pages. Rewriting a large
+/// file would cost more.
 pub(crate) fn upgrade(format: i64) -> String {
     let new = COLUMNS.iter().filter(|column| column.since == format);
     new.map(|column| {

@@ -14,8 +14,8 @@ const RUN_COLUMNS: [&str; 5] = ["id", "command", "pid", "version", "started_at"]
 // Longer values are hashed in place instead of being copied.
 const MAX_BUFFERED: usize = 1024;
 
-/// Computes digests one after another. Collects short values in a buffer, because hashing few large
-/// pieces is faster.
+/// Computes digests one after another. Collects short values in a buffer, because hashing few
+/// large pieces is faster.
 pub(crate) struct RowDigester {
     hash: Context,
     short: Vec<u8>,

@@ -247,8 +247,8 @@ impl ForwardWorker {
         Ok(())
     }
 
-    /// Skips entries that have been trimmed, and the oldest ones if too many wait. Returns the new
-    /// position.
+    /// Skips entries that have been trimmed, and the oldest ones if too many wait.
+    /// Returns the new position.
     fn skip_expired(
         &mut self,
         connection: &Connection,

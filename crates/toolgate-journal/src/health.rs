@@ -90,8 +90,8 @@ impl HealthMonitor {
         }
     }
 
-    /// Records that writing is slow. Warns at most once a minute, because some machines are often
-    /// slow.
+    /// Records that writing is slow. Warns at most once a minute, because some
+    /// machines are often slow.
     pub(crate) fn record_delay(&self, error: &dyn Display) {
         let mut state = self.state();
         let is_recent = |reported: Instant| reported.elapsed() < DELAY_WARNING_INTERVAL;

@@ -137,8 +137,8 @@ impl Journal {
         self.send_and_wait(WriterJob::Flush).await;
     }
 
-    /// Writes the remaining rows and ends the run. Later calls are not recorded, and open calls
-    /// become interrupted.
+    /// Writes the remaining rows and ends the run. Later calls are not recorded, and
+    /// open calls become interrupted.
     pub async fn close(&self) {
         self.send_and_wait(WriterJob::Close).await;
         if let Some(forwarder) = &self.shared.forwarder {

@@ -16,8 +16,8 @@
 //! caller gets the answer. A journal that can't be written costs a warning in the log, not a call,
 //! except for the calls that [`RecordRequirement`] names: those are refused.
 //!
-//! A hash chain over all rows shows later whether somebody changed them: see
-//! [`JournalReader::verify`].
+//! A hash chain over all rows shows later whether somebody
+//! changed them: see [`JournalReader::verify`].
 //!
 //! To read the code, start in `journal.rs`. `columns.rs` and `row.rs` say what is kept,
 //! `store.rs` and `spool.rs` how.

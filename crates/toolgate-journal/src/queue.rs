@@ -218,8 +218,8 @@ impl RowQueue {
     /// Hands written rows to the threads that put new ones, and leaves `rows` empty.
     ///
     /// Memory that one thread allocates and another frees costs several times as much. So the
-    /// threads that make new rows free the written ones, and this only frees those that are left of
-    /// the previous batch.
+    /// threads that make new rows free the written ones, and this only frees those that are left
+    /// of the previous batch.
     pub(crate) fn recycle(&self, rows: &mut VecDeque<JournalRow>, bytes: usize) {
         if bytes > MAX_RECYCLED_BYTES {
             rows.clear();

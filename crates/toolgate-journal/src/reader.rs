@@ -39,9 +39,9 @@ pub struct JournalReader {
 pub struct JournalPosition(i64);
 
 impl JournalReader {
-    /// Opens the journal for a program that only reads. It sees calls of other processes within
-    /// fifty milliseconds. It changes nothing, except that it takes over the rows of a killed
-    /// process where possible.
+    /// Opens the journal for a program that only reads. It sees calls of other processes
+    /// within fifty milliseconds. It changes nothing, except that it takes over the rows of a
+    /// killed process where possible.
     pub fn open(file: &Path) -> Result<Self, JournalError> {
         let reader = Self::new(file.to_owned(), None);
         reader.connect()?;

@@ -46,8 +46,8 @@ pub(crate) fn set_aside(
     Ok(Some(broken))
 }
 
-/// Lets one process at a time set a file aside. The lock is held until the returned file is
-/// dropped.
+/// Lets one process at a time set a file aside. The lock is held until the
+/// returned file is dropped.
 fn lock(file: &Path) -> io::Result<File> {
     let path = runs::create_folder(file)?.join("lock");
     let lock = private_file().append(true).create(true).open(path)?;
@@ -108,8 +108,8 @@ fn copy_rows(
     Ok(calls)
 }
 
-/// Passes rows to `handle` until it returns false or the time is over. Fails at a row that can't be
-/// read.
+/// Passes rows to `handle` until it returns false or the time is over. Fails at a row
+/// that can't be read.
 fn for_each_row(
     from: &Connection,
     select: &str,

@@ -34,8 +34,8 @@ const MAX_LOCK_TRIES: usize = 20;
 /// Appended to the name of the run's lock.
 pub(crate) const SUFFIXES: [&str; 2] = [".0", ".1"];
 
-/// The spool that calls append to. `None` once the journal is closed, or if its [`SyncMode`] needs
-/// no spool.
+/// The spool that calls append to. `None` once the journal is closed, or if its
+/// [`SyncMode`] needs no spool.
 ///
 /// [`SyncMode`]: crate::SyncMode
 pub(crate) type SharedSpool = Mutex<Option<Spool>>;
@@ -106,8 +106,8 @@ impl Spool {
         self.paused_until = (was_slow && self.was_slow).then(|| Instant::now() + pause);
     }
 
-    /// Notes that the queue was full for a row in the current file, so the writer has to read the
-    /// file.
+    /// Notes that the queue was full for a row in the current file, so the writer has
+    /// to read the file.
     pub(crate) fn mark_unqueued(&mut self) {
         self.file.has_unqueued = true;
     }

@@ -14,8 +14,8 @@ use crate::runs::DeadRuns;
 use crate::takeover::INTERRUPTED;
 use crate::time;
 
-/// The columns that a summary reads besides those of a call. Only the beginning of long arguments
-/// is read.
+/// The columns that a summary reads besides those of a call. Only the beginning of
+/// long arguments is read.
 pub(crate) const EXTRA_COLUMNS: &str = "
     substr(coalesce(executed, asked), 1, 2049), octet_length(coalesce(executed, asked)),
     (SELECT command FROM runs WHERE runs.seq = calls.run)";

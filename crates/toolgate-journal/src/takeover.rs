@@ -153,8 +153,8 @@ fn remove_files(database: &Path, id: &str, is_done: bool) {
     }
 }
 
-/// Ends a run in good order. `open` lists the first `seq` of each call that is still open; these
-/// calls become interrupted.
+/// Ends a run in good order. `open` lists the first `seq` of each call that is still open;
+/// these calls become interrupted.
 pub(crate) fn end_run(
     connection: &mut Connection,
     database: &Path,

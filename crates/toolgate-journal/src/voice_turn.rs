@@ -21,7 +21,7 @@ pub struct VoiceTurn {
     /// The spoken answer, or what would have been spoken.
     pub answer: String,
     pub outcome: TurnOutcome,
-    /// The reason if there was no real answer.
+    /// Why a real answer is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The model that answered, such as `ollama qwen3:4b` or `intents en`.

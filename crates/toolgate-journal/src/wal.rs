@@ -1,6 +1,6 @@
-//! Checks whether the end of SQLite's write-ahead log is incomplete or damaged, because SQLite would
-//! drop it silently. SQLite keeps a checksum with every page in the log and stops at the first that
-//! doesn't match.
+//! Checks whether the end of SQLite's write-ahead log is incomplete or damaged, because SQLite
+//! would drop it silently. SQLite keeps a checksum with every page in the log and stops at the
+//! first that doesn't match.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};

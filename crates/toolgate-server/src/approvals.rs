@@ -211,8 +211,8 @@ impl ApprovalQueue {
         }
     }
 
-    /// Asks even if no dashboard is open. Fails if too many questions wait, or the arguments can't
-    /// be shown whole.
+    /// Asks even if no dashboard is open. Fails if too many questions wait, or the arguments
+    /// can't be shown whole.
     fn enqueue(
         self: &Arc<Self>,
         request: &ApprovalRequest<'_>,

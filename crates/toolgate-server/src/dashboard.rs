@@ -43,8 +43,8 @@ pub(crate) fn routes() -> Router<Gateway> {
         )
 }
 
-/// Browsers may cache the files but must revalidate them, so that a page never mixes the files of
-/// two versions.
+/// Browsers may cache the files but must revalidate them, so that a page never mixes the
+/// files of two versions.
 fn serve_file(path: &str, request_headers: &HeaderMap) -> Response {
     let Some(data) = asset(path) else {
         return Problem::not_found("there is no such file").into_response();

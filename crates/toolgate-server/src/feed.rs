@@ -13,8 +13,8 @@ use crate::recent::RecentCallCache;
 /// How many events wait for a slow subscriber. A slower one is told how many it missed.
 const EVENT_CAPACITY: usize = 1024;
 
-/// A started or finished call. Without its result, because results may be large and many events
-/// wait for subscribers.
+/// A started or finished call. Without its result, because results may be large and many
+/// events wait for subscribers.
 pub(crate) struct FeedEvent {
     // `started` or `call`, which is a finished one.
     pub(crate) kind: &'static str,

@@ -54,8 +54,8 @@ pub struct GatewayParts {
     pub settings: ServeSettings,
 }
 
-/// Saves tools and servers that are added over HTTP. The program implements it by writing to its
-/// configuration file.
+/// Saves tools and servers that are added over HTTP. The program implements it by writing
+/// to its configuration file.
 pub trait ConfigWriter: Send + Sync {
     /// Adds a definition to the section `tools`. Returns where it was saved, in words.
     fn add_tool(&self, definition: &Value) -> Result<String, ConfigWriteError>;
@@ -164,8 +164,8 @@ impl Gateway {
         self.operator.accept_link(key);
     }
 
-    /// Lets programs that send this key as a token act as the operator. They may do everything but
-    /// approve calls.
+    /// Lets programs that send this key as a token act as the operator. They may do
+    /// everything but approve calls.
     pub fn accept_command_key(&self, key: &str) {
         self.operator.accept_command_key(key);
     }
@@ -186,8 +186,8 @@ impl Gateway {
     }
 
     /// True once the first attempt to connect each server has succeeded or failed, or after a few
-    /// seconds, because one slow server must not make the gateway count as starting for long. Later
-    /// reconnects don't count.
+    /// seconds, because one slow server must not make the gateway count as starting for long.
+    /// Later reconnects don't count.
     pub(crate) fn has_started(&self) -> bool {
         if self.is_started.load(Ordering::Relaxed) {
             return true;

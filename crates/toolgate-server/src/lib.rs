@@ -1,5 +1,5 @@
-//! The HTTP gateway: an API for programs, MCP for clients, a dashboard for the operator, and
-//! metrics.
+//! The HTTP gateway: an API for programs, MCP for clients, a dashboard for
+//! the operator, and metrics.
 //!
 //! ```text
 //!  listener.rs   connections, bounded      api/        one file per group of routes

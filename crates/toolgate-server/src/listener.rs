@@ -149,8 +149,8 @@ impl ConnectionManager {
         }
     }
 
-    /// Handles errors of the system, such as too many open files, and connections that broke before
-    /// they were accepted.
+    /// Handles errors of the system, such as too many open files, and connections that broke
+    /// before they were accepted.
     async fn handle_accept_error(&mut self, error: &io::Error) {
         use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
         let kind = error.kind();
@@ -236,8 +236,8 @@ impl ConnectionManager {
     }
 }
 
-/// A panic in a route is answered with an error, but a panic in the body of a response ends its
-/// connection.
+/// A panic in a route is answered with an error, but a panic in the body of a
+/// response ends its connection.
 fn log_panic(ended: Result<(), JoinError>) {
     if let Err(error) = ended
         && error.is_panic()

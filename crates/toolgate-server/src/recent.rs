@@ -1,4 +1,4 @@
-//! Keeps the latest calls in memory, for `/api/calls` if there is no journal or while it fails.
+//! Keeps the latest calls in memory, for `/api/calls` without a journal or while it fails.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -32,8 +32,8 @@ impl Rights {
         operate: true,
         see_all: true,
     };
-    /// For secrets that programs send: these may leak to the tools they call, so they never approve
-    /// calls.
+    /// For secrets that programs send: these may leak to the tools they call, so
+    /// they never approve calls.
     pub(crate) const ALL_BUT_APPROVE: Self = Self {
         approve: false,
         ..Self::ALL

@@ -23,8 +23,8 @@ pub struct ServeSettings {
     #[serde(deserialize_with = "bind")]
     #[schemars(with = "String")]
     pub bind: SocketAddr,
-    /// Names under which this gateway is reached, besides loopback names and the address it listens
-    /// on.
+    /// Names under which this gateway is reached, besides loopback names and the
+    /// address it listens on.
     pub hosts: Vec<String>,
     /// Origins of pages that may use it, besides its own.
     pub origins: Vec<String>,
@@ -34,8 +34,8 @@ pub struct ServeSettings {
     pub tokens: Vec<TokenSettings>,
     /// Calls per second for each token or address; 0: no limit.
     pub rate: u32,
-    /// Concurrent requests that may be calls, and as many that only read; further ones are told to
-    /// try again.
+    /// Concurrent requests that may be calls, and as many that only read; further ones are
+    /// told to try again.
     pub concurrency: usize,
     /// Connections that may be open at once.
     pub connections: usize,

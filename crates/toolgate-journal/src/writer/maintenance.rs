@@ -1,5 +1,5 @@
-//! The writer's work between batches: upkeep, checking that its files still exist, repairing the
-//! database.
+//! The writer's work between batches: upkeep, checking that its files still
+//! exist, repairing the database.
 
 use std::time::Duration;
 

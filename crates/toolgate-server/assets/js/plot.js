@@ -68,8 +68,8 @@ export function ratePlot() {
 
 function paintRate(points, { width, height }, hatch) {
   const steps = rebin(points, binFactor(points.length, width - 60));
-  const most = Math.max(0, ...steps.map((step) => step.calls));
-  const ticks = niceTicks(most, 4, true);
+  const max = Math.max(0, ...steps.map((step) => step.calls));
+  const ticks = niceTicks(max, 4, true);
   const seconds = stepSeconds(steps);
   const labels = withUnit(ticks, `/ ${seconds} s`);
   const box = innerBox({ width, height }, labels);
@@ -137,9 +137,9 @@ function paintHistogram(stats, { width, height }) {
 /** A small line of the calls per step, with dots below the steps in which calls failed. */
 export function sparkline(points, { width = 120, height = 24 } = {}) {
   const steps = rebin(padded(points, HALF_HOUR), HALF_HOUR / 45);
-  const most = Math.max(1, ...steps.map((step) => step.calls));
+  const max = Math.max(1, ...steps.map((step) => step.calls));
   const x = linear(0, Math.max(1, steps.length - 1), 1, width - 1);
-  const y = linear(0, most, height - 5, 2);
+  const y = linear(0, max, height - 5, 2);
   const line = steps.map((step, index) => `${index ? 'L' : 'M'}${x(index).toFixed(1)} ${y(step.calls).toFixed(1)}`).join('');
   const words = `${plural(sum(points, 'calls'), 'call')} in ${span(points.length * stepSeconds(points))}, ${count(sum(points, 'failures'))} failed`;
   return svg('svg', { class: 'sparkline', viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': words },

@@ -161,8 +161,8 @@ pub(crate) struct ReplayRequest {
     #[schema(example = true)]
     #[serde(default)]
     confirm: bool,
-    /// Required if the recorded call doesn't match the journal's hash chain, or is older than the
-    /// chain.
+    /// Required if the recorded call doesn't match the journal's hash chain, or is
+    /// older than the chain.
     #[schema(example = false)]
     #[serde(default)]
     unverified: bool,

@@ -20,8 +20,8 @@ pub(crate) struct StatsQuery {
     tool: Option<String>,
 }
 
-/// Reports calls, durations and failures of each tool in the last half hour, the busiest tool
-/// first.
+/// Reports calls, durations and failures of each tool in the last half hour,
+/// the busiest tool first.
 #[utoipa::path(get, path = "/api/stats", tag = "status", params(StatsQuery),
     responses((status = 200, description = "The statistics of each tool", body = StatsReport),
               (status = 400, description = "The query can't be read", body = Problem)))]

@@ -59,8 +59,8 @@ pub(crate) struct ToolInfoSchema {
     #[schema(value_type = Object, required = false, example = json!({ "type": "object" }))]
     output_schema: Option<Value>,
     annotations: ToolAnnotationsSchema,
-    /// Why it is withheld until somebody agrees to it, as the rest of a sentence that begins with
-    /// its name.
+    /// Why it is withheld until somebody agrees to it, as the rest of a sentence that
+    /// begins with its name.
     #[schema(nullable = false)]
     withheld: Option<String>,
     /// True if a person must approve each call.

@@ -98,8 +98,8 @@ pub(super) fn add_standard_headers(headers: &mut HeaderMap, id: HeaderValue, pag
     }
 }
 
-/// Answers the CORS preflight of a listed page. Browsers send it before a request that a plain form
-/// could not make.
+/// Answers the CORS preflight of a listed page. Browsers send it before a request that a plain
+/// form could not make.
 pub(super) fn preflight(parts: &Parts, page: &PageOrigin) -> Option<Response> {
     let is_preflight = parts.method == Method::OPTIONS
         && (parts.headers).contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);

@@ -60,8 +60,8 @@ use crate::problem::Problem;
 use crate::rights::{OPERATOR, Rights};
 use crate::{Gateway, router};
 
-/// The limit in bytes for a body without arguments. A body with arguments may be longer than these
-/// by as much.
+/// The limit in bytes for a body without arguments. A body with arguments may be longer than
+/// these by as much.
 pub(crate) const SMALL_BODY: usize = 64 << 10;
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 // How many sign-ins may wait for their body. It holds only a token, and normally arrives together

@@ -9,8 +9,8 @@ use super::Caller;
 use crate::ServeSettings;
 use crate::rights::Rights;
 
-/// The valid tokens, stored as hashes: all have the same length, and no token can be read from
-/// memory.
+/// The valid tokens, stored as hashes: all have the same length, and no token can
+/// be read from memory.
 pub(crate) struct AccessTokens {
     known: Vec<KnownToken>,
     // The number of the next new token. Numbers are never reused, so that no token inherits the

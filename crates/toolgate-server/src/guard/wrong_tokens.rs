@@ -53,8 +53,8 @@ impl WrongTokens {
         Some(response)
     }
 
-    /// Logs the first wrong token of an address at once, and the number of further ones once a
-    /// minute.
+    /// Logs the first wrong token of an address at once, and the number of further
+    /// ones once a minute.
     fn log_attempt(&self, peer: IpAddr) {
         let who = RateKey::from(peer);
         {

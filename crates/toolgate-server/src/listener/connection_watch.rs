@@ -207,8 +207,8 @@ pub(super) struct ConnectionReaper {
 }
 
 impl ConnectionReaper {
-    /// Registers a connection. It counts until [`unregister`](Self::unregister), or until the
-    /// reaper closes it.
+    /// Registers a connection. It counts until [`unregister`](Self::unregister), or until
+    /// the reaper closes it.
     pub(super) fn register(&self) -> (u64, Arc<ConnectionWatch>) {
         let watch = Arc::new(ConnectionWatch::new(
             Arc::clone(&self.clock),

@@ -21,7 +21,7 @@ export function isRunning() {
 }
 
 /** Sends a message. Resolves when the turn is over, even if it failed. */
-export async function ask(message) {
+export async function sendMessage(message) {
   const controller = new AbortController();
   stopping = controller;
   const index = conversation.turns.push(newTurn(message)) - 1;

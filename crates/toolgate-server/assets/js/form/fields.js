@@ -106,7 +106,7 @@ function enumField(model, path, value, form) {
 
 function booleanField(model, path, value, form) {
   const name = uid('b');
-  const options = [['true', true], ['false', false], ...(model.required ? [] : [['not given', undefined]])];
+  const options = [['true', true], ['false', false], ...(model.required ? [] : [['not set', undefined]])];
   const radios = options.map(([label, meaning]) => ({
     label, meaning,
     input: h('input', { type: 'radio', name, checked: meaning === value && (value !== undefined || !model.required), onchange: () => form.left(path) }),
@@ -182,7 +182,7 @@ function arrayField(model, path, value, form) {
     form.forget(path);
     parts = values.map((each, index) => field(model.item, childPath(path, index), each, form));
     fill(list, parts.map((part, index) => h('div', { class: 'item' }, part.element, removeButton(index))));
-    add.hidden = parts.length >= model.most;
+    add.hidden = parts.length >= model.max;
   };
   const values = () => parts.map((part) => part.read() ?? emptyOf(model.item));
   const removeButton = (index) => h('button', {

@@ -110,7 +110,7 @@ class Builder {
     const isSimple = items !== null && typeof items === 'object' && !Array.isArray(items) && !schema.prefixItems;
     if (!isSimple) return { kind: 'json' };
     const item = this.node(items, { key: '', required: true, depth: depth + 1 });
-    return { kind: 'array', item, least: schema.minItems ?? 0, most: schema.maxItems ?? Infinity };
+    return { kind: 'array', item, min: schema.minItems ?? 0, max: schema.maxItems ?? Infinity };
   }
 
   object(schema, depth) {

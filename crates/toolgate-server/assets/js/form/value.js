@@ -10,8 +10,8 @@ export function initialValue(model) {
     return isGiven ? fromEntries(given) : undefined;
   }
   if (model.kind === 'choice' && model.required) return initialValue(model.variants[0].model);
-  if (model.kind === 'array' && model.required && model.least > 0) {
-    return Array.from({ length: Math.min(model.least, 20) }, () => initialValue(model.item) ?? emptyOf(model.item));
+  if (model.kind === 'array' && model.required && model.min > 0) {
+    return Array.from({ length: Math.min(model.min, 20) }, () => initialValue(model.item) ?? emptyOf(model.item));
   }
   return undefined;
 }

@@ -92,9 +92,9 @@ export function fillPath(path, parameters, values) {
     return value === '' ? whole : encodeURIComponent(value);
   });
   const query = new URLSearchParams();
-  for (const { in: place, name } of parameters) {
+  for (const { in: location, name } of parameters) {
     const value = values[`query ${name}`] ?? '';
-    if (place === 'query' && value !== '') query.append(name, value);
+    if (location === 'query' && value !== '') query.append(name, value);
   }
   const text = query.toString();
   return { path: text ? `${filled}?${text}` : filled, missing };

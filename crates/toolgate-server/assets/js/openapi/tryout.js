@@ -50,7 +50,7 @@ export function tryout(route) {
 }
 
 function build(route, values, changed, stop) {
-  const parameters = route.parameters.filter(({ in: place }) => place === 'path' || place === 'query');
+  const parameters = route.parameters.filter(({ in: location }) => location === 'path' || location === 'query');
   const fields = parameters.map((one) => parameterField(one, values, changed));
   const body = route.body && bodyField(route.body);
   const target = h('code', { class: 'api-target' });
@@ -117,18 +117,18 @@ function chooser(id, options, set) {
 }
 
 /** Sends a request and shows the response as it arrives. A stream of events runs until it is stopped. */
-async function exchange({ method, path, body, type }, signal, place) {
+async function exchange({ method, path, body, type }, signal, container) {
   const began = performance.now();
   const init = { method, signal, credentials: 'same-origin', cache: 'no-store', redirect: 'manual' };
   if (body !== undefined) Object.assign(init, { body, headers: { 'content-type': type ?? 'application/json' } });
   try {
     const response = await fetch(address(path), init);
     const view = answerView(response, began);
-    fill(place, view.element);
+    fill(container, view.element);
     await readInto(response, view, began);
   } catch (error) {
-    if (error.name === 'AbortError') place.append(h('p', { class: 'muted small' }, 'Stopped.'));
-    else fill(place, h('p', { class: 'result-error' }, 'The gateway does not answer.'));
+    if (error.name === 'AbortError') container.append(h('p', { class: 'muted small' }, 'Stopped.'));
+    else fill(container, h('p', { class: 'result-error' }, 'The gateway does not answer.'));
   }
 }
 

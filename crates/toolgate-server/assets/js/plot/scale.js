@@ -50,8 +50,8 @@ export function timeTicks(from, to, count = 6) {
   return { step, ticks };
 }
 
-/** Powers of ten within the range, with 2 and 5 (or 3) between them if that makes at most `most` ticks. */
-export function logTicks(from, to, most = 8) {
+/** Powers of ten within the range, with 2 and 5 (or 3) between them if that makes at most `max` ticks. */
+export function logTicks(from, to, max = 8) {
   for (const factors of [[1, 2, 5], [1, 3], [1]]) {
     const ticks = [];
     for (let power = Math.floor(Math.log10(from)) - 1; 10 ** power <= to * 1.001; power += 1) {
@@ -60,7 +60,7 @@ export function logTicks(from, to, most = 8) {
         if (value >= from * 0.999 && value <= to * 1.001) ticks.push(value);
       }
     }
-    if (ticks.length <= most || factors.length === 1) return ticks;
+    if (ticks.length <= max || factors.length === 1) return ticks;
   }
   return [];
 }

@@ -114,12 +114,12 @@ function tiles(stats, step) {
 function failures(stats) {
   const classes = errorClasses(stats);
   if (classes.length === 0) return h('p', { class: 'muted no-failures' }, 'None.');
-  const most = classes[0].count;
+  const max = classes[0].count;
   return h('ul', { class: 'classes' }, classes.map(({ kind, count: times, share }) => {
     const { text, tone } = outcome(kind);
     return h('li', { class: `tone-${tone}` },
       h('a', { href: `#/calls?tool=${encodeURIComponent(stats.tool)}&outcome=${encodeURIComponent(kind)}` }, text),
-      h('span', { class: 'class-bar', 'aria-hidden': 'true' }, h('i', { style: { width: `${(times / most) * 100}%` } })),
+      h('span', { class: 'class-bar', 'aria-hidden': 'true' }, h('i', { style: { width: `${(times / max) * 100}%` } })),
       h('span', { class: 'num' }, count(times)), h('span', { class: 'num muted' }, percent(share)));
   }));
 }

@@ -5,7 +5,7 @@ import { fill, h, patchList, perFrame, uid } from '../dom.js';
 import { icon } from '../icons.js';
 import { onStatus } from '../strip.js';
 import { command } from '../toast.js';
-import { ask, conversation, isRunning, startOver, stop, watch } from '../chat/conversation.js';
+import { sendMessage, conversation, isRunning, startOver, stop, watch } from '../chat/conversation.js';
 import { examplesFor } from '../chat/examples.js';
 import { createTurn, updateTurn } from '../chat/message.js';
 
@@ -42,7 +42,7 @@ let draft = '';
 
 function build() {
   const model = h('p', { class: 'chat-model', 'data-testid': 'chat-model', role: 'status' });
-  const fresh = h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'chat-new', onclick: () => startOver() }, 'New conversation');
+  const newButton = h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'chat-new', onclick: () => startOver() }, 'New conversation');
   const turns = h('div', { class: 'turns', role: 'log', 'aria-label': 'Conversation', 'aria-live': 'polite' });
   const none = h('div', { class: 'chat-none' });
   const scroll = h('div', { class: 'chat-scroll', tabindex: '0', role: 'region', 'aria-label': 'Messages' }, none, turns);
@@ -52,9 +52,9 @@ function build() {
   const send = h('button', { class: 'btn btn-primary btn-icon', type: 'submit', 'aria-label': 'Send', 'data-testid': 'chat-send' }, icon('up'));
   const halt = h('button', { class: 'btn', type: 'button', 'data-testid': 'chat-stop', hidden: true, onclick: () => stop() }, 'Stop');
   const composer = h('form', { class: 'composer' }, input, halt, send);
-  const element = h('div', { class: 'chat' }, h('div', { class: 'chat-head' }, h('h1', { class: 'visually-hidden' }, 'Chat'), model, fresh), scroll,
+  const element = h('div', { class: 'chat' }, h('div', { class: 'chat-head' }, h('h1', { class: 'visually-hidden' }, 'Chat'), model, newButton), scroll,
     h('div', { class: 'chat-foot' }, composer, h('p', { class: 'chat-keys small muted' }, h('kbd', null, 'Enter'), ' sends, ', h('kbd', null, 'Shift'), ' ', h('kbd', null, 'Enter'), ' starts a new line')));
-  const view = { element, model, fresh, turns, none, scroll, input, send, halt, configured: undefined, examples: [] };
+  const view = { element, model, newButton, turns, none, scroll, input, send, halt, configured: undefined, examples: [] };
   composer.addEventListener('submit', (event) => {
     event.preventDefault();
     submit(view);
@@ -74,7 +74,7 @@ function submit(view, text = view.input.value) {
   view.input.value = '';
   grow(view.input);
   view.following = true;
-  ask(message);
+  sendMessage(message);
   view.input.focus();
 }
 
@@ -92,7 +92,7 @@ function show(view) {
   fill(view.none, list.length === 0 && welcome(view));
   view.halt.hidden = !isRunning();
   view.send.hidden = isRunning();
-  view.fresh.hidden = list.length === 0;
+  view.newButton.hidden = list.length === 0;
   fill(view.model, modelWords(conversation.model, view.configured));
   if (isAtEnd || view.following) scroll.scrollTop = scroll.scrollHeight;
   view.following = false;
