@@ -96,7 +96,7 @@ async fn turns_are_paged_and_followed_in_the_order_in_which_they_ended() {
 }
 
 #[tokio::test]
-async fn no_secret_and_no_flood_of_text_is_kept_of_a_turn() {
+async fn turns_are_redacted_and_cut() {
     let fixture = TestJournal::new();
     let settings = JournalSettings::default();
     let redactor = Redactor::new(["s3ntinel-4711-value".to_owned()]);

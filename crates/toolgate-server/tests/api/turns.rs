@@ -120,7 +120,7 @@ async fn pages_go_back_and_what_is_new_is_asked_for() {
 }
 
 #[tokio::test]
-async fn what_can_not_be_asked_is_told() {
+async fn invalid_turn_queries_are_rejected() {
     for gateway in [gateway().await, ApiTestGateway::start().await] {
         assert_eq!(gateway.get("/api/turns").await.json(), json!([]));
         for query in [

@@ -197,7 +197,7 @@ async fn g6_a_body_of_100_mb_is_refused_unread_and_its_sender_learns_why() {
 }
 
 #[tokio::test]
-async fn who_asks_first_whether_to_send_a_large_body_is_not_told_to() {
+async fn expect_continue_for_a_large_body_is_rejected() {
     let served = TestListener::start(json!({})).await;
     let head = "POST /login HTTP/1.1\r\nhost: HOST\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 100000000\r\n\r\n";
     let answer = served.exchange(head).await;
