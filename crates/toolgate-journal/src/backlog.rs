@@ -10,7 +10,7 @@ use crate::row::JournalRow;
 pub(crate) struct RowBacklog {
     pub(crate) rows: VecDeque<JournalRow>,
     pub(crate) bytes: usize,
-    // Also in the spool, so they survive the end of the process.
+    // How many of the rows are in the spool too, so that they survive the end of the process.
     pub(crate) spooled: usize,
     pub(crate) acks: Vec<WriteAck>,
     pub(crate) closing: Option<WriteAck>,
@@ -19,6 +19,7 @@ pub(crate) struct RowBacklog {
     drained_jobs: VecDeque<WriterJob>,
 }
 
+/// The rows that the backlog had no room for.
 #[derive(Default)]
 pub(crate) struct BacklogOverflow {
     pub(crate) lost: u64,
@@ -27,7 +28,7 @@ pub(crate) struct BacklogOverflow {
 
 impl RowBacklog {
     pub(crate) fn take_from(&mut self, queue: &RowQueue) -> BacklogOverflow {
-        let mut left_over = BacklogOverflow::default();
+        let mut overflow = BacklogOverflow::default();
         queue.drain_into(&mut self.drained_jobs);
         while let Some(job) = self.drained_jobs.pop_front() {
             match job {
@@ -35,13 +36,13 @@ impl RowBacklog {
                     let is_kept = self.push(row);
                     match waits {
                         RowWaiter::Spooled if is_kept => self.spooled += 1,
-                        RowWaiter::Spooled => left_over.has_spooled = true,
+                        RowWaiter::Spooled => overflow.has_spooled = true,
                         RowWaiter::Call(_) | RowWaiter::Unacknowledged => {
-                            left_over.lost += u64::from(!is_kept);
+                            overflow.lost += u64::from(!is_kept);
                         }
                     }
-                    // A call whose row is lost must not believe that it was written, so its ack is
-                    // dropped.
+                    // If the row is lost, the ack is dropped without a message, so that the call
+                    // doesn't take it for written.
                     if let RowWaiter::Call(ack) = waits
                         && is_kept
                     {
@@ -58,7 +59,7 @@ impl RowBacklog {
                 }
             }
         }
-        left_over
+        overflow
     }
 
     fn push(&mut self, row: JournalRow) -> bool {

@@ -1,4 +1,4 @@
-//! Writes rows, everything that waited in one transaction.
+//! Writes rows into the database in batches, each in one transaction.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,8 +11,8 @@ use crate::chain::{EntryKind, HashChain};
 use crate::columns::{self, CallEnd, CallStart, INSERT, UPDATE};
 use crate::digest::{self, RowDigester};
 use crate::key::ChainKey;
-use crate::place::{self, MAX_DISTANCE};
 use crate::row::{EndRow, JournalRow, StartRow};
+use crate::seq::{self, MAX_PROBES};
 use crate::{time, turn_store};
 
 // A row may still be ended if it never ended or was only presumed interrupted, because its end may
@@ -28,7 +28,8 @@ pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Writes rows in one transaction, all or none. Returns how many rows had no free place.
+/// Writes rows in one transaction, all or none. Returns how many rows were dropped because no
+/// `seq` was free for them, or because they end a call that isn't there.
 pub(crate) fn write<'a>(
     connection: &Connection,
     key: Option<&ChainKey>,
@@ -39,15 +40,15 @@ pub(crate) fn write<'a>(
     let execute = |sql| connection.prepare_cached(sql)?.execute([]);
     execute("BEGIN IMMEDIATE")?;
     let written = add(connection, key, run, redactor, rows)
-        .and_then(|displaced| execute("COMMIT").map(|_| displaced));
+        .and_then(|dropped| execute("COMMIT").map(|_| dropped));
     if written.is_err() && !connection.is_autocommit() {
-        // The error of the rows is worth more than one of the rollback.
+        // The error of the rows says more than an error of the rollback.
         execute("ROLLBACK").ok();
     }
     written
 }
 
-/// Like [`write()`], in the transaction that is open. A row that is already there changes nothing.
+/// Like [`write()`], but inside the caller's transaction. Rows that exist already stay unchanged.
 pub(crate) fn add<'a>(
     connection: &Connection,
     key: Option<&ChainKey>,
@@ -64,10 +65,10 @@ pub(crate) fn add<'a>(
         digester: RowDigester::new(),
         redactor,
         last: None,
-        displaced: 0,
+        dropped: 0,
     };
     batch.add(rows)?;
-    Ok(batch.displaced)
+    Ok(batch.dropped)
 }
 
 pub(crate) fn last_finished(connection: &Connection) -> rusqlite::Result<i64> {
@@ -89,7 +90,7 @@ struct RowBatch<'a> {
     redactor: &'a Redactor,
     // Read from the database only when a call of this batch ends.
     last: Option<i64>,
-    displaced: u64,
+    dropped: u64,
 }
 
 impl RowBatch<'_> {
@@ -129,10 +130,10 @@ impl RowBatch<'_> {
             }),
             None => None,
         };
-        let first = place::for_id(&row.id);
-        for place in first..first + MAX_DISTANCE {
+        let first = seq::for_id(&row.id);
+        for seq in first..first + MAX_PROBES {
             let start = CallStart {
-                seq: place,
+                seq,
                 run: self.run,
                 chained: self.chain.next(),
                 row,
@@ -142,24 +143,24 @@ impl RowBatch<'_> {
             let rows = self.insert.execute(params_from_iter(bound))?;
             if rows > 0 {
                 let digest = self.digester.digest_values(&self.run_digest, &values);
-                return self.chain.append(EntryKind::Call, place, 1, &digest);
+                return self.chain.append(EntryKind::Call, seq, 1, &digest);
             }
-            // The place is taken. By the same call, this is a repetition; by another process' call,
-            // the next place is tried.
-            if self.has_call(&row.id, place..place + 1)? {
+            // The `seq` is taken: either by this same call, which is written twice, or by a call of
+            // another process. In that case the next `seq` is tried.
+            if self.has_call(&row.id, seq..seq + 1)? {
                 return end.map_or(Ok(()), |end| self.update_end(end.row).map(drop));
             }
         }
-        self.displaced += 1;
+        self.dropped += 1;
         Ok(())
     }
 
     #[cold]
-    fn has_call(&self, id: &str, places: Range<i64>) -> rusqlite::Result<bool> {
+    fn has_call(&self, id: &str, seqs: Range<i64>) -> rusqlite::Result<bool> {
         let sql = "SELECT 1 FROM calls WHERE seq >= ? AND seq < ? AND id = ?";
         self.connection
             .prepare_cached(sql)?
-            .exists(params![places.start, places.end, id])
+            .exists(params![seqs.start, seqs.end, id])
     }
 
     fn add_end(&mut self, row: &EndRow) -> rusqlite::Result<()> {
@@ -169,14 +170,14 @@ impl RowBatch<'_> {
         if self.update_end(row)? {
             return Ok(());
         }
-        let first = place::for_id(&row.id);
+        let first = seq::for_id(&row.id);
         // The start was lost, perhaps with the queue full. The end carries enough to write it now.
         if let Some(known) = &row.known {
             return self.insert(&known.row(self.redactor), Some(row));
         }
-        // A row that is there has its end already: this one came twice, which loses nothing.
-        let is_there = self.has_call(&row.id, first..first + MAX_DISTANCE)?;
-        self.displaced += u64::from(!is_there);
+        // If the row exists, it has its end already: this one arrived twice, and nothing is lost.
+        let exists = self.has_call(&row.id, first..first + MAX_PROBES)?;
+        self.dropped += u64::from(!exists);
         Ok(())
     }
 
@@ -198,25 +199,25 @@ impl RowBatch<'_> {
             row,
         };
         let mut update = self.connection.prepare_cached(&UPDATE)?;
-        let first = place::for_id(&row.id);
-        for place in first..first + MAX_DISTANCE {
-            let Some(is_chained) = self.is_open(place, &row.id)? else {
+        let first = seq::for_id(&row.id);
+        for seq in first..first + MAX_PROBES {
+            let Some(is_chained) = self.is_open(seq, &row.id)? else {
                 continue;
             };
-            let same_row = [ValueRef::Integer(place), ValueRef::Text(row.id.as_bytes())];
+            let same_row = [ValueRef::Integer(seq), ValueRef::Text(row.id.as_bytes())];
             let values = columns::end_values(&end).chain(same_row);
             update.execute(params_from_iter(values.map(ToSqlOutput::Borrowed)))?;
-            self.chain.append_call(place, !is_chained)?;
+            self.chain.append_call(seq, !is_chained)?;
             return Ok(true);
         }
         Ok(false)
     }
 
-    /// Returns whether the chain counts a call that may still end, or `None` if there
-    /// is no such call.
-    fn is_open(&self, place: i64, id: &str) -> rusqlite::Result<Option<bool>> {
+    /// Returns whether the chain already counts a call that may still end, or `None` if no such
+    /// call is at this `seq`.
+    fn is_open(&self, seq: i64, id: &str) -> rusqlite::Result<Option<bool>> {
         let mut statement = self.connection.prepare_cached(SELECT_OPEN)?;
-        let found = statement.query_row(params![place, id], |row| row.get(0));
+        let found = statement.query_row(params![seq, id], |row| row.get(0));
         found.optional()
     }
 }
@@ -250,17 +251,14 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_two_processes_that_share_a_place_stand_side_by_side() {
+    fn calls_of_two_processes_with_the_same_seq_are_both_kept() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("journal.db");
         let connection = store::open(&file, SyncMode::Normal, store::CheckDepth::Quick).unwrap();
         // The same millisecond, the same bits of the process and of the counter; they differ in
         // between.
         let ids = [1_u128, 2, 3].map(|other| format!("{:032x}", 5 << 80 | other << 20 | 7));
-        assert!(
-            ids.iter()
-                .all(|id| place::for_id(id) == place::for_id(&ids[0]))
-        );
+        assert!(ids.iter().all(|id| seq::for_id(id) == seq::for_id(&ids[0])));
         let starts = ids
             .each_ref()
             .map(|id| JournalRow::Start(Box::new(StartRow::sample(id))));
@@ -268,8 +266,8 @@ mod tests {
         let redactor = Redactor::default();
         let again = [2, 0].map(|n: usize| end(&ids[n], &format!("of {}", ids[n])));
         for rows in [&starts[..], &starts[..1], &ends[..2], &again] {
-            let displaced = write(&connection, None, 1, &redactor, rows.iter()).unwrap();
-            assert_eq!(displaced, 0);
+            let dropped = write(&connection, None, 1, &redactor, rows.iter()).unwrap();
+            assert_eq!(dropped, 0);
         }
         let mut statement = connection
             .prepare("SELECT tool, id, error, finished FROM calls ORDER BY seq")
@@ -287,7 +285,7 @@ mod tests {
             assert_eq!((&row[0], &row[1], &row[2]), (id, id, &format!("of {id}")));
         }
         let is_in_order = rows[0][3] < rows[1][3] && rows[1][3] < rows[2][3];
-        assert!(is_in_order, "what has an end keeps it");
+        assert!(is_in_order, "a call that has an end keeps it");
     }
 
     #[test]

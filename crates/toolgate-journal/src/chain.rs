@@ -30,7 +30,7 @@ pub(crate) const SELECT: &str = "SELECT n, kind, row, calls, key, digest, hash F
 
 pub(crate) const NO_HASH: ChainHash = [0; 32];
 
-// However few calls there are.
+// This many entries are kept however few calls there are.
 const MIN_KEPT_ENTRIES: i64 = 1000;
 // Bounds how long one step of trimming holds the write lock.
 const TRIM_BATCH: i64 = 500;
@@ -39,18 +39,19 @@ const TRIM_BATCH: i64 = 500;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryKind {
     /// The first entry. Its digest is the hash of the last entry of the journal
-    /// that was here before.
+    /// that this one replaced.
     Begin = 0,
     /// A call as its row is now: it began, ended, or both.
     Call = 1,
+    /// A call whose older entry was trimmed. Repeats the digest of that entry.
     Kept = 2,
     /// A call was deleted because of its age or of the journal's size.
     Evicted = 3,
-    /// Entries before the one of number `row` were deleted; the digest is that one's hash.
+    /// Entries before number `row` were deleted; the digest is the hash of that entry.
     Trimmed = 4,
     /// `row` entries are missing before this one, whose digest is the hash of the last of them.
     Lost = 5,
-    /// Calls up to the place `row` are older than the chain and not covered by it.
+    /// Calls up to the `seq` in `row` are older than the chain and not covered by it.
     Uncovered = 6,
 }
 
@@ -96,8 +97,8 @@ impl ChainEntry {
         })
     }
 
-    /// The hash it should have, given the hash of the entry before.
-    pub(crate) fn expected(&self, key: Option<&ChainKey>, before: &ChainHash) -> ChainHash {
+    /// The hash this entry should have, given the hash of the entry before it.
+    pub(crate) fn expected_hash(&self, key: Option<&ChainKey>, before: &ChainHash) -> ChainHash {
         let mut message = [0; 105];
         let (head, digest) = message.split_at_mut(73);
         digest.copy_from_slice(&self.digest);
@@ -159,35 +160,35 @@ impl<'a> HashChain<'a> {
         self.n + 1
     }
 
-    /// Adds an entry. `more` is by how much the number of calls changes.
+    /// Adds an entry. `call_change` is added to the number of calls that the chain counts.
     pub(crate) fn append(
         &mut self,
         kind: EntryKind,
         row: i64,
-        more: i64,
+        call_change: i64,
         digest: &ChainHash,
     ) -> rusqlite::Result<()> {
-        self.append_as(self.next(), kind, row, more, digest)
+        self.append_numbered(self.next(), kind, row, call_change, digest)
     }
 
-    fn append_as(
+    fn append_numbered(
         &mut self,
         n: i64,
         kind: EntryKind,
         row: i64,
-        more: i64,
+        call_change: i64,
         digest: &ChainHash,
     ) -> rusqlite::Result<()> {
         let mut entry = ChainEntry {
             n,
             kind: Some(kind),
             row,
-            calls: self.calls + more,
+            calls: self.calls + call_change,
             key: self.key.map(|key| key.id),
             digest: *digest,
             hash: NO_HASH,
         };
-        entry.hash = entry.expected(self.key, &self.hash);
+        entry.hash = entry.expected_hash(self.key, &self.hash);
         let ChainEntry { calls, key, .. } = entry;
         let number = kind as i64;
         self.insert
@@ -196,7 +197,8 @@ impl<'a> HashChain<'a> {
         Ok(())
     }
 
-    /// Adds an entry for a call as its row is now. `is_new` unless the chain already counts it.
+    /// Adds an entry for a call as its row is now. `is_new` is false if the chain
+    /// counts the call already.
     pub(crate) fn append_call(&mut self, seq: i64, is_new: bool) -> rusqlite::Result<()> {
         let sql = "UPDATE calls SET chained = ? WHERE seq = ?";
         let mut update = self.connection.prepare_cached(sql)?;
@@ -234,7 +236,8 @@ impl<'a> HashChain<'a> {
         Ok(())
     }
 
-    /// Deletes old entries once there are many more than calls. Returns whether there may be more.
+    /// Deletes some old entries once there are many more entries than calls. Returns whether more
+    /// may have to be deleted.
     pub(crate) fn trim(&mut self) -> rusqlite::Result<bool> {
         let first = first(self.connection)?.unwrap_or(self.n);
         if self.n - first <= 2 * self.calls + MIN_KEPT_ENTRIES {
@@ -250,8 +253,8 @@ impl<'a> HashChain<'a> {
         let (Some(first), Some(end)) = (oldest.first(), oldest.last()) else {
             return Ok(false);
         };
-        // The first entry was the anchor of the previous trimming, so it is carried already. Only a
-        // `Begin` has nothing before it.
+        // The first entry was already carried forward by the previous trimming, which kept it as
+        // its anchor. Only a `Begin` entry is not such an anchor.
         let skipped = usize::from(first.kind != Some(EntryKind::Begin));
         for entry in &oldest[skipped..] {
             self.carry_forward(entry)?;
@@ -295,7 +298,8 @@ impl<'a> HashChain<'a> {
     }
 }
 
-/// The entry that a call says is its own. The outer `None` means that the call is gone.
+/// The number of the entry that a call's row refers to. The outer `None` means that
+/// the call is gone.
 pub(crate) fn entry_of_call(
     connection: &Connection,
     seq: i64,
@@ -305,6 +309,8 @@ pub(crate) fn entry_of_call(
     statement.query_row([seq], |row| row.get(0)).optional()
 }
 
+/// Begins the chain unless it exists. It continues the numbers of the journal that was here before,
+/// as far as the saved head shows them.
 pub(crate) fn begin(connection: &Connection, database: &Path) -> rusqlite::Result<()> {
     let key = load_key(database)?;
     let mut chain = HashChain::resume(connection, key.as_ref())?;
@@ -325,8 +331,8 @@ pub(crate) fn begin(connection: &Connection, database: &Path) -> rusqlite::Resul
     Ok(())
 }
 
-/// Checks that the chain still has the entry that was last. If not, the chain records that, because
-/// the next entries would otherwise hide it.
+/// Checks that the chain still has the entry that was saved as its last. If not, records that in
+/// the chain, because the next entries would otherwise hide it.
 pub(crate) fn check_head(connection: &mut Connection, database: &Path) -> rusqlite::Result<()> {
     // Read before the chain: entries written in between only make the chain longer.
     let Some(head) = ChainHead::read(database) else {
@@ -347,7 +353,7 @@ pub(crate) fn check_head(connection: &mut Connection, database: &Path) -> rusqli
         head = %hex(&head.hash),
         "the newest entries of the journal's hash chain are missing or were replaced, so the newest calls may be missing; 'toolgate calls --verify' shows more"
     );
-    chain.append_as(n, EntryKind::Lost, missing, 0, &head.hash)?;
+    chain.append_numbered(n, EntryKind::Lost, missing, 0, &head.hash)?;
     drop(chain);
     transaction.commit()?;
     save_head(connection, database)

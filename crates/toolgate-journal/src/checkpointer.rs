@@ -1,4 +1,4 @@
-//! Checkpoints SQLite's log on a thread of its own, because syncing takes long.
+//! Checkpoints SQLite's write-ahead log on a separate thread, because syncing takes long.
 
 use std::io;
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! The line format of a run's files: a checksum and JSON on each line. JSON contains no line
-//! breaks, so the line after a damaged one is found again.
+//! breaks, so a damaged line doesn't affect the next one.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,9 +15,9 @@ pub(crate) fn encode(value: &impl Serialize) -> Vec<u8> {
         line.truncate(HEAD);
     }
     let sum = checksum(&line[HEAD..]);
-    for (digit, place) in line[..HEAD - 1].iter_mut().enumerate() {
-        let bits = (sum >> (60 - 4 * digit)) as usize & 0xf;
-        *place = b"0123456789abcdef"[bits];
+    for (index, digit) in line[..HEAD - 1].iter_mut().enumerate() {
+        let bits = (sum >> (60 - 4 * index)) as usize & 0xf;
+        *digit = b"0123456789abcdef"[bits];
     }
     line.push(b'\n');
     line
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_read_as_it_was_written_and_not_at_all_if_anything_in_it_changed() {
+    fn a_line_is_decoded_unless_any_bit_of_it_changed() {
         for text in ["", "a", "line\nbreak \u{2028} \" \\", &"x".repeat(5000)] {
             let line = encode(&text);
             let (end, line) = line.split_last().unwrap();
@@ -59,7 +59,7 @@ mod tests {
                 for bit in 0..8 {
                     let mut flipped = line.to_vec();
                     flipped[at] ^= 1 << bit;
-                    // The case of a digit is the only thing that does not count.
+                    // Only the case of the checksum's digits doesn't matter.
                     let is_same = flipped.eq_ignore_ascii_case(line) && at < HEAD;
                     assert_eq!(decode::<String>(&flipped).is_some(), is_same, "{at} {bit}");
                 }

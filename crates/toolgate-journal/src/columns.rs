@@ -14,7 +14,7 @@ use crate::row::{EndRow, ExecutedArguments, StartRow};
 pub(crate) struct Column {
     pub(crate) name: &'static str,
     sql: &'static str,
-    /// The file form that introduced it.
+    /// The file format that introduced it.
     since: i64,
     // Its position in the digest of a call, which never changes, or old digests would not match. A
     // new column takes the next number. Older rows keep their digest because a column that holds
@@ -79,9 +79,9 @@ macro_rules! columns {
     };
 }
 
-// Name, SQL, the form it came with, its position in the digest, where it is read, when it is
-// written, and with what. New files have them in this order, long ones last, so that a list doesn't
-// read past them. `seq` is a call's place, see `place.rs`. Times are microseconds since 1970,
+// Name, SQL, the format that introduced it, its position in the digest, where it is read, when it
+// is written, and its value. New files have the columns in this order, long ones last, so that a
+// list doesn't read past them. `seq` is explained in `seq.rs`. Times are microseconds since 1970,
 // durations microseconds. `finished` is the time of the end, adjusted so that it never repeats or
 // goes back: it is the order in which calls ended, over all processes, and NULL while a call runs.
 columns! {
@@ -121,7 +121,7 @@ columns! {
     content "TEXT" 1 30 Detail End |call| call.row.content.as_deref();
 }
 
-/// The number of a column in [`COLUMNS`], and so in every row that is read. An
+/// The index of a column in [`COLUMNS`], and so in every row that is read. An
 /// unknown name doesn't compile.
 macro_rules! column {
     ($name:ident) => {
@@ -143,14 +143,14 @@ pub(crate) static DIGESTED: [usize; COUNT - 1] = {
     let mut at = 0;
     // A number that is missing leaves `UNHASHED` here, which is out of bounds.
     while at < order.len() {
-        let _is_there = COLUMNS[order[at]].digest;
+        let _in_bounds = COLUMNS[order[at]].digest;
         at += 1;
     }
     order
 };
 
-/// The newest form: that of the newest column, or `other` if that is newer.
-pub(crate) const fn newest_form(other: i64) -> i64 {
+/// The newest file format: that of the newest column, or `other` if that is newer.
+pub(crate) const fn newest_format(other: i64) -> i64 {
     let (mut newest, mut at) = (other, 0);
     while at < COUNT {
         if COLUMNS[at].since > newest {
@@ -168,7 +168,7 @@ pub(crate) static INSERT: LazyLock<String> = LazyLock::new(|| {
     format!("INSERT INTO calls ({names}) VALUES ({marks}) ON CONFLICT DO NOTHING")
 });
 
-/// Takes the values of [`end_values`], then the call's place and its id.
+/// Takes the values of [`end_values`], then the call's `seq` and its id.
 pub(crate) static UPDATE: LazyLock<String> = LazyLock::new(|| {
     let is_start = |column: &Column| matches!(column.written, ColumnSource::Start(_));
     let set = join_columns(|column| (!is_start(column)).then(|| format!("{} = ?", column.name)));
@@ -185,11 +185,11 @@ pub(crate) fn create_table() -> String {
     format!("CREATE TABLE calls ({columns});")
 }
 
-/// The statements that upgrade the previous form. They add new columns at the end, which
-/// costs a list that reads them some pages for every call with a long result. Rewriting a
-/// large file would cost more.
-pub(crate) fn upgrade(form: i64) -> String {
-    let new = COLUMNS.iter().filter(|column| column.since == form);
+/// The statements that upgrade the previous format to this one. They add new columns at the
+/// end, so lists of old calls with long results read some more pages. Rewriting a large
+/// file would cost more.
+pub(crate) fn upgrade(format: i64) -> String {
+    let new = COLUMNS.iter().filter(|column| column.since == format);
     new.map(|column| {
         let Column { name, sql, .. } = column;
         format!("ALTER TABLE calls ADD COLUMN {name} {sql};")
@@ -197,7 +197,7 @@ pub(crate) fn upgrade(form: i64) -> String {
     .collect()
 }
 
-/// The columns in their order, with NULL in place of what isn't read.
+/// The columns in their order, with NULL instead of those that aren't read.
 pub(crate) fn select_list(read: ColumnSet) -> String {
     join_columns(
         |column| match read == ColumnSet::List && column.read == ColumnSet::Detail {
@@ -223,8 +223,8 @@ pub(crate) fn names() -> String {
     join_columns(|column| Some(column.name.to_owned()))
 }
 
-/// The columns to read from a damaged file of any age. Its chain, if it had one,
-/// says nothing any more.
+/// The columns to read from a damaged file of any format. `chained` is left out, because the chain
+/// of a damaged file proves nothing.
 pub(crate) fn salvage_list(connection: &Connection) -> String {
     join_columns(|column| {
         let is_left_out = column.digest == UNHASHED || column.is_missing(connection);
@@ -247,8 +247,10 @@ pub(crate) fn values<'a>(
     let mut values = [ValueRef::Null; COUNT];
     for (value, column) in values.iter_mut().zip(&COLUMNS) {
         *value = match (&column.written, end) {
-            (ColumnSource::Start(of), _) => of(start),
-            (ColumnSource::End(of) | ColumnSource::EndFlag(of), Some(end)) => of(end),
+            (ColumnSource::Start(value_of), _) => value_of(start),
+            (ColumnSource::End(value_of) | ColumnSource::EndFlag(value_of), Some(end)) => {
+                value_of(end)
+            }
             (ColumnSource::End(_), None) => continue,
             (ColumnSource::EndFlag(_), None) => ValueRef::Integer(0),
         };
@@ -292,8 +294,8 @@ mod tests {
         }
         assert!(columns(&connection).len() < new.len());
         assert!(table_expression(&connection).contains("NULL AS caller"));
-        for form in 2..=newest_form(1) {
-            connection.execute_batch(&upgrade(form)).unwrap();
+        for format in 2..=newest_format(1) {
+            connection.execute_batch(&upgrade(format)).unwrap();
         }
         assert_eq!(table_expression(&connection), "calls");
         let mut upgraded = columns(&connection);

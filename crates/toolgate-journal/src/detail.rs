@@ -1,4 +1,4 @@
-//! All that is known about one call, from the journal or while it runs in this process.
+//! [`CallDetail`]: everything about one call, from the journal or while it runs in this process.
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -18,7 +18,6 @@ use crate::{CallSummary, time};
 #[schema(as = RecordedCall)]
 #[non_exhaustive]
 pub struct CallDetail {
-    /// The fields of the list.
     #[serde(flatten)]
     pub summary: CallSummary,
     /// The arguments as they were asked for. A text if they were not JSON, or too long to keep.

@@ -1,4 +1,4 @@
-//! The digest of a call's row, together with the run it belongs to.
+//! Computes the digest of a call's row, which includes the run it belongs to.
 
 use ring::digest::{Context, SHA256};
 use rusqlite::types::ValueRef;
@@ -7,13 +7,15 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use crate::columns::{COLUMNS, COUNT, DIGESTED, SELECT_BY_SEQ, column};
 use crate::key::{ChainHash, to_hash};
 
-// What never changes about a run. Without it, somebody could attribute a call to another process.
+// The columns of a run that never change. Without them, somebody could attribute a call to another
+// process.
 const RUN_COLUMNS: [&str; 5] = ["id", "command", "pid", "version", "started_at"];
 
 // Longer values are hashed in place instead of being copied.
 const MAX_BUFFERED: usize = 1024;
 
-/// Computes one digest after the other. Collects short values, so that few pieces are hashed.
+/// Computes digests one after another. Collects short values in a buffer, because hashing few
+/// large pieces is faster.
 pub(crate) struct RowDigester {
     hash: Context,
     short: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The error of everything that opens, reads or writes a journal.
+//! [`JournalError`], for everything that opens, reads or writes a journal.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,17 +8,17 @@ use rusqlite::ErrorCode;
 
 use crate::store;
 
-/// Why the journal can't be opened or read. Calls never fail with it.
+/// Why the journal can't be opened or read. Calls themselves never fail with this error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
     #[error("no call has been recorded yet: there is no file {}", .0.display())]
     Missing(PathBuf),
     /// Written by a later version of the program. The file is left alone.
-    #[error("the journal {} was written by a newer version (format {form}; this program knows up to {known}); upgrade, or set journal.file to another file", .file.display())]
+    #[error("the journal {} was written by a newer version (format {format}; this program knows up to {known}); upgrade, or set journal.file to another file", .file.display())]
     Newer {
         file: PathBuf,
-        form: i64,
+        format: i64,
         known: i64,
     },
     /// An SQLite database of another program. The file is left alone.
@@ -65,7 +65,7 @@ impl JournalError {
         }
     }
 
-    /// True if it may pass by itself, such as a full disk or another process that writes.
+    /// True if the cause may go away by itself: a full disk, or another process that writes.
     pub(crate) fn is_temporary(&self) -> bool {
         let Self::Sqlite { error, .. } = self else {
             return false;

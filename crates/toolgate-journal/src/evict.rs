@@ -1,9 +1,10 @@
 //! Decides which calls are deleted when the journal is full.
 //!
-//! Each caller has a share, by the name of its token or, without one, by the origin. Only the
-//! caller with the largest share loses calls, oldest first, so that nobody can push out the calls
-//! of others. Calls of destructive tools and those that needed an approval are counted apart: they
-//! are deleted only where they take more than half of the file, or nothing else is left.
+//! Each caller has a share of the file. A caller is the name of a token or, without one, the origin
+//! of the call. Only the caller with the largest share loses calls, oldest first, so no caller can
+//! push out the calls of others. Calls of destructive tools and calls that needed an approval form
+//! shares of their own. They are deleted only if together they take more than half of the allowed
+//! size, or if nothing else is left.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use crate::key::ChainKey;
 
 // Few enough that no other writer waits long for the transaction.
 pub(crate) const MAX_EVICTED_ROWS: usize = 100;
-// Reading this many takes some ten milliseconds.
+// Reading this many takes about ten milliseconds.
 const SCAN_ROWS: i64 = 5000;
 // Callers beyond this number share one share, so that made-up names can't fill memory.
 const MAX_SHARES: usize = 10_000;
@@ -28,8 +29,8 @@ const ROW: &str = "seq, finished, coalesce(caller, '@' || origin) AS who,
 #[derive(Default)]
 pub(crate) struct CallerShares {
     used: HashMap<ShareKey, ShareUsage>,
-    // Up to which call and which voice turn the shares are weighed.
-    weighed: (Option<i64>, Option<i64>),
+    // The last call and the last voice turn that are included in the shares.
+    measured: (Option<i64>, Option<i64>),
     evicted: HashMap<String, u64>,
 }
 
@@ -52,36 +53,36 @@ struct ShareUsage {
 }
 
 impl CallerShares {
-    /// Weighs what was written since the last time, so that calls written while others make room
-    /// take part. Returns false once everything is weighed.
-    pub(crate) fn weigh(&mut self, connection: &Connection) -> rusqlite::Result<bool> {
+    /// Adds to the shares what was written since the last time, so that calls written during the
+    /// eviction count too. Returns false once everything is included.
+    pub(crate) fn measure(&mut self, connection: &Connection) -> rusqlite::Result<bool> {
         let slice = format!("SELECT {ROW} FROM calls WHERE seq > ? ORDER BY seq LIMIT ?");
         let sql = format!(
             "SELECT who, guarded, sum(size), max(seq), count(*) FROM ({slice}) GROUP BY who, guarded"
         );
         let mut statement = connection.prepare_cached(&sql)?;
-        let mut rows = statement.query(params![self.weighed.0.unwrap_or(i64::MIN), SCAN_ROWS])?;
+        let mut rows = statement.query(params![self.measured.0.unwrap_or(i64::MIN), SCAN_ROWS])?;
         let mut seen = 0;
         while let Some(row) = rows.next()? {
             let (who, is_guarded, bytes) = (row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?);
             self.share(who, is_guarded).bytes += bytes;
-            self.weighed.0 = self.weighed.0.max(row.get(3)?);
+            self.measured.0 = self.measured.0.max(row.get(3)?);
             seen += row.get::<_, i64>(4)?;
         }
         if seen < SCAN_ROWS {
-            self.weigh_turns(connection)?;
+            self.measure_turns(connection)?;
         }
         Ok(seen == SCAN_ROWS)
     }
 
-    fn weigh_turns(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+    fn measure_turns(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let sql = "SELECT sum(200 + octet_length(heard) + octet_length(answer)), max(seq) FROM turns WHERE seq > ?";
-        let from = self.weighed.1.unwrap_or(i64::MIN);
+        let from = self.measured.1.unwrap_or(i64::MIN);
         let take = |row: &Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get(1)?));
         let (bytes, last) = connection.prepare_cached(sql)?.query_row([from], take)?;
         if let Some(bytes) = bytes {
             self.used.entry(ShareKey::VoiceTurns).or_default().bytes += bytes;
-            self.weighed.1 = last;
+            self.measured.1 = last;
         }
         Ok(())
     }
@@ -110,7 +111,7 @@ impl CallerShares {
         let Some(used) = self.used.get_mut(&share) else {
             return Ok(false);
         };
-        // Only down to the size of the next share. Then that one's turn comes.
+        // Only down to the size of the next share, which is the largest from then on.
         let wanted = excess.min((used.bytes - next).max(1));
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let found = match &share {
@@ -166,8 +167,8 @@ struct EvictionBatch {
     is_end: bool,
 }
 
-/// Finds the oldest calls of a share in the next slice. Calls that still run stay, because their
-/// end would bring them back without their start.
+/// Finds the oldest calls of a share among the next rows. Calls that still run stay, because their
+/// end would add them again without their start.
 fn eviction_batch(
     connection: &Connection,
     who: &str,
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_written_while_others_make_room_go_before_what_cannot_be_undone() {
+    fn calls_written_during_eviction_are_evicted_before_destructive_ones() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("journal.db");
         let mut connection =
@@ -238,14 +239,14 @@ mod tests {
         write(&connection, 1, true);
         (2..5).for_each(|seq| write(&connection, seq, false));
         let mut shares = CallerShares::default();
-        while shares.weigh(&connection).unwrap() {}
+        while shares.measure(&connection).unwrap() {}
         assert!(
             shares
                 .evict(&mut connection, None, MAX_SIZE, 10_000)
                 .unwrap()
         );
         (5..8).for_each(|seq| write(&connection, seq, false));
-        while shares.weigh(&connection).unwrap() {}
+        while shares.measure(&connection).unwrap() {}
         assert!(
             shares
                 .evict(&mut connection, None, MAX_SIZE, 10_000)

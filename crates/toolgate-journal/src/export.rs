@@ -1,4 +1,4 @@
-//! Exports every call as a line of JSON with its hash, for a store that only grows.
+//! Exports calls as lines of JSON with their hashes, for an append-only store.
 
 use std::io::{self, Write};
 

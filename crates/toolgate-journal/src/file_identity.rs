@@ -1,4 +1,4 @@
-//! Notices when the database file is replaced.
+//! Detects that the database file was replaced.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;

@@ -1,11 +1,11 @@
-//! A filter for calls, and the SQL that it becomes.
+//! A filter for calls, and its translation to SQL.
 
 use jiff::Timestamp;
 use rusqlite::types::Value;
 
-use crate::place::{self, MAX_DISTANCE};
+use crate::seq::{self, MAX_PROBES};
 
-/// The outcomes of a call: the words of [`JournalFilter::outcome`].
+/// The values of [`JournalFilter::outcome`].
 pub const OUTCOMES: [&str; 15] = [
     "success",
     "failed",
@@ -38,15 +38,15 @@ pub struct JournalFilter {
     pub origin: Option<String>,
     /// The name of a token, or the command that made calls without one, such as `chat`.
     pub caller: Option<String>,
-    /// One of [`OUTCOMES`]. `failed` is every error kind. Another word matches nothing.
+    /// One of [`OUTCOMES`]; any other word matches nothing. `failed` matches every error kind.
     pub outcome: Option<String>,
-    /// A text in the name, the arguments or the error. Ignores case.
+    /// A text in the name, the arguments or the error. Ignores the case of ASCII letters.
     pub search: Option<String>,
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
-    /// Older than the call with this id: the next page of a list.
+    /// Selects calls older than the call with this id, such as the next page of a list.
     pub before: Option<String>,
-    /// Newer than the call with this id.
+    /// Selects calls newer than the call with this id.
     pub after: Option<String>,
     /// The largest number of calls to return. Values above 1000 count as 1000.
     pub limit: usize,
@@ -76,8 +76,8 @@ pub(crate) struct SqlConditions {
     pub(crate) values: Vec<Value>,
 }
 
-/// Whether [`JournalFilter::caller`] matches a call by this token or, without one, by this command.
-/// For calls that aren't in a journal.
+/// Whether [`JournalFilter::caller`] matches a call that was made with this token or, without one,
+/// by this command. For calls that aren't in a journal.
 pub fn is_called_by(wanted: &str, caller: Option<&str>, command: Option<&str>) -> bool {
     match (caller, command) {
         (Some(caller), _) => caller == wanted,
@@ -89,7 +89,7 @@ pub fn is_called_by(wanted: &str, caller: Option<&str>, command: Option<&str>) -
 }
 
 impl JournalFilter {
-    /// `dead` is the list of runs that ended without a record of it, as SQL.
+    /// `dead` lists the runs of dead processes, as SQL.
     pub(crate) fn conditions(&self, dead: &str) -> SqlConditions {
         let mut all = SqlConditions::default();
         let equal = [
@@ -130,23 +130,23 @@ impl JournalFilter {
         if let Some(since) = self.since {
             // The condition on `seq` bounds the scan: the table is sorted by it, and times have no
             // index.
-            let start = place::first_at(since.as_millisecond() - ID_SLACK_MILLIS);
+            let start = seq::first_at(since.as_millisecond() - ID_SLACK_MILLIS);
             let since = since.as_microsecond();
             all.add("started_at >= ? AND seq >= ?", [since.into(), start.into()]);
         }
         if let Some(until) = self.until {
             // For the same reason.
-            let end = place::first_at(until.as_millisecond() + ID_SLACK_MILLIS);
+            let end = seq::first_at(until.as_millisecond() + ID_SLACK_MILLIS);
             let until = until.as_microsecond();
             all.add("started_at < ? AND seq < ?", [until.into(), end.into()]);
         }
         for (id, compared) in [(&self.before, "<"), (&self.after, ">")] {
             if let Some(id) = id {
-                let place = place::for_id(id);
+                let seq = seq::for_id(id);
                 all.add(
-                    // A call that is gone by now still marks a point in time.
+                    // The id of a deleted call still marks a point in time.
                     &format!("seq {compared} coalesce((SELECT seq FROM calls WHERE seq >= ? AND seq < ? AND id = ?), ?)"),
-                    [place.into(), (place + MAX_DISTANCE).into(), id.clone().into(), place.into()],
+                    [seq.into(), (seq + MAX_PROBES).into(), id.clone().into(), seq.into()],
                 );
             }
         }

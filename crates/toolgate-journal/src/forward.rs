@@ -1,9 +1,9 @@
-//! Sends each record to another place too, where an attacker on this machine can't take it back.
+//! Forwards each record to another destination, where an attacker on this machine can't delete it.
 //!
-//! The chain is the queue. A thread reads the entries after the last one it sent, and keeps that
-//! number in a file. So nothing is sent that isn't recorded, secrets are already redacted, and no
-//! call waits for a destination. What couldn't be sent is sent later, by another process if
-//! necessary. Of several processes, the one that holds the lock sends for all.
+//! The hash chain serves as the queue. A thread reads the entries after the last one it sent, and
+//! saves that entry's number in a file. So nothing is sent that isn't recorded, secrets are already
+//! redacted, and no call waits for a destination. Records that couldn't be sent are sent later, by
+//! another process if necessary. Of several processes, the one that holds the lock sends for all.
 
 mod destination;
 mod otlp;
@@ -40,11 +40,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 // The time between retries doubles from the first to the second value.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 const FIRST_BACKOFF: Duration = Duration::from_secs(1);
-// How long the end of the program waits for the last records.
+// How long the program waits at its end for the last records to be sent.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 const BATCH: i64 = 100;
-// Entries beyond this that wait for a destination are dropped and counted.
+// If more entries wait for a destination, the oldest are dropped and counted.
 const MAX_QUEUED_ENTRIES: i64 = 100_000;
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -70,25 +70,26 @@ impl ForwardCounts {
 }
 
 pub(crate) struct Forwarder {
-    end: Arc<(Mutex<bool>, Condvar)>,
+    stop: Arc<(Mutex<bool>, Condvar)>,
     is_done: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
 impl Forwarder {
-    /// Starts after the newest entry, unless records were sent to the same destination before.
+    /// Starts a thread that sends new records. It continues where the last process stopped that
+    /// sent to the same destination, or else after the newest entry.
     pub(crate) fn start(
         database: &Path,
         to: &ForwardTarget,
         counts: &Arc<ForwardCounts>,
     ) -> io::Result<Self> {
-        let end = Arc::<(Mutex<bool>, Condvar)>::default();
+        let stop = Arc::<(Mutex<bool>, Condvar)>::default();
         let (done, is_done) = oneshot::channel();
         let mut worker = ForwardWorker {
             database: database.to_owned(),
             position: position_file(database, to)?,
             name: to.to_string(),
             destination: ForwardDestination::new(to).map_err(io::Error::other)?,
-            end: Arc::clone(&end),
+            stop: Arc::clone(&stop),
             counts: Arc::clone(counts),
             is_failing: false,
             backoff: FIRST_BACKOFF,
@@ -104,23 +105,23 @@ impl Forwarder {
             .name("journal forward".to_owned())
             .spawn(run)?;
         Ok(Self {
-            end,
+            stop,
             is_done: Mutex::new(Some(is_done)),
         })
     }
 
     pub(crate) async fn close(&self) {
-        if let Some(is_done) = self.signal_end() {
+        if let Some(is_done) = self.request_stop() {
             tokio::time::timeout(2 * SHUTDOWN_TIMEOUT, is_done)
                 .await
                 .ok();
         }
     }
 
-    fn signal_end(&self) -> Option<oneshot::Receiver<()>> {
-        let (is_over, called) = &*self.end;
-        *is_over.lock() = true;
-        called.notify_all();
+    fn request_stop(&self) -> Option<oneshot::Receiver<()>> {
+        let (is_stopping, wakeup) = &*self.stop;
+        *is_stopping.lock() = true;
+        wakeup.notify_all();
         let mut is_done = self.is_done.lock();
         is_done.take()
     }
@@ -128,7 +129,7 @@ impl Forwarder {
 
 impl Drop for Forwarder {
     fn drop(&mut self) {
-        self.signal_end();
+        self.request_stop();
     }
 }
 
@@ -160,7 +161,7 @@ struct ForwardWorker {
     position: File,
     name: String,
     destination: ForwardDestination,
-    end: Arc<(Mutex<bool>, Condvar)>,
+    stop: Arc<(Mutex<bool>, Condvar)>,
     counts: Arc<ForwardCounts>,
     is_failing: bool,
     backoff: Duration,
@@ -180,33 +181,33 @@ enum ForwardError {
 
 impl ForwardWorker {
     fn run(&mut self, mut first: Option<i64>) {
-        let mut last_try = None;
+        let mut deadline = None;
         loop {
-            let is_over = self.wait(match self.is_failing {
+            let is_stopping = self.wait(match self.is_failing {
                 true => self.backoff,
                 false => POLL_INTERVAL,
             });
-            if is_over && last_try.is_none() {
-                last_try = Some(Instant::now() + SHUTDOWN_TIMEOUT);
+            if is_stopping && deadline.is_none() {
+                deadline = Some(Instant::now() + SHUTDOWN_TIMEOUT);
             }
             if self.position.try_lock().is_ok() {
                 // A file that didn't exist at the start has no older entries to skip.
                 first = first.or_else(|| newest(&self.database).map(|_| 0));
-                match self.send_all(first, last_try) {
+                match self.send_all(first, deadline) {
                     Ok(()) => self.record_success(),
                     Err(error) => self.record_failure(&error),
                 }
             }
-            if is_over {
+            if is_stopping {
                 return;
             }
         }
     }
 
-    fn wait(&self, patience: Duration) -> bool {
-        let (is_over, called) = &*self.end;
-        let mut guard = is_over.lock();
-        called.wait_while_for(&mut guard, |is_over| !*is_over, patience);
+    fn wait(&self, timeout: Duration) -> bool {
+        let (is_stopping, wakeup) = &*self.stop;
+        let mut guard = is_stopping.lock();
+        wakeup.wait_while_for(&mut guard, |is_stopping| !*is_stopping, timeout);
         *guard
     }
 
@@ -228,7 +229,7 @@ impl ForwardWorker {
             let Some(last) = chain::last(&connection)? else {
                 break;
             };
-            // The journal was replaced by a shorter one.
+            // If the journal was replaced by a shorter one, its newest entries are still ahead.
             position = position.min(last.n);
             position = self.skip_expired(&connection, position, last.n)?;
             let (records, end) = records(&connection, position)?;
@@ -246,7 +247,8 @@ impl ForwardWorker {
         Ok(())
     }
 
-    /// Skips entries that waited for too long or have been trimmed.
+    /// Skips entries that have been trimmed, and the oldest ones if too many wait.
+    /// Returns the new position.
     fn skip_expired(
         &mut self,
         connection: &Connection,
@@ -256,7 +258,7 @@ impl ForwardWorker {
         let sql = "SELECT coalesce(min(n), 1) FROM chain";
         let oldest: i64 = connection.query_row(sql, [], |row| row.get(0))?;
         let next = position.max(oldest - 1).max(last - MAX_QUEUED_ENTRIES);
-        // If nothing was ever sent, nothing is missed.
+        // Nothing counts as dropped if nothing was ever sent.
         if next > position && position > 0 {
             self.count_dropped((next - position).unsigned_abs());
         }
@@ -270,9 +272,9 @@ impl ForwardWorker {
     }
 
     fn report_dropped(&mut self) {
-        let is_recent = |told: Instant| told.elapsed() < WARNING_INTERVAL;
-        let was_told = self.reported_at.is_some_and(is_recent);
-        if self.unreported > 0 && !was_told {
+        let is_recent = |reported: Instant| reported.elapsed() < WARNING_INTERVAL;
+        let was_reported = self.reported_at.is_some_and(is_recent);
+        if self.unreported > 0 && !was_reported {
             self.reported_at = Some(Instant::now());
             let dropped = std::mem::take(&mut self.unreported);
             warn!(
@@ -331,7 +333,8 @@ fn records(connection: &Connection, position: i64) -> rusqlite::Result<(Vec<Forw
     Ok((records, end))
 }
 
-/// Returns `None` if the call was deleted, or changed since: then its later entry is sent.
+/// Returns `None` if the call was deleted, or if it changed since. A changed call has a later
+/// entry, which is sent instead.
 fn record(connection: &Connection, entry: &ChainEntry) -> rusqlite::Result<Option<ForwardRecord>> {
     let condition = "calls.seq = ? AND chained = ?";
     let sql = reader::detail_query(connection, condition, "calls.seq", false);

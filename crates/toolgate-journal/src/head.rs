@@ -1,5 +1,5 @@
-//! The last entry of the chain, kept in a file beside the database, so that deleting the newest
-//! calls there is noticed.
+//! The number and hash of the chain's last entry, saved in a file beside the database so that the
+//! deletion of the newest calls is detected.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -38,8 +38,8 @@ impl ChainHead {
         })
     }
 
-    /// Saves it, unless another process has saved a later one. A failure is only logged, because
-    /// the next rows try again.
+    /// Saves the head, unless another process has saved a later one. A failure is only logged,
+    /// because the next batch saves a newer head anyway.
     pub(crate) fn save(&self, database: &Path) {
         if let Err(error) = self.try_save(database) {
             debug!(%error, "the head of the journal's chain can't be saved");

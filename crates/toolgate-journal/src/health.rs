@@ -15,7 +15,7 @@ use crate::{RecordRequirement, time};
 
 // The shortest time between two warnings that writing is slow.
 const DELAY_WARNING_INTERVAL: Duration = Duration::from_secs(60);
-// The same for warnings about evicted calls.
+// The shortest time between two warnings about evicted calls.
 const EVICTION_WARNING_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Whether calls are recorded.
@@ -24,6 +24,7 @@ const EVICTION_WARNING_INTERVAL: Duration = Duration::from_secs(600);
 #[non_exhaustive]
 pub enum JournalHealth {
     Ok {
+        /// How many records this process has lost so far.
         lost: u64,
     },
     /// Calls are not recorded, or only after a long delay. The writer keeps trying.
@@ -38,7 +39,8 @@ pub enum JournalHealth {
 #[derive(Default)]
 pub(crate) struct HealthMonitor {
     require: RecordRequirement,
-    // Mirrors `state`, so that calls needn't take its lock.
+    // Both mirror `state`, so that calls needn't take its lock. Writing that is only slow is
+    // failing, but not broken.
     is_failing: AtomicBool,
     is_broken: AtomicBool,
     state: Mutex<OutageState>,
@@ -88,14 +90,14 @@ impl HealthMonitor {
         }
     }
 
-    /// Records that writing is slow. Warns at most once a minute, because on some
-    /// machines it often is.
+    /// Records that writing is slow. Warns at most once a minute, because some
+    /// machines are often slow.
     pub(crate) fn record_delay(&self, error: &dyn Display) {
         let mut state = self.state();
-        let is_recent = |said: Instant| said.elapsed() < DELAY_WARNING_INTERVAL;
-        let was_said = state.delay_reported_at.is_some_and(is_recent);
+        let is_recent = |reported: Instant| reported.elapsed() < DELAY_WARNING_INTERVAL;
+        let was_reported = state.delay_reported_at.is_some_and(is_recent);
         let outage = self.open_outage(&mut state, error);
-        if !outage.is_reported && !was_said {
+        if !outage.is_reported && !was_reported {
             outage.is_reported = true;
             state.delay_reported_at = Some(Instant::now());
             warn!(%error, "recording is slow; calls don't wait for it");
@@ -151,9 +153,9 @@ impl HealthMonitor {
         for (caller, count) in calls {
             *unreported.entry(caller.clone()).or_default() += count;
         }
-        let was_said = |said: Instant| said.elapsed() < EVICTION_WARNING_INTERVAL;
-        if state.unreported_evictions.is_empty() || state.eviction_reported_at.is_some_and(was_said)
-        {
+        let is_recent = |reported: Instant| reported.elapsed() < EVICTION_WARNING_INTERVAL;
+        let was_reported = state.eviction_reported_at.is_some_and(is_recent);
+        if state.unreported_evictions.is_empty() || was_reported {
             return;
         }
         state.eviction_reported_at = Some(Instant::now());
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn that_calls_made_room_is_said_now_and_then() {
+    async fn warnings_about_evicted_calls_are_rate_limited() {
         let log = Log::default();
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()
@@ -227,17 +229,21 @@ mod tests {
         evicts(3);
         evicts(4);
         evicts(5);
-        let said = || String::from_utf8(log.0.lock().clone()).unwrap();
+        let logged = || String::from_utf8(log.0.lock().clone()).unwrap();
         assert_eq!(
-            said().matches("the journal is full").count(),
+            logged().matches("the journal is full").count(),
             1,
             "{}",
-            said()
+            logged()
         );
-        assert!(said().contains("calls=3 caller=\"kitchen\""), "{}", said());
+        assert!(
+            logged().contains("calls=3 caller=\"kitchen\""),
+            "{}",
+            logged()
+        );
         tokio::time::advance(EVICTION_WARNING_INTERVAL).await;
         evicts(1);
-        assert!(said().contains("calls=10"), "{}", said());
+        assert!(logged().contains("calls=10"), "{}", logged());
         assert_eq!(health.evicted(), 13);
     }
 }

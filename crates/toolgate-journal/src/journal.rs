@@ -1,4 +1,4 @@
-//! The journal of one process: the handle that everything else is reached from.
+//! [`Journal`], the handle that records and reads the calls of this process.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Journal {
             forwarder: None,
             forwarded,
         };
-        let opening = JournalOpener {
+        let opener = JournalOpener {
             file,
             settings: settings.clone(),
             command: redactor.line(command, MAX_COMMAND_BYTES),
@@ -79,24 +79,24 @@ impl Journal {
             health: Arc::clone(&shared.health),
             spool: Arc::clone(&shared.spool),
         };
-        let opened = opening.open();
-        // After opening, because what was recorded before must not be sent.
+        let opened = opener.open();
+        // After opening, because rows taken over from dead processes must not be sent as new ones.
         let shared = shared.start_forwarding(settings);
         let shared = Arc::new(shared);
-        Self { shared }.start_writer(opened, opening)
+        Self { shared }.start_writer(opened, opener)
     }
 
     fn start_writer(
         self,
         opened: Result<JournalWriter, JournalError>,
-        opening: JournalOpener,
+        opener: JournalOpener,
     ) -> Result<Self, JournalError> {
-        match (opened, opening.settings.open_retry) {
+        match (opened, opener.settings.open_retry) {
             (Ok(writer), _) => self.spawn_thread(move || writer::run(writer)),
             (Err(error), OpenRetry::Never) => Err(error),
             (Err(error), OpenRetry::Endless) => {
                 self.shared.health.record_failure(&error);
-                self.spawn_thread(move || opening.run_until_open())
+                self.spawn_thread(move || opener.run_until_open())
             }
         }
     }
@@ -127,7 +127,7 @@ impl Journal {
         self.shared.health.evicted()
     }
 
-    /// True if calls are not recorded, or only after a long delay. Cheap.
+    /// True if calls are not recorded, or only after a long delay. Takes no lock.
     pub fn is_failing(&self) -> bool {
         self.shared.health.is_failing()
     }
@@ -137,8 +137,8 @@ impl Journal {
         self.send_and_wait(WriterJob::Flush).await;
     }
 
-    /// Writes what is left and ends the run. Later calls are not recorded; open
-    /// ones count as interrupted.
+    /// Writes the remaining rows and ends the run. Later calls are not recorded, and
+    /// open calls become interrupted.
     pub async fn close(&self) {
         self.send_and_wait(WriterJob::Close).await;
         if let Some(forwarder) = &self.shared.forwarder {

@@ -14,7 +14,7 @@ use crate::store::{private_file, suffixed};
 
 pub(crate) type ChainHash = [u8; 32];
 
-const BYTES: usize = 32;
+const KEY_BYTES: usize = 32;
 
 /// A key from `journal.db.key`, for keyed hashes (HMAC, RFC 2104).
 #[derive(Clone)]
@@ -24,8 +24,8 @@ pub(crate) struct ChainKey {
 }
 
 impl ChainKey {
-    /// Loads the key beside a journal; `None` if that file is missing. An unreadable key is an
-    /// error, because without it the chain would go on as if there had never been one.
+    /// Loads the key beside a journal; `None` if that file is missing. Fails if the key can't be
+    /// read, because the chain would otherwise continue as if there had never been a key.
     pub(crate) fn load(database: &Path) -> io::Result<Option<Self>> {
         let file = suffixed(database, ".key");
         let text = match fs::read(&file) {
@@ -38,22 +38,26 @@ impl ChainKey {
             fs::set_permissions(&file, Permissions::from_mode(0o600))?;
         }
         let text = text.trim_ascii();
-        match text.len() >= BYTES {
+        match text.len() >= KEY_BYTES {
             true => Ok(Some(Self::new(text))),
             false => Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("{}: a key has at least {BYTES} characters", file.display()),
+                format!(
+                    "{}: a key has at least {KEY_BYTES} characters",
+                    file.display()
+                ),
             )),
         }
     }
 
+    /// Creates the key file unless it exists.
     pub(crate) fn create(database: &Path) -> io::Result<()> {
         let file = suffixed(database, ".key");
         let mut file = match private_file().write(true).create_new(true).open(file) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
-            made => made?,
+            result => result?,
         };
-        let mut secret = [0; BYTES];
+        let mut secret = [0; KEY_BYTES];
         let filled = SystemRandom::new().fill(&mut secret);
         filled.map_err(|_| io::Error::other("the system returned no random numbers"))?;
         file.write_all(format!("{}\n", hex(&secret)).as_bytes())
@@ -110,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_made_once_and_for_its_owner_only() {
+    fn a_key_is_created_once_and_only_its_owner_can_read_it() {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("journal.db");
         assert!(ChainKey::load(&database).unwrap().is_none());

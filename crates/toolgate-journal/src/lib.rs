@@ -16,8 +16,8 @@
 //! caller gets the answer. A journal that can't be written costs a warning in the log, not a call,
 //! except for the calls that [`RecordRequirement`] names: those are refused.
 //!
-//! A hash chain over all rows shows later whether somebody changed them: see
-//! [`JournalReader::verify`].
+//! A hash chain over all rows shows later whether somebody
+//! changed them: see [`JournalReader::verify`].
 //!
 //! To read the code, start in `journal.rs`. `columns.rs` and `row.rs` say what is kept,
 //! `store.rs` and `spool.rs` how.
@@ -44,7 +44,6 @@ mod journal;
 mod key;
 mod observer;
 mod opener;
-mod place;
 mod queue;
 mod reader;
 mod recent_calls;
@@ -52,6 +51,7 @@ mod recovery;
 mod required_calls;
 mod row;
 mod runs;
+mod seq;
 mod settings;
 mod spool;
 mod store;

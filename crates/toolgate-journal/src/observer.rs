@@ -12,8 +12,8 @@ use crate::queue::{QueueError, RowWaiter, WriteAck, WriterJob};
 use crate::row::JournalRow;
 use crate::{Journal, SyncMode, checksummed_line, spool};
 
-// How long a call waits for its row. After that it goes on, and the next calls don't wait until the
-// writer is back.
+// How long a call waits for its row to be written. After that it continues, and the next calls
+// don't wait at all until the writer has recovered.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(250);
 // Longer where every row waits for a disk sync.
 const SYNC_WRITE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -24,7 +24,7 @@ const TOO_MANY: &str = "calls come faster than they can be written";
 /// Records calls. See [`Journal::observer`].
 #[derive(Clone)]
 pub struct JournalObserver {
-    // An observer keeps the journal open, because calls may still come.
+    // An observer keeps the journal open, because more calls may follow.
     pub(crate) journal: Journal,
 }
 
@@ -51,8 +51,8 @@ impl JournalObserver {
         }
     }
 
-    /// The row is on its way when this returns, unless the queue is full, so a caller that
-    /// goes away loses nothing.
+    /// Queues the row before it returns, unless the queue is full, so nothing is lost if the caller
+    /// drops the future. The future waits until the row is safe.
     fn record(&self, row: JournalRow) -> Option<BoxFuture<'_, ()>> {
         match self.journal.shared.sync {
             SyncMode::Relaxed => self.put(row, RowWaiter::Unacknowledged, None),
@@ -78,8 +78,8 @@ impl JournalObserver {
         if !spool.append(&line) {
             return Err(row);
         }
-        // Still under the spool's lock: the writer must find the spool's rows in the queue as well,
-        // or know that they aren't there.
+        // Still under the spool's lock, because the writer relies on this: rows of the spool are in
+        // the queue too, or the spool says that some aren't.
         match queue.put(WriterJob::Write(row, RowWaiter::Spooled)) {
             Ok(()) => Ok(None),
             Err(QueueError::Full(_)) => {

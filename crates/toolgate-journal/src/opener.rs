@@ -1,4 +1,4 @@
-//! Opens the file for the writer: at once, or by retrying until it can be opened.
+//! Opens the database for the writer: once, or with retries until it can be opened.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ impl JournalOpener {
             last_failure: None,
             open_calls: HashSet::new(),
             log_pages: 0,
-            idle_timeout: Duration::ZERO, // What is too old is looked for at once.
+            idle_timeout: Duration::ZERO, // So that the upkeep starts at once.
             lost_lock_reported: false,
             checked_at: None,
         })
@@ -89,23 +89,23 @@ impl JournalOpener {
         load().map_err(|error| StoreError::Io(error).at_path(&store::suffixed(&self.file, ".key")))
     }
 
-    /// Runs on the writer's thread until the file can be opened, then becomes the writer. Meanwhile
-    /// rows wait here in memory.
+    /// Retries on the writer's thread until the file can be opened, then becomes the writer.
+    /// Meanwhile rows wait in memory.
     pub(crate) fn run_until_open(self) {
         let mut backlog = RowBacklog::default();
-        let mut tried = Instant::now();
+        let mut last_try = Instant::now();
         loop {
             self.queue.wait(RETRY, RETRY);
-            let left_over = backlog.take_from(&self.queue);
-            self.health.add_lost(left_over.lost);
+            let overflow = backlog.take_from(&self.queue);
+            self.health.add_lost(overflow.lost);
             // Waiting calls go on unrecorded for now.
             backlog.acks.clear();
-            if tried.elapsed() >= RETRY || backlog.closing.is_some() {
+            if last_try.elapsed() >= RETRY || backlog.closing.is_some() {
                 match self.open() {
                     Ok(writer) => return writer::run(JournalWriter { backlog, ..writer }),
                     Err(error) => self.health.record_failure(&error),
                 }
-                tried = Instant::now();
+                last_try = Instant::now();
             }
             if let Some(done) = backlog.closing.take() {
                 let rows = backlog.rows.len();
@@ -117,10 +117,10 @@ impl JournalOpener {
     }
 }
 
-// SQLite silently drops the end of its log if that is incomplete. While another process writes, it
-// always is, so that isn't a reason to warn.
+// SQLite silently drops the end of its log if that is incomplete. While another process writes, the
+// end is always incomplete, so that isn't a reason to warn.
 fn warn_about_unusable_log(file: &Path) {
-    if runs::is_anyone_alive(file) {
+    if runs::has_live_run(file) {
         return;
     }
     match wal::unusable_pages(&store::suffixed(file, "-wal")) {

@@ -1,4 +1,4 @@
-//! The queue of rows for the writer: bounded by number and by size, and taken all at once.
+//! The queue of rows for the writer. Bounded in number and in bytes, and always drained whole.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,7 +19,7 @@ const LARGE_BATCH_BYTES: usize = MAX_BYTES / 4;
 // More than this isn't worth holding until the rows are freed.
 const MAX_RECYCLED_BYTES: usize = 4 << 20;
 
-/// Tells a waiter that its row is written. Dropped without a message, it was not.
+/// Tells a waiter that its row is written. If it is dropped without a message, the row is not.
 pub(crate) enum WriteAck {
     Task(oneshot::Sender<()>),
     Thread(mpsc::SyncSender<()>),
@@ -38,7 +38,7 @@ impl WriteAck {
 pub(crate) enum RowWaiter {
     Call(WriteAck),
     Unacknowledged,
-    /// Nobody, because the row survives the process in the spool.
+    /// Nobody waits, because the row survives the process in the spool.
     Spooled,
 }
 
@@ -67,7 +67,7 @@ impl WriterJob {
 #[derive(Default)]
 pub(crate) struct RowQueue {
     state: Mutex<QueueState>,
-    called: Condvar,
+    wakeup: Condvar,
     space: Notify,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct RowQueue {
 struct QueueState {
     jobs: VecDeque<WriterJob>,
     bytes: usize,
-    // Written rows, freed one by one by the threads that put in new ones.
+    // Written rows, which the threads that put new rows free one by one. See `recycle`.
     recycled: VecDeque<JournalRow>,
     is_closed: bool,
     is_woken: bool,
@@ -92,7 +92,7 @@ impl QueueState {
 
 impl fmt::Debug for RowQueue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Queue").finish_non_exhaustive()
+        formatter.debug_struct("RowQueue").finish_non_exhaustive()
     }
 }
 
@@ -120,19 +120,21 @@ impl RowQueue {
             return Err(QueueError::Full(job));
         }
         let is_urgent = !job.can_be_gathered();
-        let was_much = state.is_large();
+        let was_large = state.is_large();
         state.is_closed = matches!(job, WriterJob::Close(_));
         state.bytes += bytes;
         state.jobs.push_back(job);
-        let spent = state.recycled.pop_front();
-        let is_news = state.is_large() && !was_much || is_urgent && !state.is_urgent;
-        if is_news || !state.is_woken {
-            self.called.notify_one();
+        let recycled = state.recycled.pop_front();
+        // A writer that gathers rows is woken again only if it should stop gathering.
+        let ends_gathering = state.is_large() && !was_large || is_urgent && !state.is_urgent;
+        if ends_gathering || !state.is_woken {
+            self.wakeup.notify_one();
         }
         state.is_woken = true;
         state.is_urgent |= is_urgent;
+        // Freed after the lock is released, so that other calls don't wait for it.
         drop(state);
-        drop(spent);
+        drop(recycled);
         Ok(())
     }
 
@@ -168,7 +170,7 @@ impl RowQueue {
     pub(crate) fn report_damage(&self) {
         let mut state = self.state();
         (state.is_damaged, state.is_woken) = (true, true);
-        self.called.notify_one();
+        self.wakeup.notify_one();
     }
 
     /// True if damage was reported since the last call.
@@ -176,24 +178,25 @@ impl RowQueue {
         std::mem::take(&mut self.state().is_damaged)
     }
 
-    /// Waits until all jobs so far are done, for `patience` at most. May block inside a task.
-    pub(crate) fn flush(&self, patience: Duration) {
+    /// Waits until all jobs so far are done or `timeout` is over. Blocks the thread.
+    pub(crate) fn flush(&self, timeout: Duration) {
         let (done, is_done) = mpsc::sync_channel(1);
         if self.put(WriterJob::Flush(WriteAck::Thread(done))).is_ok() {
-            // A reader that waited in vain reads what there is.
-            is_done.recv_timeout(patience).ok();
+            // After the timeout a reader reads what is already written.
+            is_done.recv_timeout(timeout).ok();
         }
     }
 
-    /// Waits until the writer is woken or `patience` is over. If nobody waits for a row, waits for
-    /// `gather` more, so that several rows share a transaction.
-    pub(crate) fn wait(&self, patience: Duration, gather: Duration) {
+    /// Waits until there is a job or `timeout` is over. If nobody waits for a row, then waits for
+    /// up to `gather_time` more, so that several rows share a transaction.
+    pub(crate) fn wait(&self, timeout: Duration, gather_time: Duration) {
         let mut state = self.state();
-        self.called
-            .wait_while_for(&mut state, |state| !state.is_woken, patience);
+        self.wakeup
+            .wait_while_for(&mut state, |state| !state.is_woken, timeout);
         if state.is_woken {
             let can_gather = |state: &mut QueueState| !state.is_urgent && !state.is_large();
-            self.called.wait_while_for(&mut state, can_gather, gather);
+            self.wakeup
+                .wait_while_for(&mut state, can_gather, gather_time);
         }
     }
 
@@ -202,19 +205,21 @@ impl RowQueue {
     pub(crate) fn drain_into(&self, jobs: &mut VecDeque<WriterJob>) {
         debug_assert!(jobs.is_empty());
         let mut state = self.state();
-        let was_much = state.is_large();
+        let was_large = state.is_large();
         std::mem::swap(&mut state.jobs, jobs);
         state.bytes = 0;
         (state.is_woken, state.is_urgent) = (false, false);
         drop(state);
-        if was_much {
+        if was_large {
             self.space.notify_waiters();
         }
     }
 
-    // Memory that one thread allocates and another one frees costs both of them several times as
-    // much. So the threads that make new rows free the written ones, and this only drops what is
-    // left of those before.
+    /// Hands written rows to the threads that put new ones, and leaves `rows` empty.
+    ///
+    /// Memory that one thread allocates and another frees costs several times as much. So the
+    /// threads that make new rows free the written ones, and this only frees those that are left
+    /// of the previous batch.
     pub(crate) fn recycle(&self, rows: &mut VecDeque<JournalRow>, bytes: usize) {
         if bytes > MAX_RECYCLED_BYTES {
             rows.clear();
@@ -249,13 +254,13 @@ mod tests {
             assert!(queue.put(row()).is_ok());
         }
         assert!(matches!(queue.put(row()), Err(QueueError::Full(_))));
-        assert!(queue.put(flush()).is_ok(), "a question always has room");
+        assert!(queue.put(flush()).is_ok(), "a flush always has room");
         let late = queue.put_when_space(row());
         let mut late = std::pin::pin!(late);
-        let patience = Duration::from_secs(1);
-        assert!(tokio::time::timeout(patience, &mut late).await.is_err());
+        let timeout = Duration::from_secs(1);
+        assert!(tokio::time::timeout(timeout, &mut late).await.is_err());
         assert_eq!(take(&queue), MAX_ROWS + 1);
-        let put = tokio::time::timeout(patience, late).await;
+        let put = tokio::time::timeout(timeout, late).await;
         assert!(matches!(put, Ok(Ok(()))));
         assert_eq!(take(&queue), 1);
     }
@@ -275,7 +280,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn after_the_last_job_nothing_is_taken() {
+    async fn a_closed_queue_accepts_nothing() {
         let queue = RowQueue::default();
         assert!(
             queue

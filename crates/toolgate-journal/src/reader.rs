@@ -18,7 +18,7 @@ use crate::queue::RowQueue;
 use crate::runs::{self, DeadRuns};
 use crate::store::{StoreError, suffixed};
 use crate::summary::{CallSummary, EXTRA_COLUMNS};
-use crate::{JournalError, JournalFilter, batch, place};
+use crate::{JournalError, JournalFilter, batch, seq};
 
 const MAX_CALLS: usize = 1000;
 // A longer query reads too much of a large file, unless the caller allows it.
@@ -28,7 +28,7 @@ const DEFAULT_QUERY_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub struct JournalReader {
     file: PathBuf,
-    // This process' rows that may not be in the database yet.
+    // The queue of this process, flushed before each query.
     queue: Option<Arc<RowQueue>>,
     query_timeout: Duration,
     is_cancelled: Arc<AtomicBool>,
@@ -39,9 +39,9 @@ pub struct JournalReader {
 pub struct JournalPosition(i64);
 
 impl JournalReader {
-    /// For a program that only reads. It sees calls of other processes after fifty
-    /// milliseconds at most. It changes nothing, except that it takes over what a killed
-    /// process left, where possible.
+    /// Opens the journal for a program that only reads. It sees calls of other processes
+    /// within fifty milliseconds. It changes nothing, except that it takes over the rows of a
+    /// killed process where possible.
     pub fn open(file: &Path) -> Result<Self, JournalError> {
         let reader = Self::new(file.to_owned(), None);
         reader.connect()?;
@@ -57,8 +57,7 @@ impl JournalReader {
         }
     }
 
-    /// Limits each query to `query_timeout`, and cancels it once `is_cancelled` is set, so that
-    /// nobody else waits behind it.
+    /// Limits each query to `query_timeout`, and cancels it once `is_cancelled` is set.
     #[must_use]
     pub fn with_limits(mut self, query_timeout: Duration, is_cancelled: Arc<AtomicBool>) -> Self {
         (self.query_timeout, self.is_cancelled) = (query_timeout, is_cancelled);
@@ -74,13 +73,12 @@ impl JournalReader {
         })
     }
 
-    /// Calls that may be shown, newest first. `is_shown` gets the requested name and the
-    /// server. There are fewer than the filter's limit only if no more exist, however many
-    /// hidden calls lie between.
-    pub fn calls_shown(
+    /// Calls that the reader may see, newest first. `is_visible` receives the tool name and the
+    /// server of a call. Hidden calls don't count towards the filter's limit.
+    pub fn visible_calls(
         &self,
         filter: &JournalFilter,
-        mut is_shown: impl FnMut(&str, Option<&str>) -> bool,
+        mut is_visible: impl FnMut(&str, Option<&str>) -> bool,
     ) -> Result<Vec<CallSummary>, JournalError> {
         self.query(|connection| {
             let dead = self.dead_runs(connection)?;
@@ -93,7 +91,7 @@ impl JournalReader {
                 && let Some(row) = rows.next()?
             {
                 let (tool, server) = (text(row, column!(tool))?, text(row, column!(server))?);
-                if is_shown(&tool.unwrap_or_default(), server.as_deref()) {
+                if is_visible(&tool.unwrap_or_default(), server.as_deref()) {
                     calls.push(CallSummary::read(row, &dead)?);
                 }
             }
@@ -111,12 +109,12 @@ impl JournalReader {
         }
         let id = id.to_ascii_lowercase();
         let found: Vec<i64> = self.query(|connection| {
-            let (start, end) = place::range_for_prefix(&id);
+            let (start, end) = seq::range_for_prefix(&id);
             let mut statement = connection.prepare(
                 "SELECT seq FROM calls WHERE seq >= ?2 AND seq < ?3 AND substr(id, 1, length(?1)) = ?1 LIMIT 2",
             )?;
-            let places = statement.query_map(params![id, start, end], |row| row.get(0))?;
-            places.collect()
+            let seqs = statement.query_map(params![id, start, end], |row| row.get(0))?;
+            seqs.collect()
         })?;
         match found.as_slice() {
             [] => Ok(None),
@@ -125,7 +123,7 @@ impl JournalReader {
         }
     }
 
-    /// How many digits of each id distinguish it from all other calls.
+    /// For each id, how many of its first digits distinguish it from all other calls.
     pub fn distinct_digits(&self, ids: &[&str]) -> Result<Vec<usize>, JournalError> {
         self.query(|connection| {
             let sql = "SELECT id FROM calls WHERE seq >= ? AND seq < ? AND id <> ?";
@@ -133,7 +131,7 @@ impl JournalReader {
             let mut digits = Vec::with_capacity(ids.len());
             for id in ids {
                 let millisecond = id.get(..12).unwrap_or(id);
-                let (start, end) = place::range_for_prefix(millisecond);
+                let (start, end) = seq::range_for_prefix(millisecond);
                 let others = statement.query_map(params![start, end, id], |row| row.get(0))?;
                 let shared = |other: String| {
                     let both = id.bytes().zip(other.bytes());
@@ -148,7 +146,7 @@ impl JournalReader {
         })
     }
 
-    /// The current end of the order of ended calls.
+    /// The position of the call that ended last.
     pub fn position(&self) -> Result<JournalPosition, JournalError> {
         self.query(|connection| Ok(JournalPosition(batch::last_finished(connection)?)))
     }
@@ -181,10 +179,10 @@ impl JournalReader {
         runs::dead_runs(connection, &self.file).map(DeadRuns::new)
     }
 
-    fn detail(&self, connection: &Connection, place: i64) -> rusqlite::Result<Option<CallDetail>> {
+    fn detail(&self, connection: &Connection, seq: i64) -> rusqlite::Result<Option<CallDetail>> {
         let dead = self.dead_runs(connection)?;
         let sql = detail_query(connection, "seq = ?", "seq", false);
-        let found = connection.query_row(&sql, [place], |row| {
+        let found = connection.query_row(&sql, [seq], |row| {
             let run = RunInfo::read(connection, row.get(column!(run))?)?;
             Ok(CallDetail {
                 run,

@@ -18,7 +18,7 @@ use crate::store::{private_file, suffixed};
 use crate::turn_store::COLUMNS as TURNS;
 use crate::{runs, time};
 
-// How long this may delay a start. The rest is still in the file that was set aside.
+// How long the salvage may delay a start. Rows that aren't copied stay in the file set aside.
 const SALVAGE_TIMEOUT: Duration = Duration::from_secs(2);
 const RUNS: &str = "seq, id, command, pid, version, started_at, ended_at, unmarked";
 
@@ -29,14 +29,14 @@ pub(crate) fn set_aside(
     reason: &dyn std::fmt::Display,
     is_still_damaged: impl FnOnce() -> bool,
 ) -> io::Result<Option<PathBuf>> {
-    let _one_at_a_time = lock(file)?;
+    let _lock = lock(file)?;
     if !is_still_damaged() {
         return Ok(None);
     }
     let moment = Timestamp::now().strftime("%Y%m%dT%H%M%S%.3fZ").to_string();
     let broken = suffixed(file, &format!(".broken-{moment}"));
     warn!(file = %file.display(), kept_as = %broken.display(), %reason, "the journal is damaged; it was set aside, and a new one was started");
-    // The log first: left behind, it would be taken for that of the new file.
+    // The log first: SQLite would take a log that is left behind for the log of the new file.
     for suffix in ["-wal", "-shm", ""] {
         match fs::rename(suffixed(file, suffix), suffixed(&broken, suffix)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -46,7 +46,8 @@ pub(crate) fn set_aside(
     Ok(Some(broken))
 }
 
-/// Locked until the returned file is dropped.
+/// Lets one process at a time set a file aside. The lock is held until the
+/// returned file is dropped.
 fn lock(file: &Path) -> io::Result<File> {
     let path = runs::create_folder(file)?.join("lock");
     let lock = private_file().append(true).create(true).open(path)?;
@@ -101,18 +102,19 @@ fn copy_rows(
         }
     }
     let key = chain::load_key(database)?;
-    // The damaged file's own chain says nothing about these rows any more.
+    // The damaged file's own chain proves nothing about these rows.
     HashChain::resume(&transaction, key.as_ref())?.append_uncovered()?;
     transaction.commit()?;
     Ok(calls)
 }
 
-/// Passes on rows until one can't be read, which is an error, or `wanted` returns false.
+/// Passes rows to `handle` until it returns false or the time is over. Fails at a row
+/// that can't be read.
 fn for_each_row(
     from: &Connection,
     select: &str,
     until: Instant,
-    mut wanted: impl FnMut(&[Value]) -> rusqlite::Result<bool>,
+    mut handle: impl FnMut(&[Value]) -> rusqlite::Result<bool>,
 ) -> rusqlite::Result<()> {
     let mut statement = from.prepare(select)?;
     let columns = statement.column_count();
@@ -120,7 +122,7 @@ fn for_each_row(
     while let Some(row) = rows.next()? {
         let values = (0..columns).map(|column| row.get_ref(column).map(lossy_value));
         let values = values.collect::<rusqlite::Result<Vec<Value>>>()?;
-        if !wanted(&values)? || Instant::now() > until {
+        if !handle(&values)? || Instant::now() > until {
             break;
         }
     }
@@ -144,7 +146,7 @@ fn is_sane_call(row: &[Value]) -> bool {
 }
 
 fn is_sane_turn(row: &[Value]) -> bool {
-    matches!(row, [kept, id, ..] if is_time(kept) && is_id(id))
+    matches!(row, [seq, id, ..] if is_time(seq) && is_id(id))
 }
 
 fn is_time(value: &Value) -> bool {

@@ -27,7 +27,7 @@ impl RecordRequirement {
 }
 
 impl JournalObserver {
-    /// Records the start of a call. Fails if it isn't certain that the start is recorded.
+    /// Records the start of a call. Fails unless it is certain that the start is recorded.
     pub(crate) async fn record_start(&self, call: &CallStarted) -> Result<(), ToolError> {
         let shared = &*self.journal.shared;
         let row = JournalRow::started(call, &shared.redactor);
@@ -36,9 +36,9 @@ impl JournalObserver {
             SyncMode::Relaxed | SyncMode::Full => Err(row),
         };
         let is_recorded = match spooled {
-            Ok(crowd) => {
-                if let Some(crowd) = crowd {
-                    crowd.await;
+            Ok(space) => {
+                if let Some(space) = space {
+                    space.await;
                 }
                 // Closing the journal removes the spool.
                 !shared.queue.is_closed()
@@ -70,8 +70,8 @@ fn refusal_error(call: &CallStarted, reason: &str) -> ToolError {
     ToolError::unavailable(&call.tool_name, text).with_details(reason)
 }
 
-/// Takes the place of a journal that couldn't be opened. Calls run unrecorded, except
-/// those that must not.
+/// Replaces a journal that couldn't be opened. Calls run unrecorded, except those that
+/// [`RecordRequirement`] names: those are refused.
 #[derive(Debug, Clone)]
 pub struct UnavailableJournal {
     require: RecordRequirement,

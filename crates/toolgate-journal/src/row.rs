@@ -1,5 +1,5 @@
-//! What is kept of a call. Made on the caller's side, with secrets redacted, everything bounded,
-//! and JSON as text.
+//! The rows that record a call. They are made in the task of the caller, with secrets redacted,
+//! every length bounded, and JSON as text.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use toolgate_core::{
 use crate::time::{micros, whole_micros};
 use crate::{ApprovalInfo, VoiceTurn, turn_store};
 
-// More than this can't be real parameter names.
+// Longer lists can't be real parameter names.
 const MAX_CHANGES_BYTES: usize = 64 << 10;
 
 #[derive(Serialize, Deserialize)]
@@ -47,7 +47,6 @@ pub(crate) struct StartRow {
     pub(crate) parent_span_id: Option<String>,
     pub(crate) started_at: i64,
     pub(crate) asked: String,
-    /// Kept only where it differs from what was asked.
     pub(crate) executed: ExecutedArguments,
     /// An [`ApprovalInfo`] as JSON. Absent in the spool of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,17 +59,19 @@ pub(crate) struct StartRow {
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ExecutedArguments {
-    Not,
+    #[serde(rename = "not")]
+    NotExecuted,
     #[default]
     AsAsked,
-    Otherwise(String),
+    #[serde(rename = "otherwise")]
+    Changed(String),
 }
 
 impl ExecutedArguments {
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
-            Self::Otherwise(text) => Some(text),
-            Self::Not | Self::AsAsked => None,
+            Self::Changed(text) => Some(text),
+            Self::NotExecuted | Self::AsAsked => None,
         }
     }
 }
@@ -104,7 +105,7 @@ pub(crate) struct EndRow {
     pub(crate) result_cut: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<String>,
-    /// The start of a call that never ran, so that both are one row.
+    /// The start of a call that never ran, so that one row records both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) start: Option<Box<StartRow>>,
     /// The start of a call that did run, in case its own row was lost.
@@ -139,6 +140,7 @@ impl JournalRow {
         Self::Start(Box::new(StartRow::sample(&"0".repeat(32))))
     }
 
+    /// The approximate size in memory.
     pub(crate) fn bytes(&self) -> usize {
         const FIELDS: usize = 512;
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
@@ -202,7 +204,7 @@ impl StartInfo<'_> {
     }
 }
 
-/// What a start row is made from, kept as long as the row of its end.
+/// The data of a start row, kept with the end row in case the start row was lost.
 pub(crate) struct KnownStart {
     call: CallStarted,
     weight: usize,
@@ -239,12 +241,12 @@ impl StartRow {
             started_at: micros(call.started_at),
             asked: keep(call.asked),
             executed: match call.executed {
-                None => ExecutedArguments::Not,
+                None => ExecutedArguments::NotExecuted,
                 // Most calls run with the arguments as they were asked, so these are stored once.
                 Some(same) if Arc::ptr_eq(call.asked, same) || call.asked == same => {
                     ExecutedArguments::AsAsked
                 }
-                Some(executed) => ExecutedArguments::Otherwise(keep(executed)),
+                Some(executed) => ExecutedArguments::Changed(keep(executed)),
             },
             // A struct of texts is always JSON.
             approval: approval.and_then(|info| serde_json::to_string(&info).ok()),
@@ -315,7 +317,7 @@ impl EndRow {
     }
 }
 
-// Redacted, because names that models and servers made up may be secrets too.
+// Redacted, because names that a model or a server chose may contain secrets too.
 fn redacted_names<T: Serialize>(redactor: &Redactor, names: &[T]) -> Option<String> {
     if names.is_empty() {
         return None;

@@ -1,8 +1,8 @@
 //! Tracks which processes write to the database and which of them are alive.
 //!
-//! Each run has a row, and a file beside the database that it keeps locked while it lives. The lock
-//! goes with the process, however that ends, so a run whose lock is free is over. `takeover.rs`
-//! handles what it left.
+//! Each run has a row, and a file beside the database that it keeps locked while it lives. The
+//! operating system releases the lock when the process ends, however it ends, so a run whose lock
+//! is free is over. `takeover.rs` handles what it left.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -36,8 +36,8 @@ pub(crate) struct RunEntry {
 }
 
 impl CurrentRun {
-    /// Takes a new lock. [`insert`](Self::insert) adds the row afterwards, because nobody may see
-    /// it before the lock is held.
+    /// Takes a new lock. [`insert`](Self::insert) adds the row afterwards, because other processes
+    /// would take a row without a held lock for a dead run.
     pub(crate) fn begin(database: &Path, command: &str) -> io::Result<Self> {
         let entry = RunEntry {
             id: format!("{:016x}", fastrand::u64(..)),
@@ -75,7 +75,8 @@ impl CurrentRun {
         self.entry.insert(connection)
     }
 
-    /// Ends the run in good order. Calls that are still open, by their places, will never end.
+    /// Ends the run in good order. `open` lists the first `seq` of each call that is still open;
+    /// these calls become interrupted.
     pub(crate) fn end(
         &self,
         connection: &mut Connection,
@@ -113,21 +114,21 @@ impl RunEntry {
         }
     }
 
-    // The file gets its name only once it is locked, or another process could take it for one of a
-    // dead run.
+    // The file gets its name only once it is locked, or another process could take it for the lock
+    // of a dead run.
     fn lock(&self, database: &Path) -> io::Result<File> {
         let path = create_folder(database)?.join(&self.id);
-        let nameless = suffixed(&path, ".new");
+        let unlocked_path = suffixed(&path, ".new");
         let mut lock = private_file()
             .write(true)
             .create(true)
             .truncate(true)
-            .open(&nameless)?;
+            .open(&unlocked_path)?;
         lock.try_lock()?;
         if let Err(error) = lock.write_all(&checksummed_line::encode(self)) {
             debug!(%error, "the lock of this process can't be labelled");
         }
-        fs::rename(&nameless, &path)?;
+        fs::rename(&unlocked_path, &path)?;
         Ok(lock)
     }
 
@@ -144,7 +145,7 @@ impl RunEntry {
 pub(crate) struct DeadRun {
     pub(crate) seq: i64,
     pub(crate) id: String,
-    /// Calls from this place on are marked already.
+    /// Open calls from this `seq` on are already marked as interrupted.
     pub(crate) unmarked: i64,
 }
 
@@ -185,8 +186,8 @@ pub(crate) fn dead_runs(
     let is_over = |(run, pid): (DeadRun, i64)| match LockState::probe(&folder, &run.id) {
         LockState::Held => None,
         LockState::Free => Some(run),
-        // Somebody deleted it. Its process would recreate it within a second. Until then the
-        // process id is all there is to go by.
+        // Somebody deleted it. A living process recreates its lock within a second. Until then only
+        // the process id shows whether it lives.
         LockState::Missing => (!is_running(pid)).then_some(run),
     };
     Ok(open.into_iter().filter_map(is_over).collect())
@@ -207,7 +208,7 @@ pub(crate) fn has_abandoned_rows(database: &Path) -> bool {
     ids.any(|id| spool::has_abandoned(&folder.join(id)))
 }
 
-pub(crate) fn is_anyone_alive(database: &Path) -> bool {
+pub(crate) fn has_live_run(database: &Path) -> bool {
     let folder = folder_path(database);
     let mut ids = run_ids(&folder).into_iter();
     ids.any(|id| matches!(LockState::probe(&folder, &id), LockState::Held))
@@ -234,7 +235,8 @@ enum LockState {
 }
 
 impl LockState {
-    // Tries only a shared lock, so that two processes that check never see each other.
+    // Tries only a shared lock, so that two processes that probe at once don't see each other's
+    // lock.
     fn probe(folder: &Path, id: &str) -> Self {
         if !is_id(id) {
             return Self::Free;
@@ -245,7 +247,7 @@ impl LockState {
                 _ => Self::Free,
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self::Missing,
-            // Unknown. Calling a running call interrupted would be worse than waiting.
+            // Unknown. Marking a running call as interrupted would be worse than waiting.
             Err(_) => Self::Held,
         }
     }

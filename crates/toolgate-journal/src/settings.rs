@@ -11,7 +11,7 @@ use crate::ForwardTarget;
 
 // Less than this wouldn't hold a day of calls.
 const MIN_SIZE: u64 = 1 << 20;
-// A century. More would be a mistake.
+// A century. A longer time is a mistake.
 const MAX_DAYS: u32 = 36_500;
 
 /// Where calls are recorded and for how long.
@@ -41,18 +41,18 @@ pub struct JournalSettings {
     pub key: bool,
     /// Where records go besides the journal. Default: nowhere.
     pub forward: Option<ForwardTarget>,
-    /// What to do if the file can't be opened now. Set by the program, not by its configuration.
+    /// What to do if the file can't be opened. Set by the program, not by its configuration.
     #[serde(skip)]
     pub open_retry: OpenRetry,
 }
 
-/// What [`Journal::open`](crate::Journal::open) does if the journal can't be opened now.
+/// What [`Journal::open`](crate::Journal::open) does if the journal can't be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OpenRetry {
     #[default]
     Never,
-    /// Retries until it can, for a program that runs long. Until then calls wait in memory, as they
-    /// do when writing fails later, and [`health`](crate::Journal::health) says why.
+    /// Retries until it can be opened, for a long-running program. Until then calls wait in memory,
+    /// as they do when writing fails later, and [`health`](crate::Journal::health) says why.
     Endless,
 }
 

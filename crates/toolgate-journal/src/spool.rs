@@ -1,9 +1,8 @@
-//! The spool: rows on their way into the database that survive `kill -9`. A call waits for one
-//! append to a file of its run, not for SQLite.
+//! The spool: two append-only files that hold rows until they are in the database, so that they
+//! survive `kill -9`. A call waits for one append, not for SQLite.
 //!
-//! There are two such files. Calls append to one, while the rows of the other are moved into
-//! the database. Then that one is emptied and they swap, so nothing is ever cut from a file
-//! that is appended to.
+//! Calls append to one file while the rows of the other are moved into the database. Then the other
+//! file is emptied and the two swap, so a file is never truncated while calls append to it.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -19,35 +18,38 @@ use crate::checksummed_line;
 use crate::row::JournalRow;
 use crate::store::{private_file, suffixed};
 
-/// The most bytes of a file.
+/// The limit for each of the two files.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 /// Longer rows don't go into the spool; their calls wait for the database.
 pub(crate) const MAX_ROW_BYTES: usize = 256 << 10;
-// A slower append was held up. Once, that may be the scheduler. Twice in a row, it is a disk that
-// no call should wait for.
+// A single slower append may be due to the scheduler. Two in a row mean that the disk is slow, and
+// no call should wait for it.
 const SLOW_APPEND: Duration = Duration::from_millis(5);
-// After slow appends the spool rests this many times as long as the last one took, up to a limit.
-const REST_FACTOR: u32 = 20;
-const MAX_REST: Duration = Duration::from_secs(10);
+// After slow appends the spool pauses this many times as long as the last one took, up to a limit.
+const PAUSE_FACTOR: u32 = 20;
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_secs(2);
-// Some ten microseconds in all.
+// All tries take about ten microseconds.
 const MAX_LOCK_TRIES: usize = 20;
 /// Appended to the name of the run's lock.
 pub(crate) const SUFFIXES: [&str; 2] = [".0", ".1"];
 
-/// The file that calls append to. `None` once the journal is closed, or where no call
-/// waits for a row.
+/// The spool that calls append to. `None` once the journal is closed, or if its
+/// [`SyncMode`] needs no spool.
+///
+/// [`SyncMode`]: crate::SyncMode
 pub(crate) type SharedSpool = Mutex<Option<Spool>>;
 
 #[derive(Default)]
 pub(crate) struct Spool {
     file: SpoolSegment,
-    rests_until: Option<Instant>,
+    paused_until: Option<Instant>,
     was_slow: bool,
-    is_reported: bool,
+    is_error_logged: bool,
 }
 
-// Gives up after a moment: then somebody who holds it waits for the disk, and this call should not.
+// Gives up after a moment: then the thread that holds the lock waits for the disk, and this call
+// should not.
 pub(crate) fn try_lock(spool: &SharedSpool) -> Option<MutexGuard<'_, Option<Spool>>> {
     for _ in 0..MAX_LOCK_TRIES {
         match spool.try_lock() {
@@ -73,23 +75,23 @@ impl Spool {
     /// wait for the database.
     pub(crate) fn append(&mut self, line: &[u8]) -> bool {
         let begin = Instant::now();
-        let is_resting = self.rests_until.is_some_and(|end| begin < end);
-        if is_resting
+        let is_paused = self.paused_until.is_some_and(|end| begin < end);
+        if is_paused
             || line.len() > MAX_ROW_BYTES
             || self.file.bytes + line.len() as u64 > MAX_FILE_BYTES
         {
             return false;
         }
         let appended = self.file.append(line);
-        self.note_duration(begin.elapsed());
+        self.pause_if_slow(begin.elapsed());
         match appended {
             Ok(()) => {
-                self.is_reported = false;
+                self.is_error_logged = false;
                 true
             }
             Err(error) => {
-                self.rests_until = Some(Instant::now() + RETRY);
-                if !std::mem::replace(&mut self.is_reported, true) {
+                self.paused_until = Some(Instant::now() + RETRY);
+                if !std::mem::replace(&mut self.is_error_logged, true) {
                     let file = self.file.path.display();
                     warn!(%file, %error, "the journal's spool can't be written; calls wait for the database instead");
                 }
@@ -98,12 +100,14 @@ impl Spool {
         }
     }
 
-    fn note_duration(&mut self, time: Duration) {
-        let was_slow = std::mem::replace(&mut self.was_slow, time > SLOW_APPEND);
-        let rest = (time * REST_FACTOR).min(MAX_REST);
-        self.rests_until = (was_slow && self.was_slow).then(|| Instant::now() + rest);
+    fn pause_if_slow(&mut self, append_time: Duration) {
+        let was_slow = std::mem::replace(&mut self.was_slow, append_time > SLOW_APPEND);
+        let pause = (append_time * PAUSE_FACTOR).min(MAX_PAUSE);
+        self.paused_until = (was_slow && self.was_slow).then(|| Instant::now() + pause);
     }
 
+    /// Notes that the queue was full for a row in the current file, so the writer has
+    /// to read the file.
     pub(crate) fn mark_unqueued(&mut self) {
         self.file.has_unqueued = true;
     }
@@ -116,7 +120,7 @@ impl Spool {
         }
     }
 
-    /// Recreates a file that was deleted, because nobody would find what is appended to it.
+    /// Replaces files that were deleted, because nobody would find the rows appended to them.
     pub(crate) fn recreate_missing(&mut self, other: &mut SpoolSegment) {
         for segment in [&mut self.file, other] {
             if segment.is_gone() {
@@ -141,7 +145,7 @@ pub(crate) struct SpoolSegment {
     path: PathBuf,
     file: Option<File>,
     bytes: u64,
-    // Ends with part of a line.
+    // The file ends with part of a line.
     is_torn: bool,
     pub(crate) has_unqueued: bool,
 }
@@ -188,7 +192,7 @@ impl SpoolSegment {
         }
     }
 
-    /// All rows of the file, if some never came into the queue.
+    /// All rows of the file if the queue was full for some of them, or else none.
     pub(crate) fn unqueued_rows(&self) -> Vec<JournalRow> {
         let mut left = AbandonedRows::default();
         if self.has_unqueued
@@ -220,8 +224,7 @@ pub(crate) struct AbandonedRows {
 }
 
 impl AbandonedRows {
-    /// Ignores what follows the last whole line: it was not completely written, and no call was
-    /// told that it was.
+    /// Ignores a partial last line. Its write did not finish, so its call was not acknowledged.
     fn read(&mut self, path: &Path) -> io::Result<()> {
         let mut bytes = Vec::new();
         let file = File::open(path)?;
@@ -258,15 +261,15 @@ pub(crate) fn has_abandoned(lock: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// The lock of a run, a spool that is appended to, and the one that is moved into the database.
-    struct Files {
+    /// The lock of a run, the spool, and the other file, whose rows move into the database.
+    struct SpoolFiles {
         _folder: tempfile::TempDir,
         lock: PathBuf,
         spool: Spool,
         other: SpoolSegment,
     }
 
-    impl Files {
+    impl SpoolFiles {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let lock = folder.path().join("run");
@@ -284,11 +287,11 @@ mod tests {
                 .append(&checksummed_line::encode(&JournalRow::sample()))
         }
 
-        fn turn(&mut self) {
+        fn swap(&mut self) {
             self.spool.swap_if_empty(&mut self.other);
         }
 
-        fn left(&self) -> usize {
+        fn abandoned_rows(&self) -> usize {
             let left = read_abandoned(&self.lock).unwrap();
             assert_eq!(left.damaged, 0);
             left.rows.len()
@@ -296,26 +299,26 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_while_the_rest_is_moved_is_never_cut() {
-        let mut files = Files::new();
+    fn rows_appended_during_a_move_are_never_truncated() {
+        let mut files = SpoolFiles::new();
         assert!(!has_abandoned(&files.lock));
         assert!(files.append() && files.append());
-        files.turn();
+        files.swap();
         assert!(files.append());
-        assert_eq!(files.left(), 3);
-        files.turn();
+        assert_eq!(files.abandoned_rows(), 3);
+        files.swap();
         assert!(
             files.append(),
-            "moving takes long: they do not change places"
+            "the files don't swap while rows are still being moved"
         );
-        assert_eq!(files.left(), 4);
+        assert_eq!(files.abandoned_rows(), 4);
         files.other.clear();
-        assert_eq!(files.left(), 2);
-        files.turn();
+        assert_eq!(files.abandoned_rows(), 2);
+        files.swap();
         assert!(files.append());
         files.other.clear();
-        assert_eq!(files.left(), 1);
-        files.turn();
+        assert_eq!(files.abandoned_rows(), 1);
+        files.swap();
         files.other.clear();
         assert!(!has_abandoned(&files.lock));
         files.spool.remove(&files.other);
@@ -326,33 +329,33 @@ mod tests {
     }
 
     #[test]
-    fn it_has_an_end() {
-        let mut files = Files::new();
+    fn a_spool_file_has_a_size_limit() {
+        let mut files = SpoolFiles::new();
         assert!(!files.spool.append(&vec![b'x'; MAX_ROW_BYTES + 1]));
         let line = vec![b'x'; MAX_ROW_BYTES];
         let lines = (0..100).take_while(|_| files.spool.append(&line)).count();
         assert_eq!(lines as u64 * MAX_ROW_BYTES as u64, MAX_FILE_BYTES);
-        files.turn();
+        files.swap();
         assert!(files.append());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_disk_that_holds_up_appends_is_left_alone_for_a_while() {
-        let mut files = Files::new();
-        files.spool.note_duration(SLOW_APPEND * 2);
-        assert!(files.append(), "once is nothing");
-        files.spool.note_duration(SLOW_APPEND * 2);
-        files.spool.note_duration(SLOW_APPEND * 3);
+    async fn slow_appends_pause_the_spool() {
+        let mut files = SpoolFiles::new();
+        files.spool.pause_if_slow(SLOW_APPEND * 2);
+        assert!(files.append(), "one slow append doesn't count");
+        files.spool.pause_if_slow(SLOW_APPEND * 2);
+        files.spool.pause_if_slow(SLOW_APPEND * 3);
         assert!(!files.append());
-        tokio::time::advance(SLOW_APPEND * 3 * REST_FACTOR - SLOW_APPEND).await;
+        tokio::time::advance(SLOW_APPEND * 3 * PAUSE_FACTOR - SLOW_APPEND).await;
         assert!(!files.append());
         tokio::time::advance(SLOW_APPEND).await;
         assert!(files.append());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_spool_that_can_not_be_written_is_tried_again() {
-        let mut files = Files::new();
+    async fn an_unwritable_spool_is_tried_again_later() {
+        let mut files = SpoolFiles::new();
         let path = suffixed(&files.lock, SUFFIXES[0]);
         fs::create_dir(&path).unwrap();
         assert!(!files.append());
@@ -360,14 +363,14 @@ mod tests {
         assert!(!files.append(), "not at once");
         tokio::time::advance(RETRY).await;
         assert!(files.append());
-        assert_eq!(files.left(), 1);
+        assert_eq!(files.abandoned_rows(), 1);
     }
 
     #[test]
-    fn part_of_a_line_does_not_spoil_the_next() {
-        let mut files = Files::new();
+    fn a_partial_line_does_not_damage_the_next() {
+        let mut files = SpoolFiles::new();
         assert!(files.append());
-        // As a disk without space leaves it, where it can't even be cut.
+        // A full disk leaves this behind if the file can't even be truncated.
         let mut file = files.spool.file.file.as_ref().unwrap();
         file.write_all(&checksummed_line::encode(&JournalRow::sample())[..50])
             .unwrap();

@@ -16,8 +16,8 @@ use crate::{
 
 // "TGjo". Distinguishes our files from other SQLite files.
 const APPLICATION_ID: i64 = 0x5447_6a6f;
-// The version of the file's form: the first one, and one for each later table and column.
-const FORM: i64 = columns::newest_form(TABLES[TABLES.len() - 1].0);
+// The version of the file's format: the first one, and one for each later table and column.
+const FORMAT: i64 = columns::newest_format(TABLES[TABLES.len() - 1].0);
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 // How much disk space SQLite's log may keep after a checkpoint.
 const MAX_LOG_BYTES: i64 = 16 << 20;
@@ -34,14 +34,16 @@ const RUNS: &str = "
     );";
 // The only index of calls, and a start doesn't touch it: every page that changes is written to the
 // disk.
-const INDEX: &str = "CREATE INDEX calls_by_end ON calls (finished) WHERE finished IS NOT NULL;";
+const CALLS_BY_END: &str =
+    "CREATE INDEX calls_by_end ON calls (finished) WHERE finished IS NOT NULL;";
+// The tables that later formats added, each with its format.
 const TABLES: [(i64, &str); 2] = [(2, turn_store::TABLE), (7, chain::TABLE)];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CheckDepth {
-    /// Little, because a start must not take long.
+    /// Checks little, because a start must not take long.
     Quick,
-    /// Everything, because something is already wrong with it.
+    /// Checks the whole file, because something seems to be wrong with it already.
     Whole,
 }
 
@@ -49,14 +51,14 @@ pub(crate) enum CheckDepth {
 pub(crate) fn open(
     file: &Path,
     sync: SyncMode,
-    look: CheckDepth,
+    depth: CheckDepth,
 ) -> Result<Connection, JournalError> {
-    match connect(file, sync, look) {
+    match connect(file, sync, depth) {
         Err(error) if error.is_damage() => {
-            let is_damaged = || connect(file, sync, look).is_err_and(|error| error.is_damage());
+            let is_damaged = || connect(file, sync, depth).is_err_and(|error| error.is_damage());
             let broken = recovery::set_aside(file, &error, is_damaged)
                 .map_err(|error| StoreError::Io(error).at_path(file))?;
-            let mut connection = connect(file, sync, look).map_err(|error| error.at_path(file))?;
+            let mut connection = connect(file, sync, depth).map_err(|error| error.at_path(file))?;
             if let Some(broken) = broken {
                 recovery::salvage(&broken, file, &mut connection);
             }
@@ -111,9 +113,9 @@ fn is_unreadable(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::Unknown)
 }
 
-fn connect(file: &Path, sync: SyncMode, look: CheckDepth) -> Result<Connection, StoreError> {
+fn connect(file: &Path, sync: SyncMode, depth: CheckDepth) -> Result<Connection, StoreError> {
     create(file)?;
-    match connect_to_existing(file, sync, look) {
+    match connect_to_existing(file, sync, depth) {
         Err(StoreError::Sqlite(error)) if is_unreadable(&error) => {
             Err(StoreError::Damaged(error.to_string()))
         }
@@ -124,21 +126,21 @@ fn connect(file: &Path, sync: SyncMode, look: CheckDepth) -> Result<Connection, 
 fn connect_to_existing(
     file: &Path,
     sync: SyncMode,
-    look: CheckDepth,
+    depth: CheckDepth,
 ) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(file, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    let is_new = form(&connection, file)?.is_none();
+    let is_new = read_format(&connection, file)?.is_none();
     if is_new && fs::metadata(file)?.len() % MIN_PAGE_SIZE != 0 {
         // SQLite would take this for an empty file and overwrite it.
         return Err(StoreError::Damaged("its first page is cut off".to_owned()));
     }
     if is_new {
-        // Only an empty file can be set to give back deleted pages.
+        // Only an empty file can be set to return deleted pages to the file system.
         connection.pragma_update(None, "auto_vacuum", "incremental")?;
     }
-    // Another process may be setting it too. One of them succeeding is enough.
+    // Another process may be setting it too. It's enough if one of them succeeds.
     let mode = connection.pragma_update(None, "journal_mode", "wal");
     if let Err(error) = mode
         && error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy)
@@ -152,24 +154,24 @@ fn connect_to_existing(
     };
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
-    // The checkpointer does this. SQLite does only if the checkpointer doesn't get to it.
+    // The checkpointer does this. SQLite does it only if the checkpointer is too late.
     connection.pragma_update(None, "wal_autocheckpoint", MAX_LOG_BYTES / 4096)?;
     if is_new {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Checked again, because two processes may start on an empty file at once.
-        if form(&transaction, file)?.is_none() {
+        if read_format(&transaction, file)?.is_none() {
             let calls = columns::create_table();
-            for sql in [RUNS, &calls, INDEX, turn_store::TABLE, chain::TABLE] {
+            for sql in [RUNS, &calls, CALLS_BY_END, turn_store::TABLE, chain::TABLE] {
                 transaction.execute_batch(sql)?;
             }
             chain::begin(&transaction, file)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-            transaction.pragma_update(None, "user_version", FORM)?;
+            transaction.pragma_update(None, "user_version", FORMAT)?;
         }
         transaction.commit()?;
     } else {
         foreign_schema::check(&connection, file)?;
-        check(&connection, file, look)?;
+        check(&connection, file, depth)?;
         upgrade(&mut connection, file)?;
     }
     // Otherwise the end of every command would wait for the disk.
@@ -178,43 +180,43 @@ fn connect_to_existing(
     Ok(connection)
 }
 
-/// Upgrades a file of an older form. Programs that have it open go on, because they name
-/// the columns they write.
+/// Upgrades a file of an older format. Older programs that have it open can still write, because
+/// they name the columns they write.
 fn upgrade(connection: &mut Connection, file: &Path) -> Result<(), StoreError> {
-    if form(connection, file)? == Some(FORM) {
+    if read_format(connection, file)? == Some(FORMAT) {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Checked again, because another process may have been faster.
-    let form = form(&transaction, file)?.unwrap_or(FORM);
-    for next in form.max(1) + 1..=FORM {
+    let format = read_format(&transaction, file)?.unwrap_or(FORMAT);
+    for next in format.max(1) + 1..=FORMAT {
         transaction.execute_batch(&columns::upgrade(next))?;
-        for (_, table) in TABLES.iter().filter(|(form, _)| *form == next) {
+        for (_, table) in TABLES.iter().filter(|(format, _)| *format == next) {
             transaction.execute_batch(table)?;
         }
     }
     chain::begin(&transaction, file)?;
-    transaction.pragma_update(None, "user_version", FORM)?;
+    transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.commit()?;
     Ok(())
 }
 
-/// A quick check covers small files always, larger ones only after a process didn't end in
-/// good order, and huge ones never. Damage that the writer, its upkeep or a reader meets later
+/// Checks the file for damage. A quick check always reads small files, larger ones only after a
+/// process died, and huge ones never. Damage that the writer, the upkeep or a reader meets later
 /// has the same consequences.
-fn check(connection: &Connection, file: &Path, look: CheckDepth) -> Result<(), StoreError> {
+fn check(connection: &Connection, file: &Path, depth: CheckDepth) -> Result<(), StoreError> {
     if connection.is_readonly(MAIN_DB)? {
         return Err(StoreError::Damaged("its header forbids writing".to_owned()));
     }
     let size = fs::metadata(file)?.len();
     let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
     let log = fs::metadata(suffixed(file, "-wal"));
-    // SQLite would read zeros for the missing part of the last page. With a log, that part may be
-    // in there.
+    // SQLite would read zeros for the missing part of the last page. If there is a log, that part
+    // may be in the log.
     if size % page.unsigned_abs().max(1) != 0 && !log.is_ok_and(|log| log.len() > 0) {
         return Err(StoreError::Damaged("its end is missing".to_owned()));
     }
-    let is_due = look == CheckDepth::Whole
+    let is_due = depth == CheckDepth::Whole
         || size <= ALWAYS_CHECKED_BYTES
         || (size <= NEVER_CHECKED_BYTES && !runs::dead_runs(connection, file)?.is_empty());
     if is_due {
@@ -263,18 +265,20 @@ pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
     builder.recursive(true).mode(0o700).create(folder)
 }
 
-pub(crate) fn form(connection: &Connection, file: &Path) -> Result<Option<i64>, StoreError> {
+/// The format of a journal, or `None` if the file is still empty. Fails if the file is not a
+/// journal, or if its format is newer than ours.
+pub(crate) fn read_format(connection: &Connection, file: &Path) -> Result<Option<i64>, StoreError> {
     let tables: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     match (number("application_id")?, number("user_version")?, tables) {
-        (APPLICATION_ID, form, _) if form > FORM => Err(JournalError::Newer {
+        (APPLICATION_ID, format, _) if format > FORMAT => Err(JournalError::Newer {
             file: file.to_owned(),
-            form,
-            known: FORM,
+            format,
+            known: FORMAT,
         }
         .into()),
-        (APPLICATION_ID, form, _) => Ok(Some(form)),
+        (APPLICATION_ID, format, _) => Ok(Some(format)),
         (0, 0, 0) => Ok(None),
         _ => Err(JournalError::Foreign(file.to_owned()).into()),
     }

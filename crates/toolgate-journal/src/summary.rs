@@ -1,4 +1,4 @@
-//! One call in a list, from the journal or while it runs in this process.
+//! [`CallSummary`]: one call in a list, from the journal or while it runs in this process.
 
 use jiff::Timestamp;
 use rusqlite::Row;
@@ -14,7 +14,7 @@ use crate::runs::DeadRuns;
 use crate::takeover::INTERRUPTED;
 use crate::time;
 
-/// What a summary reads besides the columns of a call. Only the beginning of
+/// The columns that a summary reads besides those of a call. Only the beginning of
 /// long arguments is read.
 pub(crate) const EXTRA_COLUMNS: &str = "
     substr(coalesce(executed, asked), 1, 2049), octet_length(coalesce(executed, asked)),

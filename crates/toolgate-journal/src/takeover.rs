@@ -1,8 +1,8 @@
-//! Takes over from a run that ended without a record of it: its rows go into the database, its open
-//! calls become interrupted, and its files are removed.
+//! Takes over from a process that died without ending its run: the rows it left go into the
+//! database, its open calls become interrupted, and its files are removed.
 //!
-//! Everything happens in one transaction and may happen twice: another process may be doing the
-//! same, or this one may be killed before the files are removed.
+//! Everything happens in one transaction, and doing it twice is harmless: another process may be
+//! doing the same, or this one may be killed before the files are removed.
 
 use std::fs;
 use std::io;
@@ -15,8 +15,8 @@ use tracing::{debug, warn};
 
 use crate::chain::{self, HashChain};
 use crate::key::ChainKey;
-use crate::place::{self, MAX_DISTANCE};
 use crate::runs::{self, RunEntry};
+use crate::seq::{self, MAX_PROBES};
 use crate::store::{self, StoreError, suffixed};
 use crate::{batch, foreign_schema, spool, time};
 
@@ -24,13 +24,13 @@ pub(crate) const INTERRUPTED: &str = "interrupted, outcome unknown";
 
 // Calls scanned in one transaction.
 const SCAN_ROWS: i64 = 20_000;
-// How much earlier than its run a call's id may have been made.
+// How much earlier than its run a call's id may have been created, since the clock may be set back.
 const ID_SLACK_MICROS: i64 = 3600 * 1_000_000;
-// Short, because a reader only wants to read.
+// Short, because a reader can also do without the takeover.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Takes over what dead runs left, and marks their open calls, newest first and a limited number at
-/// once. Returns true if that was all.
+/// Takes over the rows of dead runs and marks their open calls as interrupted, newest first and a
+/// limited number at a time. Returns false if there are more to mark.
 pub(crate) fn take_over(connection: &mut Connection, database: &Path) -> rusqlite::Result<bool> {
     if runs::dead_runs(connection, database)?.is_empty()
         && runs::abandoned_runs(database).is_empty()
@@ -70,12 +70,14 @@ pub(crate) fn take_over(connection: &mut Connection, database: &Path) -> rusqlit
     Ok(unmarked.is_empty())
 }
 
+/// Takes over abandoned rows before a read, if there are any. A failure is only logged, because the
+/// reader can return the rest.
 pub(crate) fn take_over_to_read(database: &Path) {
     let take = || -> Result<(), StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(database, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
-        if store::form(&connection, database)?.is_some() {
+        if store::read_format(&connection, database)?.is_some() {
             foreign_schema::check(&connection, database)?;
             take_over(&mut connection, database)?;
         }
@@ -124,7 +126,7 @@ fn take_over_rows(
             "some records that a dead process left end calls that never started, and were dropped"
         );
     }
-    // If the run counted as ended, its open calls have to be looked at again.
+    // If the run counts as ended, its open calls must be checked again.
     let sql =
         "UPDATE runs SET ended_at = NULL, unmarked = ?2 WHERE seq = ?1 AND ended_at IS NOT NULL";
     connection.execute(sql, params![run, i64::MAX])?;
@@ -136,7 +138,8 @@ fn take_over_rows(
     Ok(true)
 }
 
-// The lock last, and only when nothing is left to do: it shows others that the run is over.
+// The lock is removed last, and only when nothing is left to do: as long as it exists and is free,
+// other processes see that this run has something to take over.
 fn remove_files(database: &Path, id: &str, is_done: bool) {
     let lock = runs::folder_path(database).join(id);
     let spools = spool::SUFFIXES.map(|suffix| suffixed(&lock, suffix));
@@ -150,7 +153,8 @@ fn remove_files(database: &Path, id: &str, is_done: bool) {
     }
 }
 
-/// Ends a run in good order. Calls that are still open, by their places, will never end.
+/// Ends a run in good order. `open` lists the first `seq` of each call that is still open;
+/// these calls become interrupted.
 pub(crate) fn end_run(
     connection: &mut Connection,
     database: &Path,
@@ -160,18 +164,18 @@ pub(crate) fn end_run(
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let key = chain::load_key(database)?;
     let sql = "SELECT seq FROM runs WHERE id = ?";
-    let seq: i64 = transaction.query_row(sql, [run], |row| row.get(0))?;
-    for place in open {
-        interrupt(&transaction, key.as_ref(), seq, place, place + MAX_DISTANCE)?;
+    let run_seq: i64 = transaction.query_row(sql, [run], |row| row.get(0))?;
+    for seq in open {
+        interrupt(&transaction, key.as_ref(), run_seq, seq, seq + MAX_PROBES)?;
     }
     let sql = "UPDATE runs SET ended_at = ? WHERE seq = ?";
-    transaction.execute(sql, params![time::now(), seq])?;
+    transaction.execute(sql, params![time::now(), run_seq])?;
     transaction.commit()?;
     chain::save_head(connection, database)
 }
 
-/// Marks open calls of a run as interrupted, a slice before `unmarked`. Returns how many were
-/// marked and whether none are left.
+/// Marks open calls of a run as interrupted, in a range of limited size that ends at `unmarked`.
+/// Returns how many were marked and whether none are left.
 fn mark_interrupted(
     connection: &Connection,
     key: Option<&ChainKey>,
@@ -182,7 +186,7 @@ fn mark_interrupted(
     let sql = "SELECT started_at FROM runs WHERE seq = ?";
     let started: i64 = connection.query_row(sql, [run], |row| row.get(0))?;
     // No call of the run can be older, so the scan ends here.
-    let oldest = place::first_at((started - ID_SLACK_MICROS) / 1000);
+    let oldest = seq::first_at((started - ID_SLACK_MICROS) / 1000);
     let from: Option<i64> = connection.query_row(
         "SELECT min(seq) FROM (SELECT seq FROM calls WHERE seq >= ? AND seq < ? ORDER BY seq DESC LIMIT ?)",
         params![oldest, unmarked, SCAN_ROWS],

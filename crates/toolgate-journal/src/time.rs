@@ -1,4 +1,4 @@
-//! Converts times: microseconds in the file, RFC 3339 with milliseconds outside.
+//! Converts times: microseconds in the database, RFC 3339 with milliseconds in JSON.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

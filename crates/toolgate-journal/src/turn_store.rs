@@ -1,4 +1,4 @@
-//! Stores voice turns and finds them again.
+//! Stores and reads voice turns.
 
 use std::sync::LazyLock;
 
@@ -7,17 +7,17 @@ use serde_json::json;
 use toolgate_core::{Redactor, sanitize};
 
 use crate::fields::{list, millis, number, text};
-use crate::place::{self, MAX_DISTANCE};
 use crate::queue::{RowWaiter, WriterJob};
 use crate::reader::select;
 use crate::row::JournalRow;
+use crate::seq::{self, MAX_PROBES};
 use crate::{
     CallSummary, Journal, JournalError, JournalFilter, JournalReader, TurnOutcome, TurnStages,
     VoiceTurn, time,
 };
 
-/// `seq` is the time a turn was kept, adjusted so that it never repeats or goes back: it is the
-/// order in which turns ended, over all processes. Times are microseconds, as for calls.
+/// `seq` is the time a turn was recorded, adjusted so that it never repeats or goes back: it is the
+/// order in which turns ended, over all processes. Times are in microseconds.
 pub(crate) const TABLE: &str = "
     CREATE TABLE turns (
         seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, started_at INTEGER NOT NULL, source TEXT NOT NULL, room TEXT,
@@ -27,7 +27,7 @@ pub(crate) const TABLE: &str = "
     );";
 pub(crate) const COLUMNS: &str = "seq, id, started_at, source, room, wake_word, outcome, model, \
     speech_ended, transcribed, first_token, first_audio, ended, heard, answer, error, calls";
-// A turn that is already there stays as it is.
+// A turn that was recorded before stays unchanged.
 static INSERT: LazyLock<String> = LazyLock::new(|| {
     let values = COLUMNS.split(", ").skip(1).map(|name| format!(":{name}"));
     let values = values.collect::<Vec<_>>().join(", ");
@@ -40,9 +40,9 @@ const MAX_TURNS: usize = 1000;
 const MAX_CALLS_PER_TURN: usize = 100;
 
 impl Journal {
-    /// Keeps a turn that is over, with secrets redacted and long texts cut. Doesn't wait: the
-    /// writer writes it. If the queue is full, the turn is lost and counted.
-    pub fn keep_turn(&self, turn: &VoiceTurn) {
+    /// Records a finished turn, with secrets redacted and long texts cut. Returns at once, because
+    /// the writer's thread writes it. If the queue is full, the turn is lost and counted.
+    pub fn record_turn(&self, turn: &VoiceTurn) {
         let turn = redact_turn(turn, &self.shared.redactor);
         let row = JournalRow::Turn(Box::new(turn));
         let job = WriterJob::Write(row, RowWaiter::Unacknowledged);
@@ -53,8 +53,8 @@ impl Journal {
 }
 
 impl JournalReader {
-    /// Voice turns by when they ended, newest first: the newest of all, or those before the turn
-    /// with this id. Values of `limit` above 1000 count as 1000.
+    /// The voice turns that ended last, newest first: all turns, or those before the turn with the
+    /// id `before`. Values of `limit` above 1000 count as 1000.
     pub fn turns(
         &self,
         limit: usize,
@@ -67,8 +67,8 @@ impl JournalReader {
         self.query_turns(older, limit, before)
     }
 
-    /// The turns that ended after the one with this id, newest first; the newest of all
-    /// if that is gone.
+    /// The turns that ended after the one with the id `after`, newest first. If that turn was
+    /// deleted, the newest of all.
     pub fn turns_after(&self, limit: usize, after: &str) -> Result<Vec<VoiceTurn>, JournalError> {
         let later = "seq > coalesce((SELECT seq FROM turns WHERE id = ?), 0)";
         self.query_turns(later, limit, Some(after))
@@ -78,19 +78,15 @@ impl JournalReader {
         Ok(self.query_turns("id = ?", 1, Some(id))?.pop())
     }
 
-    /// The calls with these ids, as a turn lists them. Calls that are gone are left out.
+    /// The calls with these ids, such as those of a turn. Deleted calls are left out.
     pub fn calls_by_id(&self, ids: &[String]) -> Result<Vec<CallSummary>, JournalError> {
         self.query(|connection| {
             let dead = self.dead_runs(connection)?;
             let mut calls = Vec::new();
             for id in ids {
                 let mut only = JournalFilter::default().conditions(&dead.list());
-                let place = place::for_id(id);
-                let values = [
-                    place.into(),
-                    (place + MAX_DISTANCE).into(),
-                    id.clone().into(),
-                ];
+                let seq = seq::for_id(id);
+                let values = [seq.into(), (seq + MAX_PROBES).into(), id.clone().into()];
                 only.add("seq >= ? AND seq < ? AND id = ?", values);
                 let found = select(connection, &only, "seq", 1, &dead)?;
                 calls.extend(found.into_iter().map(|(_, call)| call));
@@ -147,7 +143,7 @@ pub(crate) fn bytes(turn: &VoiceTurn) -> usize {
     turn.heard.len() + turn.answer.len() + error + calls
 }
 
-/// Writes a turn that [`Journal::keep_turn`] has cleaned.
+/// Writes a turn that [`Journal::record_turn`] has redacted.
 pub(crate) fn write(connection: &Connection, turn: &VoiceTurn) -> rusqlite::Result<()> {
     let micros = |ms: Option<f64>| ms.map(|ms| (ms * 1000.0).round() as i64);
     connection.prepare_cached(&INSERT)?.execute(named_params! {

@@ -1,4 +1,5 @@
-//! Deletes what is too old or too much, a little at a time, so that no other writer waits long.
+//! Deletes old calls and keeps the file within its maximum size. Works in small steps, so that no
+//! other writer waits long.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,11 +13,11 @@ use crate::chain::{self, HashChain};
 use crate::evict::{CallerShares, MAX_EVICTED_ROWS};
 use crate::health::HealthMonitor;
 use crate::key::ChainKey;
-use crate::{JournalSettings, place, takeover, time};
+use crate::{JournalSettings, seq, takeover, time};
 
-// The time between two rounds, besides those after much was written.
+// The time between two rounds, unless much was written.
 const INTERVAL: Duration = Duration::from_secs(3600);
-// After this many bytes of rows, the size is checked.
+// After this many bytes of rows, the size is checked without waiting for the next round.
 const BYTES_BEFORE_SIZE_CHECK: usize = 8 << 20;
 // Few, so that one step is short.
 const PAGES_PER_STEP: i64 = 256;
@@ -36,13 +37,14 @@ pub(crate) struct Upkeep {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UpkeepStep {
-    Rest,
-    Interrupted,
-    Age,
-    Size(i64),
-    Chain,
-    Runs,
-    Space,
+    Idle,
+    TakeOverRuns,
+    DeleteExpired,
+    /// Shrinks the file to this many bytes.
+    Shrink(i64),
+    TrimChain,
+    DeleteRuns,
+    ReleasePages,
 }
 
 impl Upkeep {
@@ -52,14 +54,14 @@ impl Upkeep {
             max_size: i64::try_from(settings.max_size).unwrap_or(i64::MAX),
             next: Instant::now() + INTERVAL,
             written: 0,
-            step: UpkeepStep::Interrupted,
+            step: UpkeepStep::TakeOverRuns,
             shares: CallerShares::default(),
             health,
         }
     }
 
-    pub(crate) fn is_resting(&self) -> bool {
-        self.step == UpkeepStep::Rest
+    pub(crate) fn is_idle(&self) -> bool {
+        self.step == UpkeepStep::Idle
             && self.written < BYTES_BEFORE_SIZE_CHECK
             && Instant::now() < self.next
     }
@@ -75,28 +77,28 @@ impl Upkeep {
         file: &Path,
     ) -> rusqlite::Result<()> {
         let next = match self.step {
-            UpkeepStep::Rest if Instant::now() >= self.next => Ok(UpkeepStep::Interrupted),
-            UpkeepStep::Rest if self.written >= BYTES_BEFORE_SIZE_CHECK => {
-                Ok(UpkeepStep::Size(self.max_size))
+            UpkeepStep::Idle if Instant::now() >= self.next => Ok(UpkeepStep::TakeOverRuns),
+            UpkeepStep::Idle if self.written >= BYTES_BEFORE_SIZE_CHECK => {
+                Ok(UpkeepStep::Shrink(self.max_size))
             }
-            UpkeepStep::Rest => Ok(UpkeepStep::Rest),
-            UpkeepStep::Interrupted => match takeover::take_over(connection, file) {
-                Ok(true) => Ok(UpkeepStep::Age),
-                Ok(false) => Ok(UpkeepStep::Interrupted),
+            UpkeepStep::Idle => Ok(UpkeepStep::Idle),
+            UpkeepStep::TakeOverRuns => match takeover::take_over(connection, file) {
+                Ok(true) => Ok(UpkeepStep::DeleteExpired),
+                Ok(false) => Ok(UpkeepStep::TakeOverRuns),
                 Err(error) => Err(error),
             },
-            UpkeepStep::Age => self.delete_expired(connection, key),
-            UpkeepStep::Size(wanted) => self.shrink(connection, key, wanted),
-            UpkeepStep::Chain => trim_chain(connection, key, file),
-            UpkeepStep::Runs => self.delete_runs(connection),
-            UpkeepStep::Space => self.release_pages(connection),
+            UpkeepStep::DeleteExpired => self.delete_expired(connection, key),
+            UpkeepStep::Shrink(wanted) => self.shrink(connection, key, wanted),
+            UpkeepStep::TrimChain => trim_chain(connection, key, file),
+            UpkeepStep::DeleteRuns => self.delete_runs(connection),
+            UpkeepStep::ReleasePages => self.release_pages(connection),
         };
         match next {
-            Ok(UpkeepStep::Rest) => self.rest(),
+            Ok(UpkeepStep::Idle) => self.finish_round(),
             Ok(step) => self.step = step,
             Err(error) => {
                 debug!(%error, "old calls can't be deleted from the journal now");
-                self.rest();
+                self.finish_round();
                 return Err(error);
             }
         }
@@ -105,11 +107,11 @@ impl Upkeep {
 
     /// Starts a round as soon as possible, because the file was replaced.
     pub(crate) fn restart(&mut self) {
-        self.step = UpkeepStep::Interrupted;
+        self.step = UpkeepStep::TakeOverRuns;
     }
 
-    pub(crate) fn rest(&mut self) {
-        self.step = UpkeepStep::Rest;
+    pub(crate) fn finish_round(&mut self) {
+        self.step = UpkeepStep::Idle;
         self.shares = CallerShares::default();
         self.written = 0;
         self.next = Instant::now() + INTERVAL;
@@ -124,10 +126,10 @@ impl Upkeep {
         connection: &mut Connection,
         key: Option<&ChainKey>,
     ) -> rusqlite::Result<UpkeepStep> {
-        let oldest = place::first_at(self.oldest() / 1000);
+        let oldest = seq::first_at(self.oldest() / 1000);
         Ok(match delete_before(connection, key, oldest)? {
-            0 => UpkeepStep::Size(self.max_size),
-            _ => UpkeepStep::Age,
+            0 => UpkeepStep::Shrink(self.max_size),
+            _ => UpkeepStep::DeleteExpired,
         })
     }
 
@@ -142,20 +144,20 @@ impl Upkeep {
         if excess <= 0 {
             return Ok(self.finish_shrinking());
         }
-        if self.shares.weigh(connection)? {
-            return Ok(UpkeepStep::Size(wanted));
+        if self.shares.measure(connection)? {
+            return Ok(UpkeepStep::Shrink(wanted));
         }
         if !self.shares.evict(connection, key, self.max_size, excess)? {
             return Ok(self.finish_shrinking());
         }
-        // Below the limit, so that this isn't needed again at once.
-        Ok(UpkeepStep::Size(self.max_size / 10 * 9))
+        // Below the limit, so that the next rows don't exceed it again at once.
+        Ok(UpkeepStep::Shrink(self.max_size / 10 * 9))
     }
 
     fn finish_shrinking(&mut self) -> UpkeepStep {
         let evicted = std::mem::take(&mut self.shares).take_evicted();
         self.health.record_evictions(&evicted, self.max_size);
-        UpkeepStep::Chain
+        UpkeepStep::TrimChain
     }
 
     // Runs that ended before the oldest call began have no calls left.
@@ -164,44 +166,45 @@ impl Upkeep {
             "DELETE FROM runs WHERE ended_at < coalesce((SELECT started_at FROM calls ORDER BY seq LIMIT 1), ?)",
             [self.oldest()],
         )?;
-        Ok(UpkeepStep::Space)
+        Ok(UpkeepStep::ReleasePages)
     }
 
     fn release_pages(&self, connection: &Connection) -> rusqlite::Result<UpkeepStep> {
         let pages = PageCounts::read(connection)?;
         let is_too_large = pages.all * pages.size > self.max_size;
         if pages.free <= if is_too_large { 0 } else { SPARE_PAGES } {
-            return Ok(UpkeepStep::Rest);
+            return Ok(UpkeepStep::Idle);
         }
         let mut statement =
             connection.prepare_cached(&format!("PRAGMA incremental_vacuum({PAGES_PER_STEP})"))?;
         let mut rows = statement.query([])?;
         while rows.next()?.is_some() {}
         drop(rows);
-        // A file without incremental vacuum gives nothing back; without this check the step would
-        // repeat for ever.
+        // A file without incremental vacuum releases nothing. Without this check the step would
+        // repeat forever.
         Ok(if PageCounts::read(connection)?.free < pages.free {
-            UpkeepStep::Space
+            UpkeepStep::ReleasePages
         } else {
-            UpkeepStep::Rest
+            UpkeepStep::Idle
         })
     }
 }
 
-/// Deletes a limited number of calls and turns before a place, oldest first. Returns how many.
+/// Deletes a limited number of calls before this `seq`, and of turns before the same time, oldest
+/// first. Returns how many were deleted.
 fn delete_before(
     connection: &mut Connection,
     key: Option<&ChainKey>,
-    place: i64,
+    seq: i64,
 ) -> rusqlite::Result<usize> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let sql = "SELECT seq FROM calls WHERE seq < ? ORDER BY seq LIMIT ?";
     let mut statement = transaction.prepare(sql)?;
-    let oldest = statement.query_map(params![place, MAX_EVICTED_ROWS as i64], |row| row.get(0))?;
+    let oldest = statement.query_map(params![seq, MAX_EVICTED_ROWS as i64], |row| row.get(0))?;
     let oldest = oldest.collect::<rusqlite::Result<Vec<i64>>>()?;
     drop(statement);
     HashChain::resume(&transaction, key)?.evict(&oldest)?;
-    let micros = (place >> 20) * 1000 + (place & 0xf_ffff).min(1000);
+    let micros = (seq >> 20) * 1000 + (seq & 0xf_ffff).min(1000);
     let sql =
         "DELETE FROM turns WHERE seq IN (SELECT seq FROM turns WHERE seq < ? ORDER BY seq LIMIT ?)";
     let turns = transaction.execute(sql, params![micros, MAX_EVICTED_ROWS as i64])?;
@@ -220,9 +223,9 @@ fn trim_chain(
     // The saved head must not be an entry that is trimmed already.
     chain::save_head(connection, file)?;
     Ok(if is_trimmed {
-        UpkeepStep::Chain
+        UpkeepStep::TrimChain
     } else {
-        UpkeepStep::Runs
+        UpkeepStep::DeleteRuns
     })
 }
 

@@ -1,4 +1,4 @@
-//! Verifies the chain, and that every call is as it was recorded.
+//! Verifies the hash chain, and that every call is still as it was recorded.
 
 mod call;
 mod verifier;
@@ -33,7 +33,7 @@ pub struct VerifyReport {
     pub entries: u64,
     /// Calls whose rows were compared with their entries.
     pub calls: u64,
-    /// Calls that are older than the chain, so that nothing is known about them.
+    /// Calls that are older than the chain and can't be verified.
     pub uncovered: u64,
     /// Calls whose deletion, by age or size, is recorded in the chain.
     pub evicted: u64,
@@ -44,7 +44,7 @@ pub struct VerifyReport {
     /// True if the newest entry was made with the key beside the journal.
     pub is_keyed: bool,
     pub is_partial: bool,
-    /// What limits the check without being wrong.
+    /// Limits of the check that are not problems.
     pub notes: Vec<String>,
     /// The first 100 problems.
     pub findings: Vec<ChainFinding>,
@@ -126,8 +126,8 @@ impl JournalReader {
         })
     }
 
-    /// Why a call isn't what was recorded, as part of a sentence; `None` if it is. Reads only its
-    /// own row and entry.
+    /// Says why a call can't be verified, as part of a sentence; `None` if it is as recorded. Reads
+    /// only the call's own row and entry.
     pub fn verify_call(&self, id: &str) -> Result<Option<String>, JournalError> {
         let key = self.key()?;
         self.query(|connection| {
@@ -157,7 +157,7 @@ fn uncovered_until(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row(sql, [], |row| row.get(0))
 }
 
-/// The key that an entry was made with. The outer `None` means that it is another key than ours.
+/// The key of an entry's hash. The outer `None` means that it was made with another key than ours.
 fn key_for<'a>(key: Option<&'a ChainKey>, entry: &ChainEntry) -> Option<Option<&'a ChainKey>> {
     match (entry.key, key) {
         (None, _) => Some(None),

@@ -1,4 +1,4 @@
-//! Voice turns: what a voice gateway heard and said.
+//! [`VoiceTurn`]: one request that a voice gateway heard, and its answer.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -21,10 +21,10 @@ pub struct VoiceTurn {
     /// The spoken answer, or what would have been spoken.
     pub answer: String,
     pub outcome: TurnOutcome,
-    /// Why there isn't a real answer.
+    /// Why a real answer is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What answered, such as `ollama qwen3:4b` or `intents en`.
+    /// The model that answered, such as `ollama qwen3:4b` or `intents en`.
     pub model: String,
     pub stages: TurnStages,
     pub calls: Vec<String>,

@@ -1,13 +1,13 @@
-//! Finds what SQLite would silently drop: the end of its write-ahead log, if that is
-//! incomplete or damaged. SQLite keeps a checksum with every page in the log and stops at the
+//! Checks whether the end of SQLite's write-ahead log is incomplete or damaged, because SQLite
+//! would drop it silently. SQLite keeps a checksum with every page in the log and stops at the
 //! first that doesn't match.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-const HEADER: usize = 32;
-const FRAME_HEADER: usize = 24;
+const HEADER_BYTES: usize = 32;
+const FRAME_HEADER_BYTES: usize = 24;
 const MAX_PAGE_BYTES: usize = 65_536;
 
 /// The number of pages at the end of the log that SQLite will ignore.
@@ -18,31 +18,31 @@ pub(crate) fn unusable_pages(log: &Path) -> io::Result<u64> {
     };
     let length = file.metadata()?.len();
     let mut log = BufReader::new(file);
-    let mut header = [0; HEADER];
+    let mut header = [0; HEADER_BYTES];
     // An empty log is what a checkpoint leaves behind.
     if length == 0 || log.read_exact(&mut header).is_err() {
         return Ok(u64::from(length > 0));
     }
-    let page = word(&header, 8) as usize;
-    let frames = |bytes: u64| bytes.div_ceil((FRAME_HEADER + page.max(512)) as u64);
+    let page_size = word(&header, 8) as usize;
+    let frames = |bytes: u64| bytes.div_ceil((FRAME_HEADER_BYTES + page_size.max(512)) as u64);
     let mut sums = WalChecksum::new(&header);
     sums.add(&header[..24]);
-    if !(512..=MAX_PAGE_BYTES).contains(&page) || !sums.matches(&header, 24) {
-        return Ok(frames(length - HEADER as u64).max(1));
+    if !(512..=MAX_PAGE_BYTES).contains(&page_size) || !sums.matches(&header, 24) {
+        return Ok(frames(length - HEADER_BYTES as u64).max(1));
     }
 
-    let mut frame = vec![0; FRAME_HEADER + page];
+    let mut frame = vec![0; FRAME_HEADER_BYTES + page_size];
     let mut pending = 0;
     loop {
-        let is_whole = read_full(&mut log, &mut frame)?;
+        let bytes_read = read_full(&mut log, &mut frame)?;
         // A frame older than the header is left over from before the log restarted.
         let is_current = frame[8..16] == header[16..24];
-        if is_whole == 0 || (is_whole >= 16 && !is_current) {
+        if bytes_read == 0 || (bytes_read >= 16 && !is_current) {
             return Ok(pending);
         }
         sums.add(&frame[..8]);
-        sums.add(&frame[FRAME_HEADER..]);
-        if is_whole < frame.len() || !sums.matches(&frame, 16) {
+        sums.add(&frame[FRAME_HEADER_BYTES..]);
+        if bytes_read < frame.len() || !sums.matches(&frame, 16) {
             return Ok(pending + 1);
         }
         // The last page of a transaction is marked. Pages after the last mark were never committed.

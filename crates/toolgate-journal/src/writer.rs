@@ -26,7 +26,7 @@ use crate::runs::CurrentRun;
 use crate::spool::{self, SharedSpool, Spool, SpoolSegment};
 use crate::store::{CheckDepth, StoreError};
 use crate::upkeep::Upkeep;
-use crate::{JournalError, SyncMode, batch, chain, place, store};
+use crate::{JournalError, SyncMode, batch, chain, seq, store};
 
 // How long the thread sleeps when nothing happens.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -34,9 +34,10 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 // that much later.
 const GATHER_TIME: Duration = Duration::from_millis(20);
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
-/// A longer log is checkpointed at the end.
+/// A longer log is checkpointed when the journal is closed.
 const LONG_LOG_BYTES: u64 = 1 << 20;
-const PAGE: usize = 4096;
+const PAGE_BYTES: usize = 4096;
+// How many pages a transaction writes besides its rows.
 const PAGES_PER_TRANSACTION: usize = 2;
 
 pub(crate) struct JournalWriter {
@@ -49,7 +50,7 @@ pub(crate) struct JournalWriter {
     pub(crate) connection: Connection,
     pub(crate) queue: Arc<RowQueue>,
     pub(crate) health: Arc<HealthMonitor>,
-    // `spool` is what calls append to. `spooled` holds what was appended before and is not in the
+    // Calls append to `spool`. `spooled` holds rows that were appended before and are not in the
     // database yet.
     pub(crate) spool: Arc<SharedSpool>,
     pub(crate) spooled: SpoolSegment,
@@ -58,6 +59,7 @@ pub(crate) struct JournalWriter {
     pub(crate) identity: FileIdentity,
     pub(crate) backlog: RowBacklog,
     pub(crate) last_failure: Option<LastFailure>,
+    // The first `seq` of each call of this process that hasn't ended.
     pub(crate) open_calls: HashSet<i64>,
     /// The approximate number of pages in SQLite's log.
     pub(crate) log_pages: usize,
@@ -81,22 +83,23 @@ pub(crate) fn run(mut writer: JournalWriter) {
     }
 }
 
-// A panic costs the batch at hand, not the thread: without it nothing would be recorded any more.
+// A panic costs the current batch, not the thread: without the thread nothing would be recorded.
 fn run_surviving_panics<T>(worker: &mut T, work: fn(&mut T) -> bool, recover: fn(&mut T) -> bool) {
     loop {
-        let goes_on = catch_unwind(AssertUnwindSafe(|| work(worker)));
-        if !goes_on.unwrap_or_else(|_| recover(worker)) {
+        let continues = catch_unwind(AssertUnwindSafe(|| work(worker)));
+        if !continues.unwrap_or_else(|_| recover(worker)) {
             return;
         }
     }
 }
 
-// SQLite calls this each time it finds the file locked. Its own handler sleeps so long in between
-// that other processes are always faster.
+// SQLite calls this each time it finds the file locked. SQLite's own handler sleeps so long between
+// its tries that other processes are always faster.
 fn retry_when_busy(times: i32) -> bool {
-    const FEW: i32 = 50;
+    const FAST_RETRIES: i32 = 50;
     const MAX_RETRIES: i32 = 2500;
-    std::thread::park_timeout(Duration::from_micros(if times < FEW { 200 } else { 2000 }));
+    let micros = if times < FAST_RETRIES { 200 } else { 2000 };
+    std::thread::park_timeout(Duration::from_micros(micros));
     times < MAX_RETRIES
 }
 
@@ -124,7 +127,7 @@ impl JournalWriter {
         self.backlog.clear();
         self.backlog.acks.clear();
         self.spooled.has_unqueued = false;
-        self.upkeep.rest();
+        self.upkeep.finish_round();
         self.last_failure = Some(LastFailure {
             at: Instant::now(),
             needs_opening: true,
@@ -134,12 +137,13 @@ impl JournalWriter {
     }
 
     fn take_queued(&mut self) {
-        // The spool first: every row of the file that is put away was in the queue before.
+        // The spool first: then all rows of the file that is swapped out are in the queue already,
+        // and the backlog gets them.
         self.with_spool(Spool::swap_if_empty);
-        let left_over = self.backlog.take_from(&self.queue);
-        self.health.add_lost(left_over.lost);
-        if left_over.has_spooled {
-            // It isn't known which file has them.
+        let overflow = self.backlog.take_from(&self.queue);
+        self.health.add_lost(overflow.lost);
+        if overflow.has_spooled {
+            // It isn't known which of the two files has these rows.
             self.spooled.has_unqueued = true;
             self.with_spool(|spool, _| spool.mark_unqueued());
         }
@@ -161,14 +165,14 @@ impl JournalWriter {
         let is_too_early = |failed: &LastFailure| failed.at.elapsed() < RETRY_INTERVAL;
         if is_urgent || !self.last_failure.as_ref().is_some_and(is_too_early) {
             match self.commit() {
-                Ok(displaced) => {
-                    self.health.add_lost(displaced);
+                Ok(dropped) => {
+                    self.health.add_lost(dropped);
                     self.finish_write();
                 }
                 Err(error) => self.fail(&error),
             }
         }
-        // Calls that still wait go on. The rows are kept for another try.
+        // After a failure, the calls that still wait continue. Their rows are kept for another try.
         self.backlog.acks.clear();
     }
 
@@ -188,7 +192,7 @@ impl JournalWriter {
     fn finish_write(&mut self) {
         if !self.backlog.rows.is_empty() {
             self.upkeep.add_written(self.backlog.bytes);
-            self.log_pages += PAGES_PER_TRANSACTION + self.backlog.bytes / PAGE;
+            self.log_pages += PAGES_PER_TRANSACTION + self.backlog.bytes / PAGE_BYTES;
         }
         self.backlog.recycle_into(&self.queue);
         self.spooled.clear();
@@ -220,9 +224,9 @@ impl JournalWriter {
     }
 
     fn commit_once(&mut self) -> rusqlite::Result<u64> {
-        let more = self.spooled.unqueued_rows();
-        let rows = self.backlog.rows.iter().chain(&more);
-        let displaced = batch::write(
+        let unqueued = self.spooled.unqueued_rows();
+        let rows = self.backlog.rows.iter().chain(&unqueued);
+        let dropped = batch::write(
             &self.connection,
             self.key.as_ref(),
             self.run_seq,
@@ -233,19 +237,19 @@ impl JournalWriter {
         chain::save_head(&self.connection, &self.file).ok();
         for row in rows {
             match row {
-                JournalRow::Start(row) => self.open_calls.insert(place::for_id(&row.id)),
-                JournalRow::End(row) => self.open_calls.remove(&place::for_id(&row.id)),
+                JournalRow::Start(row) => self.open_calls.insert(seq::for_id(&row.id)),
+                JournalRow::End(row) => self.open_calls.remove(&seq::for_id(&row.id)),
                 JournalRow::Turn(_) => false,
             };
         }
-        Ok(displaced)
+        Ok(dropped)
     }
 
-    fn reopen(&mut self, look: CheckDepth) -> Result<(), JournalError> {
-        if look == CheckDepth::Whole {
+    fn reopen(&mut self, depth: CheckDepth) -> Result<(), JournalError> {
+        if depth == CheckDepth::Whole {
             self.checked_at = Some(Instant::now());
         }
-        self.connection = store::open(&self.file, self.sync, look)?;
+        self.connection = store::open(&self.file, self.sync, depth)?;
         chain::check_head(&mut self.connection, &self.file)
             .map_err(|error| self.store_error(error))?;
         self.identity = FileIdentity::read(&self.file);

@@ -17,18 +17,18 @@ use utoipa::ToSchema;
 
 use crate::guard::Caller;
 
-// Nobody answers more questions than this at once.
-const MAX_OPEN: usize = 100;
-// One caller must not use up all questions.
-const MAX_PER_CALLER: usize = MAX_OPEN / 2;
+// Nobody could answer more open questions than this.
+const MAX_QUESTIONS: usize = 100;
+// A single caller can't use up all questions.
+const MAX_PER_CALLER: usize = MAX_QUESTIONS / 2;
 // Redaction may lengthen arguments. They are shown whole or not at all, so that nobody approves
 // what they can't see.
 const MAX_ARGUMENTS_LEN: usize = 4 * MAX_APPROVABLE_BYTES;
-const KEPT: usize = 256;
+const EVENT_CAPACITY: usize = 256;
 // Reloading the page must not cancel its questions.
-const AWAY: Duration = Duration::from_secs(5);
+const RELOAD_GRACE: Duration = Duration::from_secs(5);
 
-/// Asks whoever has the dashboard open. Clones share their questions.
+/// Asks the people who have the dashboard open. Clones share their questions.
 #[derive(Clone)]
 pub struct Approvals(Arc<ApprovalQueue>);
 
@@ -79,7 +79,7 @@ pub(crate) struct ApprovalQuestion {
 #[derive(Debug, Clone)]
 pub(crate) enum ApprovalEvent {
     Asked(Arc<ApprovalQuestion>),
-    // The question no longer waits, for whatever reason.
+    // The question with this id was decided, withdrawn or timed out.
     Gone(String),
 }
 
@@ -93,7 +93,7 @@ impl Default for Approvals {
     fn default() -> Self {
         Self(Arc::new(ApprovalQueue {
             open: Mutex::default(),
-            events: broadcast::Sender::new(KEPT),
+            events: broadcast::Sender::new(EVENT_CAPACITY),
             listeners: watch::Sender::new(0),
             config: OnceLock::new(),
             url: OnceLock::new(),
@@ -103,8 +103,8 @@ impl Default for Approvals {
 
 impl Approvals {
     /// Sets the redactor and how long the executor waits for an answer.
-    pub(crate) fn configure(&self, redactor: Redactor, patience: Duration) {
-        drop(self.0.config.set((redactor, patience)));
+    pub(crate) fn configure(&self, redactor: Redactor, timeout: Duration) {
+        drop(self.0.config.set((redactor, timeout)));
     }
 
     pub(crate) fn subscribe(&self) -> ApprovalSubscription {
@@ -126,24 +126,24 @@ impl Approvals {
         drop(self.0.url.set(url));
     }
 
-    pub(crate) fn settle(
+    pub(crate) fn decide(
         &self,
         id: &str,
         approve: bool,
         caller: &Caller,
-    ) -> Result<(), SettleError> {
+    ) -> Result<(), DecisionError> {
         let name = caller.scope.caller();
         let channel = match caller.is_session {
             true => ApprovalChannel::Browser,
             false => ApprovalChannel::Token,
         };
         let mut open = self.0.open.lock();
-        let question = &open.get(id).ok_or(SettleError::Gone)?.question;
+        let question = &open.get(id).ok_or(DecisionError::Gone)?.question;
         // Compares names, because the session or connection doesn't matter: a program must not
         // approve its own call.
-        let is_its_own = name.map(|name| self.0.redacted_name(name)) == question.caller;
-        if approve && is_its_own && !caller.is_session {
-            return Err(SettleError::OwnCall);
+        let is_own_call = name.map(|name| self.0.redacted_name(name)) == question.caller;
+        if approve && is_own_call && !caller.is_session {
+            return Err(DecisionError::OwnCall);
         }
         let mut by = ApprovalActor::new(channel);
         if let Some(name) = name {
@@ -153,8 +153,8 @@ impl Approvals {
             true => Approval::Granted(by),
             false => Approval::Refused(by),
         };
-        let open = open.remove(id).ok_or(SettleError::Gone)?;
-        open.answer.send(answer).map_err(|_| SettleError::Gone)
+        let open = open.remove(id).ok_or(DecisionError::Gone)?;
+        open.answer.send(answer).map_err(|_| DecisionError::Gone)
     }
 
     /// Like [`ask`](Approver::ask), for a question that is also asked elsewhere. It waits even
@@ -170,7 +170,7 @@ impl Approvals {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SettleError {
+pub(crate) enum DecisionError {
     // The question no longer waits.
     Gone,
     // A token can't approve its own call.
@@ -200,7 +200,7 @@ impl Approver for Approvals {
 }
 
 impl ApprovalQueue {
-    /// Asks only if somebody listens.
+    /// Asks only if a dashboard is open.
     fn ask(
         self: &Arc<Self>,
         request: &ApprovalRequest<'_>,
@@ -211,7 +211,7 @@ impl ApprovalQueue {
         }
     }
 
-    /// Asks even if nobody listens. Fails if too many questions wait, or the arguments
+    /// Asks even if no dashboard is open. Fails if too many questions wait, or the arguments
     /// can't be shown whole.
     fn enqueue(
         self: &Arc<Self>,
@@ -221,8 +221,10 @@ impl ApprovalQueue {
         let (answer, answered) = oneshot::channel();
         {
             let mut open = self.open.lock();
-            let is_its = |open: &&OpenApproval| open.question.caller == question.caller;
-            if open.len() >= MAX_OPEN || open.values().filter(is_its).count() >= MAX_PER_CALLER {
+            let is_same_caller = |open: &&OpenApproval| open.question.caller == question.caller;
+            if open.len() >= MAX_QUESTIONS
+                || open.values().filter(is_same_caller).count() >= MAX_PER_CALLER
+            {
                 let caller = question.caller.as_deref();
                 tracing::warn!(tool = %request.tool.name(), caller, "refused a call: too many calls wait for approval");
                 return None;
@@ -248,7 +250,7 @@ impl ApprovalQueue {
     }
 
     fn question(&self, request: &ApprovalRequest<'_>) -> Option<ApprovalQuestion> {
-        let (redactor, patience) = self.config();
+        let (redactor, timeout) = self.config();
         let now = SystemTime::now();
         let (arguments, false) = sanitize::value(redactor, request.arguments, MAX_ARGUMENTS_LEN)
         else {
@@ -265,7 +267,7 @@ impl ApprovalQueue {
             caller: request.caller.map(|name| self.redacted_name(name)),
             arguments,
             asked_at: timestamp(now),
-            expires_at: timestamp(now + *patience),
+            expires_at: timestamp(now + *timeout),
         })
     }
 
@@ -275,14 +277,14 @@ impl ApprovalQueue {
             // `self` holds the sender, so neither wait can end because it was dropped.
             drop(listeners.wait_for(|listeners| *listeners == 0).await);
             let back = listeners.wait_for(|listeners| *listeners > 0);
-            if tokio::time::timeout(AWAY, back).await.is_err() {
+            if tokio::time::timeout(RELOAD_GRACE, back).await.is_err() {
                 return;
             }
         }
     }
 }
 
-/// Withdraws the question when the call stops waiting, for whatever reason.
+/// Withdraws the question on drop, when the call no longer waits.
 struct PendingApproval {
     queue: Arc<ApprovalQueue>,
     id: String,

@@ -13,8 +13,8 @@ pub(crate) struct CallerView {
     gateway: Gateway,
     scope: Scope,
     sees_all: bool,
-    // The recorded name of the only caller whose calls are visible. `None`: everybody's are.
-    only_of: Option<String>,
+    // The recorded name of the only caller whose calls are visible; `None` if all calls are.
+    only_caller: Option<String>,
 }
 
 impl CallerView {
@@ -23,7 +23,7 @@ impl CallerView {
             gateway: gateway.clone(),
             scope: caller.scope.clone(),
             sees_all: caller.rights.see_all,
-            only_of: (!caller.rights.see_all).then(|| {
+            only_caller: (!caller.rights.see_all).then(|| {
                 let name = caller.scope.caller().unwrap_or_default();
                 sanitize::name(&gateway.parts.redactor, name)
             }),
@@ -42,7 +42,7 @@ impl CallerView {
     /// True for callers who see no calls at all, so that nothing needs to be searched.
     pub(crate) fn sees_no_calls(&self) -> bool {
         let has_nothing = self.scope.patterns().is_some_and(<[_]>::is_empty);
-        has_nothing || self.only_of.as_deref() == Some("")
+        has_nothing || self.only_caller.as_deref() == Some("")
     }
 
     pub(crate) fn has_tool(&self, tool: &ToolDefinition) -> bool {
@@ -56,16 +56,16 @@ impl CallerView {
         visible.count()
     }
 
-    /// The only caller whose calls are visible. `None` is everybody, and empty a caller without a
-    /// name, who sees none.
+    /// The only caller whose calls are visible; `None` if all calls are. An empty name stands for a
+    /// caller without a name, who sees no calls.
     pub(crate) fn only_caller(&self) -> Option<&str> {
-        self.only_of.as_deref()
+        self.only_caller.as_deref()
     }
 
     /// Whether calls of this caller are visible.
     pub(crate) fn sees_calls_of(&self, caller: Option<&str>) -> bool {
-        let only_of = self.only_of.as_deref();
-        only_of.is_none_or(|name| caller == Some(name))
+        let only_caller = self.only_caller.as_deref();
+        only_caller.is_none_or(|name| caller == Some(name))
     }
 
     /// Whether a recorded call is visible. Its tool may no longer exist, or never have existed.
@@ -92,8 +92,8 @@ impl CallerView {
         placeholder_tool(tool, source).is_some_and(|tool| self.has_tool(&tool))
     }
 
-    /// The servers that the caller may see. What they print may hold arguments of others, so it is
-    /// left out unless the caller sees everything.
+    /// The servers that the caller may see. Their output may contain arguments of other callers, so
+    /// it is left out unless the caller sees everything.
     pub(crate) fn servers(&self) -> Vec<ServerStatus> {
         let mut servers = self.gateway.parts.servers.status();
         servers.retain(|server| self.has_server(&server.name));
@@ -108,7 +108,7 @@ impl CallerView {
         servers
     }
 
-    /// A server is visible to callers who may use one of its tools, or whose list names it.
+    /// A server is visible to callers who may use one of its tools, or whose tool patterns name it.
     pub(crate) fn has_server(&self, server: &str) -> bool {
         if self.has_all_tools() {
             return true;
@@ -134,7 +134,7 @@ impl CallerView {
     }
 }
 
-/// A tool that has nothing but a name, to match patterns against.
+/// A tool with only a name and a source, to match patterns against.
 fn placeholder_tool(name: &str, source: ToolSource) -> Option<ToolDefinition> {
     let original = match &source {
         ToolSource::Mcp(server) => {
@@ -155,9 +155,9 @@ mod tests {
 
     use super::*;
 
-    /// Tools of recorded calls may be gone, so they are judged by the names they were listed under.
+    /// The tool of a recorded call may be gone, so only its recorded name is matched.
     #[test]
-    fn a_recorded_call_of_another_server_is_not_shown_for_its_bare_name() {
+    fn a_pattern_without_a_server_does_not_match_calls_of_a_server() {
         let notes = || ToolSource::Mcp("notes".to_owned());
         for (allowed, tool, expected) in [
             ("datetime", "notes__datetime", false),

@@ -35,50 +35,50 @@ pub(crate) fn routes() -> Router<Gateway> {
     Router::new()
         .route(
             "/",
-            get(async |headers: HeaderMap| file("index.html", &headers)),
+            get(async |headers: HeaderMap| serve_file("index.html", &headers)),
         )
         .route(
             "/assets/{*path}",
-            get(async |Path(path): Path<String>, headers: HeaderMap| file(&path, &headers)),
+            get(async |Path(path): Path<String>, headers: HeaderMap| serve_file(&path, &headers)),
         )
 }
 
-/// Browsers may keep the files but must revalidate them, so that an update never mixes two
-/// versions of the page.
-fn file(path: &str, asked: &HeaderMap) -> Response {
+/// Browsers may cache the files but must revalidate them, so that a page never mixes the
+/// files of two versions.
+fn serve_file(path: &str, request_headers: &HeaderMap) -> Response {
     let Some(data) = asset(path) else {
         return Problem::not_found("there is no such file").into_response();
     };
-    let tag = tag(&data);
+    let tag = etag(&data);
     let headers: [(HeaderName, &str); 4] = [
-        (header::CONTENT_TYPE, kind(path)),
+        (header::CONTENT_TYPE, content_type(path)),
         (header::CACHE_CONTROL, "no-cache"),
         (header::ETAG, &tag),
         (header::CONTENT_SECURITY_POLICY, POLICY),
     ];
-    if is_known(asked, &tag) {
+    if matches_etag(request_headers, &tag) {
         return (StatusCode::NOT_MODIFIED, headers).into_response();
     }
     (StatusCode::OK, headers, data).into_response()
 }
 
-// Only tells versions of our own files apart, so any good hash will do.
-fn tag(data: &[u8]) -> String {
+// Only distinguishes versions of our own files, so the hash needn't be cryptographic.
+fn etag(data: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(data);
     format!("\"{:016x}\"", hasher.finish())
 }
 
-/// A proxy that compresses may have weakened the tag.
-fn is_known(asked: &HeaderMap, tag: &str) -> bool {
-    let lists = asked.get_all(header::IF_NONE_MATCH).into_iter();
+/// Ignores `W/`, because a proxy that compresses responses may have made the tag weak.
+fn matches_etag(request_headers: &HeaderMap, tag: &str) -> bool {
+    let lists = request_headers.get_all(header::IF_NONE_MATCH).into_iter();
     lists
         .filter_map(|list| list.to_str().ok())
         .flat_map(|list| list.split(','))
         .any(|each| matches!(each.trim(), "*") || each.trim().trim_start_matches("W/") == tag)
 }
 
-fn kind(path: &str) -> &'static str {
+fn content_type(path: &str) -> &'static str {
     match path.rsplit('.').next() {
         Some("html") => "text/html; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
@@ -100,19 +100,19 @@ mod tests {
 
     #[test]
     fn a_file_that_the_browser_has_is_not_sent_again() {
-        let first = file("index.html", &HeaderMap::new());
+        let first = serve_file("index.html", &HeaderMap::new());
         assert_eq!(first.status(), StatusCode::OK);
         let tag = first.headers()[header::ETAG].to_str().unwrap();
         for known in [tag, "*", &format!("\"old\", {tag}"), &format!("W/{tag}")] {
-            let again = file("index.html", &asking(known));
+            let again = serve_file("index.html", &asking(known));
             assert_eq!(again.status(), StatusCode::NOT_MODIFIED, "{known}");
         }
-        let changed = file("index.html", &asking("\"old\""));
+        let changed = serve_file("index.html", &asking("\"old\""));
         assert_eq!(changed.status(), StatusCode::OK);
     }
 
     #[test]
-    fn what_is_no_file_of_the_page_is_not_found() {
+    fn paths_that_are_not_assets_are_not_found() {
         for path in [
             "",
             "none.js",
@@ -122,7 +122,7 @@ mod tests {
             "js",
         ] {
             assert_eq!(
-                file(path, &HeaderMap::new()).status(),
+                serve_file(path, &HeaderMap::new()).status(),
                 StatusCode::NOT_FOUND,
                 "{path}"
             );
@@ -130,15 +130,15 @@ mod tests {
     }
 
     #[test]
-    fn every_file_has_a_kind_that_a_browser_runs_under_nosniff() {
+    fn every_asset_has_a_content_type() {
         for (path, _) in ASSETS {
-            assert_ne!(kind(path), "application/octet-stream", "{path}");
+            assert_ne!(content_type(path), "application/octet-stream", "{path}");
         }
     }
 
-    /// The content security policy forbids them, and a dead script is only noticed in a browser.
+    /// The content security policy blocks them, which would only be noticed in a browser.
     #[test]
-    fn the_page_has_no_inline_script_or_style_and_names_nothing_elsewhere() {
+    fn assets_have_no_inline_scripts_or_styles_and_no_foreign_urls() {
         for (path, data) in ASSETS {
             let text = std::str::from_utf8(data).unwrap();
             // The sign-in page gets its style inlined, with a policy that holds the hash of it.

@@ -10,10 +10,11 @@ use toolgate_journal::{CallSummary, Journal};
 
 use crate::recent::RecentCallCache;
 
-/// Events that wait for a slow subscriber. A slower one is told how many it missed.
-const KEPT: usize = 1024;
+/// How many events wait for a slow subscriber. A slower one is told how many it missed.
+const EVENT_CAPACITY: usize = 1024;
 
-/// Without the result, because results may be large and many events wait.
+/// A started or finished call. Without its result, because results may be large and many
+/// events wait for subscribers.
 pub(crate) struct FeedEvent {
     // `started` or `call`, which is a finished one.
     pub(crate) kind: &'static str,
@@ -21,7 +22,7 @@ pub(crate) struct FeedEvent {
     pub(crate) tool: Option<Arc<dyn Tool>>,
 }
 
-/// Publishes every call to its subscribers, and keeps the latest calls if nothing else does.
+/// Publishes every call to its subscribers, and is_keeping the latest calls if nothing else does.
 /// Clones share their subscribers.
 #[derive(Clone)]
 pub struct CallFeed(Arc<FeedState>);
@@ -31,28 +32,28 @@ struct FeedState {
     redactor: OnceLock<Redactor>,
     command: OnceLock<String>,
     recent: OnceLock<RecentCallCache>,
-    // Where calls are recorded. They are kept here only while that fails.
+    // If there is a journal, calls are kept in memory only while it fails.
     journal: OnceLock<Journal>,
     // Whether calls are currently kept.
-    keeps: AtomicBool,
+    is_keeping: AtomicBool,
 }
 
 impl Default for CallFeed {
     fn default() -> Self {
         Self(Arc::new(FeedState {
-            events: broadcast::Sender::new(KEPT),
+            events: broadcast::Sender::new(EVENT_CAPACITY),
             redactor: OnceLock::new(),
             command: OnceLock::new(),
             recent: OnceLock::new(),
             journal: OnceLock::new(),
-            keeps: AtomicBool::new(false),
+            is_keeping: AtomicBool::new(false),
         }))
     }
 }
 
 impl CallFeed {
-    /// Sets what must not be shown, and the command that calls are made by. From then on the latest
-    /// calls are kept, or only those made while the journal fails if there is one.
+    /// Sets the redactor for secrets, and the command that this process was started as. From then on
+    /// the latest calls are kept in memory; with a journal, only those made while it fails.
     pub(crate) fn configure(&self, redactor: &Redactor, command: &str, journal: Option<Journal>) {
         drop(self.0.redactor.set(redactor.clone()));
         drop(self.0.command.set(command.to_owned()));
@@ -65,15 +66,15 @@ impl CallFeed {
 
     pub(crate) fn recent(&self) -> Option<&RecentCallCache> {
         let recent = self.0.recent.get()?;
-        let keeps = self.0.journal.get().is_none_or(Journal::is_failing);
-        // What was kept during the previous failure is in the journal by now.
-        if keeps != self.0.keeps.load(Ordering::Relaxed)
-            && !self.0.keeps.swap(keeps, Ordering::Relaxed)
-            && keeps
+        let is_keeping = self.0.journal.get().is_none_or(Journal::is_failing);
+        // Calls kept during the previous failure are in the journal by now.
+        if is_keeping != self.0.is_keeping.load(Ordering::Relaxed)
+            && !self.0.is_keeping.swap(is_keeping, Ordering::Relaxed)
+            && is_keeping
         {
             recent.clear();
         }
-        keeps.then_some(recent)
+        is_keeping.then_some(recent)
     }
 
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<Arc<FeedEvent>> {

@@ -1,5 +1,5 @@
-//! Properties that must hold for any bytes. `fuzz/` checks them under libFuzzer; the test
-//! here uses random bytes.
+//! Properties that must hold for any bytes. `fuzz/` checks them with libFuzzer, and the test
+//! here with random bytes.
 
 use crate::listener::head_scanner::scan_in_pieces;
 

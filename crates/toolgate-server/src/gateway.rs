@@ -26,7 +26,7 @@ use crate::problem::Problem;
 use crate::{Approvals, CallFeed, Metrics, ServeSettings, Stats};
 
 // How long `/readyz` waits for servers that have neither connected nor failed.
-const FIRST_ATTEMPTS: Duration = Duration::from_secs(5);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a program provides to serve a gateway. The executor must have the feed, the statistics and
 /// the metrics among its observers, and the approvals as its approver.
@@ -47,24 +47,25 @@ pub struct GatewayParts {
     pub command: String,
     /// Records calls. `None` keeps the latest ones in memory.
     pub journal: Option<Journal>,
-    /// Why calls are not recorded although they should be.
+    /// Why the journal is missing, if calls should be recorded.
     pub journal_problem: Option<String>,
     /// Saves tools and servers that are added over HTTP, where there is a configuration file.
     pub config_writer: Option<Arc<dyn ConfigWriter>>,
     pub settings: ServeSettings,
 }
 
-/// Saves what is added over HTTP. The program implements it by writing to its configuration file.
+/// Saves tools and servers that are added over HTTP. The program implements it by writing
+/// to its configuration file.
 pub trait ConfigWriter: Send + Sync {
-    /// Adds a definition to the section `tools`. Returns where it is now, in words.
+    /// Adds a definition to the section `tools`. Returns where it was saved, in words.
     fn add_tool(&self, definition: &Value) -> Result<String, ConfigWriteError>;
     fn add_server(&self, name: &str, url: &str) -> Result<String, ConfigWriteError>;
 }
 
-/// Why something was not saved, as a sentence for a person.
+/// Why a tool or server was not saved, as a sentence for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfigWriteError {
-    Taken(String),
+    NameTaken(String),
     Refused(String),
 }
 
@@ -89,8 +90,8 @@ pub struct GatewayState {
     pub(crate) stopping: CancellationToken,
     // Cancelled when running calls must end. Every call uses it as its cancellation.
     pub(crate) calls: CancellationToken,
-    // True once every server has been tried, or has had time enough.
-    settled: AtomicBool,
+    // True once every server was tried or `STARTUP_TIMEOUT` is over.
+    is_started: AtomicBool,
     pub(crate) configuration: Mutex<ConfigurationState>,
     pub(crate) tokens: Arc<ArcSwap<AccessTokens>>,
     pub(crate) operator: OperatorKeys,
@@ -116,34 +117,36 @@ impl Gateway {
         let redactor = &parts.redactor;
         let journal = parts.journal.clone();
         parts.feed.configure(redactor, &parts.command, journal);
-        let patience = parts.executor.rules().limits.approval;
-        parts.approvals.configure(redactor.clone(), patience);
+        let approval_timeout = parts.executor.rules().limits.approval;
+        parts
+            .approvals
+            .configure(redactor.clone(), approval_timeout);
         let mcp = McpEndpoint::new(&parts);
         Self(Arc::new(GatewayState {
             mcp,
             started: Instant::now(),
             stopping: CancellationToken::new(),
             calls: CancellationToken::new(),
-            settled: AtomicBool::new(false),
+            is_started: AtomicBool::new(false),
             configuration: Mutex::default(),
             tokens: Arc::new(ArcSwap::from_pointee(AccessTokens::new(&parts.settings))),
             operator: OperatorKeys::default(),
             requests: CallerPermits::new(parts.settings.concurrency, &parts.settings),
-            memory: guard::budget(&parts.executor.rules().limits, &parts.settings),
+            memory: guard::memory_budget(&parts.executor.rules().limits, &parts.settings),
             chats: ChatRegistry::default(),
             document: OnceLock::new(),
             parts,
         }))
     }
 
-    /// Stores the state of the configuration file, which routes such as `/api/status` report.
+    /// Sets the state of the configuration file, which routes such as `/api/status` report.
     pub fn set_configuration_state(&self, state: ConfigurationState) {
         *self.configuration.lock() = state;
     }
 
-    /// Replaces the valid tokens, and cuts streams of tokens that are gone. Returns false and
-    /// does nothing if there were no tokens or would be none, because whether one is needed is
-    /// decided at the start.
+    /// Replaces the valid tokens, and ends the streams of tokens that were removed. Returns false
+    /// and does nothing if the first token would be added or the last one removed, because whether
+    /// tokens are needed is decided at the start.
     pub fn set_tokens(&self, settings: &ServeSettings) -> bool {
         let before = self.tokens.load();
         let after = before.with_settings(settings);
@@ -156,19 +159,19 @@ impl Gateway {
         true
     }
 
-    /// Lets the link `/?key=…` sign in the operator once. A new key replaces the one before.
+    /// Lets the link `/?key=…` sign in the operator once. A new key replaces the previous one.
     pub fn accept_sign_in_key(&self, key: &str) {
         self.operator.accept_link(key);
     }
 
-    /// Programs that send this key as a token act as the operator, and may do
+    /// Lets programs that send this key as a token act as the operator. They may do
     /// everything but approve calls.
     pub fn accept_command_key(&self, key: &str) {
         self.operator.accept_command_key(key);
     }
 
-    /// Returns when no call runs any more, or the remaining ones are cancelled:
-    /// [`serve`](crate::serve) has stopped, or is about to.
+    /// Waits until no call runs any more, or the remaining ones are cancelled:
+    /// [`serve`](crate::serve) has stopped or is about to.
     pub fn closed(&self) -> impl Future<Output = ()> + Send + 'static {
         self.calls.clone().cancelled_owned()
     }
@@ -182,19 +185,19 @@ impl Gateway {
         self.document.get_or_init(written).clone()
     }
 
-    /// Waits for the first attempt of every server, but no longer than a few seconds:
-    /// the other tools work meanwhile, and one bad server must not keep everybody out.
+    /// True once the first attempt to connect each server has succeeded or failed, or after a few
+    /// seconds, because one slow server must not make the gateway count as starting for long.
     /// Later reconnects don't count.
-    pub(crate) fn has_settled(&self) -> bool {
-        if self.settled.load(Ordering::Relaxed) {
+    pub(crate) fn has_started(&self) -> bool {
+        if self.is_started.load(Ordering::Relaxed) {
             return true;
         }
         let has_tried =
             |server: &ServerStatus| server.state != ServerState::Starting || server.error.is_some();
-        let settled = self.started.elapsed() >= FIRST_ATTEMPTS
+        let is_started = self.started.elapsed() >= STARTUP_TIMEOUT
             || self.parts.servers.status().iter().all(has_tried);
-        self.settled.fetch_or(settled, Ordering::Relaxed);
-        settled
+        self.is_started.fetch_or(is_started, Ordering::Relaxed);
+        is_started
     }
 
     pub(crate) async fn write_config(
@@ -207,7 +210,7 @@ impl Gateway {
         };
         match tokio::task::spawn_blocking(move || write(&*writer)).await {
             Ok(Ok(saved)) => Ok(saved),
-            Ok(Err(ConfigWriteError::Taken(reason))) => Err(Problem::conflict(reason)),
+            Ok(Err(ConfigWriteError::NameTaken(reason))) => Err(Problem::conflict(reason)),
             Ok(Err(ConfigWriteError::Refused(reason))) => Err(Problem::unprocessable(reason)),
             Err(_) => Err(Problem::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
@@ -225,7 +228,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_says_nothing_is_waited_for_five_seconds() {
+    async fn a_silent_server_delays_readiness_for_five_seconds() {
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let gateway = crate::guard::tests::gateway(json!({}));
         let connection = ServerConnection::Http {
@@ -234,9 +237,9 @@ mod tests {
         };
         let servers = &gateway.parts.servers;
         servers.apply(vec![ServerSettings::new("silent", connection)]);
-        for (time, settled) in [(0, false), (4, false), (1, true)] {
+        for (time, is_started) in [(0, false), (4, false), (1, true)] {
             tokio::time::advance(Duration::from_secs(time)).await;
-            assert_eq!(gateway.has_settled(), settled, "after {time} s more");
+            assert_eq!(gateway.has_started(), is_started, "after {time} s more");
             assert_eq!(servers.status()[0].state, ServerState::Starting);
         }
     }

@@ -68,14 +68,14 @@ impl CallHistory<'_> {
         let Some(reader) = self.reader() else {
             return Ok(None);
         };
-        let look = move |reader: &JournalReader| {
+        let query = move |reader: &JournalReader| {
             let Some(call) = reader.call(&id)? else {
                 return Ok(None);
             };
             let unverified = reader.verify_call(&call.summary.id)?;
             Ok(Some((call, unverified)))
         };
-        let found = LOOKUPS.run(reader, look).await?;
+        let found = LOOKUPS.run(reader, query).await?;
         Ok(found.map(|(detail, unverified)| {
             let is_whole = detail.asked.is_object() && !is_redacted(&detail.asked);
             FoundCall {
@@ -92,16 +92,16 @@ impl CallHistory<'_> {
     }
 }
 
-/// Returns one page. It is full unless there is no more, because a reader takes a short page
-/// for the last one.
+/// Returns one page of visible calls. It is full unless there are no more, because clients take a
+/// short page for the last one.
 fn page(
     reader: &JournalReader,
     filter: &JournalFilter,
     view: &CallerView,
 ) -> Result<Vec<CallSummary>, JournalError> {
-    // Thousands of calls are of few tools, so decisions are cached.
+    // Thousands of calls use few tools, so decisions are cached.
     let mut known = HashMap::<(String, Option<String>), bool>::new();
-    let calls = reader.calls_shown(filter, |tool, server| {
+    let calls = reader.visible_calls(filter, |tool, server| {
         let key = (tool.to_owned(), server.map(str::to_owned));
         *known
             .entry(key)
@@ -120,7 +120,7 @@ fn merge(recorded: Vec<CallSummary>, recent: Vec<CallSummary>, limit: usize) -> 
         .map(|call| (call.id.clone(), call))
         .collect();
     for call in recent {
-        // Either source may know only the beginning of a call, so the record of its end wins.
+        // Either source may know only the start of a call, so the record of its end wins.
         if all
             .get(&call.id)
             .is_none_or(|other| other.success.is_none())

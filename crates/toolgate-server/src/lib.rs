@@ -1,14 +1,14 @@
-//! The gateway over HTTP: an API for programs, MCP for clients, a dashboard for
+//! The HTTP gateway: an API for programs, MCP for clients, a dashboard for
 //! the operator, and metrics.
 //!
 //! ```text
 //!  listener.rs   connections, bounded      api/        one file per group of routes
-//!  guard/        who may come in           dashboard   the page and what it loads
+//!  guard/        admission of requests     dashboard   the page and its assets
 //!  router.rs     all routes                feed, stats, metrics, traces   observers of calls
 //! ```
 //!
-//! A request passes the guard (host, origin, token, rate) and then a route. Calls take the same
-//! path as everywhere, through the [`ToolExecutor`](toolgate_core::ToolExecutor).
+//! A request passes the guard (host, origin, token, rate) and then a route. Calls go through the
+//! [`ToolExecutor`](toolgate_core::ToolExecutor), as they do everywhere else.
 
 mod api;
 mod approvals;

@@ -16,21 +16,21 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
-pub(crate) use connection_watch::{BodyFault, ConnectionWatch};
+pub(crate) use connection_watch::{BodyLimitError, ConnectionWatch};
 
 use crate::Gateway;
 use crate::guard::{ConnectionAddresses, RequestGuard};
 use connection::{linger, serve_connection};
 use connection_watch::{ConnectionReaper, TICK};
 
-// How long calls may go on after the gateway was told to stop.
-const GRACE: Duration = Duration::from_secs(5);
+// How long calls may continue after the gateway was told to stop.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 // How long responses may take to be sent once their calls were cancelled.
 const RESPONSE_GRACE: Duration = Duration::from_secs(1);
 // How often running calls are polled during shutdown.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-// The pause after the system failed to give us a connection.
-const BACK_OFF: Duration = Duration::from_millis(100);
+// The pause after accepting a connection failed.
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 // How often such a failure is logged.
 const REPORT_INTERVAL: Duration = Duration::from_secs(60);
 // Rejected connections that get a response. Beyond this they are only closed.
@@ -40,8 +40,8 @@ const MIN_UNKNOWN: usize = 64;
 const MAX_UNKNOWN: usize = 1024;
 const FULL_RESPONSE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/// Serves until `stop` is cancelled. Then requests in progress get five seconds, after which
-/// their calls are cancelled.
+/// Serves until `stop` is cancelled. Then requests in progress get five seconds, after which their
+/// calls are cancelled. Returns once all connections are closed.
 ///
 /// Invalid settings fail with [`io::ErrorKind::InvalidInput`].
 pub async fn serve(
@@ -89,22 +89,22 @@ struct ConnectionManager {
     gateway: Gateway,
     guard: Arc<RequestGuard>,
     reaper: Arc<ConnectionReaper>,
-    most: usize,
+    max_open: usize,
     open: JoinSet<()>,
     rejected: JoinSet<()>,
-    reported: Option<Instant>,
+    reported_at: Option<Instant>,
 }
 
 impl ConnectionManager {
     fn new(gateway: Gateway, guard: RequestGuard) -> Self {
         Self {
-            most: gateway.parts.settings.connections,
+            max_open: gateway.parts.settings.connections,
             guard: Arc::new(guard),
             gateway,
             reaper: Arc::default(),
             open: JoinSet::new(),
             rejected: JoinSet::new(),
-            reported: None,
+            reported_at: None,
         }
     }
 
@@ -112,34 +112,34 @@ impl ConnectionManager {
     /// all are busy, the new one is rejected. Connections of unknown callers have a lower limit, so
     /// that half-sent requests can't fill the gateway or lock others out.
     fn accept(&mut self, stream: TcpStream, peer: SocketAddr) {
-        let most_unknown = (self.most / 2).clamp(MIN_UNKNOWN, MAX_UNKNOWN);
-        if self.reaper.unknown_count() >= most_unknown && !self.reaper.evict_unknown() {
+        let max_unknown = (self.max_open / 2).clamp(MIN_UNKNOWN, MAX_UNKNOWN);
+        if self.reaper.unknown_count() >= max_unknown && !self.reaper.evict_unknown() {
             return self.reject(stream);
         }
-        if self.reaper.count() >= self.most && !self.reaper.evict_idle() {
+        if self.reaper.count() >= self.max_open && !self.reaper.evict_idle() {
             return self.reject(stream);
         }
-        let Ok(reached) = stream.local_addr() else {
-            return; // It is gone already.
+        let Ok(local) = stream.local_addr() else {
+            return; // The peer has closed it already.
         };
         if let Err(error) = stream.set_nodelay(true) {
             debug!(%error, "a connection failed");
         }
-        let ends = ConnectionAddresses {
+        let addresses = ConnectionAddresses {
             peer: peer.ip().to_canonical(),
-            reached: reached.ip().to_canonical(),
+            local: local.ip().to_canonical(),
         };
         let (guard, reaper) = (Arc::clone(&self.guard), Arc::clone(&self.reaper));
         let stop = self.gateway.stopping.clone();
-        let (number, watch) = reaper.join();
+        let (number, watch) = reaper.register();
         self.open.spawn(async move {
             let _slot = ConnectionSlot(&reaper, number);
-            serve_connection(guard, stream, ends, watch, stop).await;
+            serve_connection(guard, stream, addresses, watch, stop).await;
         });
     }
 
     fn reject(&mut self, mut stream: TcpStream) {
-        debug!("rejected a connection: the limit is reached");
+        debug!("rejected a connection: the limit is local");
         if self.rejected.len() < MAX_REJECTED {
             self.rejected.spawn(async move {
                 if stream.write_all(FULL_RESPONSE).await.is_ok() {
@@ -149,8 +149,8 @@ impl ConnectionManager {
         }
     }
 
-    /// Handles a system that has no more connections to give, or a connection that broke
-    /// before it was accepted.
+    /// Handles errors of the system, such as too many open files, and connections that broke
+    /// before they were accepted.
     async fn handle_accept_error(&mut self, error: &io::Error) {
         use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
         let kind = error.kind();
@@ -160,36 +160,37 @@ impl ConnectionManager {
         ) {
             return;
         }
-        let reported = self.reported.map(|at| at.elapsed());
+        let reported = self.reported_at.map(|at| at.elapsed());
         if reported.is_none_or(|elapsed| elapsed >= REPORT_INTERVAL) {
-            self.reported = Some(Instant::now());
+            self.reported_at = Some(Instant::now());
             let open = self.reaper.count();
             warn!(%error, open, "can't accept new connections; raise the limit of open files if this persists");
         }
         self.reaper.evict_idle();
-        tokio::time::sleep(BACK_OFF).await;
+        tokio::time::sleep(ACCEPT_BACKOFF).await;
     }
 
     async fn close(mut self) {
         self.gateway.stopping.cancel();
         self.rejected.abort_all();
-        let under_way = self.guard.under_way();
-        if under_way > 0 {
+        let running_requests = self.guard.running_requests();
+        if running_requests > 0 {
             info!(
-                requests = under_way,
+                requests = running_requests,
                 "stopping; waiting for requests to finish"
             );
         }
         let gateway = self.gateway.clone();
         // A call over MCP may outlive its connection.
-        let mcp = tokio::spawn(async move { gateway.mcp.close(GRACE + POLL_INTERVAL).await });
-        if self.wait_until_idle(GRACE).await {
+        let mcp =
+            tokio::spawn(async move { gateway.mcp.close(SHUTDOWN_GRACE + POLL_INTERVAL).await });
+        if self.wait_until_idle(SHUTDOWN_GRACE).await {
             self.gateway.calls.cancel();
             return drop(mcp.await);
         }
-        let left = self.guard.under_way();
+        let left = self.guard.running_requests();
         if left > 0 {
-            let seconds = GRACE.as_secs();
+            let seconds = SHUTDOWN_GRACE.as_secs();
             warn!(
                 requests = left,
                 "requests still running {seconds} s after the gateway was told to stop; cancelling their calls"
@@ -212,9 +213,9 @@ impl ConnectionManager {
     }
 
     /// True if all connections are closed and no call runs before the time is up.
-    async fn wait_until_idle(&mut self, patience: Duration) -> bool {
-        let end = Instant::now() + patience;
-        let is_empty = self.wait_until_closed(patience).await;
+    async fn wait_until_idle(&mut self, timeout: Duration) -> bool {
+        let end = Instant::now() + timeout;
+        let is_empty = self.wait_until_closed(timeout).await;
         let stats = self.gateway.parts.stats.clone();
         while is_empty && !stats.running().is_empty() {
             if Instant::now() >= end {
@@ -225,17 +226,18 @@ impl ConnectionManager {
         is_empty
     }
 
-    async fn wait_until_closed(&mut self, patience: Duration) -> bool {
+    async fn wait_until_closed(&mut self, timeout: Duration) -> bool {
         let all = async {
             while let Some(ended) = self.open.join_next().await {
                 log_panic(ended);
             }
         };
-        tokio::time::timeout(patience, all).await.is_ok()
+        tokio::time::timeout(timeout, all).await.is_ok()
     }
 }
 
-/// A panic inside a route is answered; one in the body of a response ends its connection.
+/// A panic in a route is answered with an error, but a panic in the body of a
+/// response ends its connection.
 fn log_panic(ended: Result<(), JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
@@ -249,7 +251,7 @@ struct ConnectionSlot<'a>(&'a ConnectionReaper, u64);
 
 impl Drop for ConnectionSlot<'_> {
     fn drop(&mut self) {
-        self.0.leave(self.1);
+        self.0.unregister(self.1);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Counts calls for Prometheus.
+//! Counts calls, and renders all metrics for Prometheus.
 
 mod process;
 
@@ -32,11 +32,10 @@ const BUCKETS: [f64; 14] = [
 // Tools with metrics of their own. Further ones are counted as one.
 const MAX_TOOLS: usize = 2048;
 const OTHERS: &str = "(others)";
-// Callers with metrics of their own. There are as many as tokens, unless somebody makes a
-// token for every user.
+// Callers with metrics of their own. Normally there are as many as tokens.
 const MAX_CALLERS: usize = 64;
 const OTHER_CALLERS: &str = "other";
-// All local tools share the slots that calls may have to wait for.
+// The label of local tools, which share their concurrency slots.
 const LOCAL: &str = "local";
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -161,7 +160,7 @@ impl Metrics {
         // Writing to a string can't fail.
         let written = text::encode_registry(&mut page, &self.0.registry)
             .and_then(|()| text::encode_registry(&mut page, &now.registry()))
-            .and_then(|()| text::encode_registry(&mut page, &process::figures()))
+            .and_then(|()| text::encode_registry(&mut page, &process::registry()))
             .and_then(|()| text::encode_eof(&mut page));
         debug_assert_eq!(written, fmt::Result::Ok(()));
         page
@@ -189,14 +188,14 @@ impl Metrics {
                 local => local.to_string(),
             },
         };
-        let made = tools.entry(key).or_insert_with(|| {
+        let metrics = tools.entry(key).or_insert_with(|| {
             Arc::new(ToolMetrics {
                 duration: self.0.duration.get_or_create(&labels).clone(),
                 calls: Mutex::default(),
                 labels,
             })
         });
-        Some(Arc::clone(made))
+        Some(Arc::clone(metrics))
     }
 
     fn queue_histogram(&self, server: &str) -> impl Deref<Target = Histogram> {
@@ -204,7 +203,7 @@ impl Metrics {
         self.0.queue.get_or_create(&ServerLabels { server })
     }
 
-    /// The label of a caller; empty where callers are not told apart.
+    /// The label of a caller; empty for callers without a name.
     fn caller_label(&self, caller: &str) -> Arc<str> {
         let mut callers = self.0.callers.lock();
         if let Some(known) = callers.get(caller) {
@@ -303,7 +302,7 @@ impl MetricsSnapshot {
     }
 }
 
-/// Cuts a long name and adds a number that tells it from others with the same beginning.
+/// Shortens a long name and adds a suffix, so that names with the same beginning stay distinct.
 fn label(name: &str) -> String {
     const MAX_NAME_BYTES: usize = 200;
     match name.len() > MAX_NAME_BYTES {

@@ -1,5 +1,5 @@
-//! Recognises whoever started the gateway, by a link for browsers and by a key for commands
-//! of the same user.
+//! Recognises the operator, who started the gateway: by a sign-in link in a browser, and by a key
+//! that commands of the same user send.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const LINK_LIFE: Duration = Duration::from_secs(12 * 3600);
 /// The operator's link and command key, stored as hashes like tokens.
 #[derive(Default)]
 pub(crate) struct OperatorKeys {
-    // A new link replaces the one before.
+    // A new link replaces the previous one.
     link: Mutex<Option<SignInLink>>,
     command: OnceLock<[u8; 32]>,
 }
@@ -30,7 +30,7 @@ struct SignInLink {
 }
 
 impl OperatorKeys {
-    /// Lets whoever shows this key sign in, once.
+    /// Lets this key sign in once.
     pub(crate) fn accept_link(&self, key: &str) {
         let link = SignInLink {
             hash: digest(key.as_bytes()),
@@ -39,7 +39,7 @@ impl OperatorKeys {
         *self.link.lock() = Some(link);
     }
 
-    /// True once for the key of the latest link.
+    /// True if this is the key of the latest link. Each key works only once.
     pub(crate) fn take_link(&self, key: &[u8]) -> bool {
         let hash = digest(key);
         let mut link = self.link.lock();

@@ -9,30 +9,30 @@ use toolgate_journal::{JournalError, JournalReader};
 
 use crate::problem::Problem;
 
-/// Serves queries for the newest calls and for known ids. Separate from searches, so that these
-/// don't hold up the dashboard.
+/// Runs queries for the newest calls and for known ids. Separate from searches, which would
+/// otherwise delay the dashboard.
 pub(crate) static LOOKUPS: QueryLimiter = QueryLimiter::new(4);
-/// Serves queries that may read the whole file.
+/// Runs queries that may read the whole file.
 pub(crate) static SEARCHES: QueryLimiter = QueryLimiter::new(4);
 
-// Waiting queries for each one that runs.
-const QUEUE: usize = 8;
+// How many queries may wait for each one that runs.
+const QUEUED_PER_RUNNING: usize = 8;
 // How long a query may wait.
-const PATIENCE: Duration = Duration::from_secs(2);
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(2);
 // How long a query may run.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) struct QueryLimiter {
-    // Queries that run or wait.
-    places: Semaphore,
-    turns: Semaphore,
+    // One permit for each query that runs or waits.
+    admitted: Semaphore,
+    running: Semaphore,
 }
 
 impl QueryLimiter {
-    const fn new(turns: usize) -> Self {
+    const fn new(running: usize) -> Self {
         Self {
-            places: Semaphore::const_new(turns * (1 + QUEUE)),
-            turns: Semaphore::const_new(turns),
+            admitted: Semaphore::const_new(running * (1 + QUEUED_PER_RUNNING)),
+            running: Semaphore::const_new(running),
         }
     }
 
@@ -43,22 +43,23 @@ impl QueryLimiter {
         reader: JournalReader,
         query: impl FnOnce(&JournalReader) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, Problem> {
-        let Ok(place) = self.places.try_acquire() else {
+        let Ok(admission) = self.admitted.try_acquire() else {
             return Err(busy());
         };
-        let Ok(Ok(turn)) = tokio::time::timeout(PATIENCE, self.turns.acquire()).await else {
+        let Ok(Ok(permit)) = tokio::time::timeout(QUEUE_TIMEOUT, self.running.acquire()).await
+        else {
             return Err(busy());
         };
         let guard = CancelOnDrop::default();
-        let reader = reader.with_limits(QUERY_TIMEOUT, Arc::clone(&guard.is_gone));
+        let reader = reader.with_limits(QUERY_TIMEOUT, Arc::clone(&guard.is_cancelled));
         let answer = tokio::task::spawn_blocking(move || {
-            // Held until the query has ended, even if its caller has gone.
-            let _held = (place, turn);
+            // Held until the query has ended, even if the caller has dropped the future.
+            let _held = (admission, permit);
             query(&reader)
         });
         match answer.await {
             Ok(Ok(answer)) => Ok(answer),
-            // An empty journal, or an id that nothing can have, is not an error.
+            // A missing journal has no calls, and no call has an invalid id.
             Ok(Err(JournalError::Missing(_) | JournalError::InvalidId(_))) => Ok(T::default()),
             Ok(Err(error @ JournalError::Ambiguous(_))) => {
                 Err(Problem::not_found(error.to_string()))
@@ -77,12 +78,12 @@ fn busy() -> Problem {
 
 #[derive(Default)]
 struct CancelOnDrop {
-    is_gone: Arc<AtomicBool>,
+    is_cancelled: Arc<AtomicBool>,
 }
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        self.is_gone.store(true, Ordering::Relaxed);
+        self.is_cancelled.store(true, Ordering::Relaxed);
     }
 }
 
@@ -122,7 +123,7 @@ mod tests {
     async fn a_query_waits_up_to_two_seconds_in_a_bounded_queue() {
         let (_folder, journal) = journal();
         let limiter = limiter();
-        let others = limiter.turns.acquire().await.unwrap();
+        let others = limiter.running.acquire().await.unwrap();
         let begin = Instant::now();
         let many = (0..20).map(|_| async {
             expect_busy(limiter.run(journal.reader(), newest).await);
@@ -131,13 +132,13 @@ mod tests {
         let mut waited = futures::future::join_all(many).await;
         waited.sort();
         assert_eq!(waited[..11], [Duration::ZERO; 11], "the queue is full");
-        assert_eq!(waited[11..], [PATIENCE; 9]);
+        assert_eq!(waited[11..], [QUEUE_TIMEOUT; 9]);
         drop(others);
         assert_eq!(limiter.run(journal.reader(), newest).await.ok(), Some(0));
     }
 
     #[tokio::test]
-    async fn a_query_whose_caller_is_gone_ends_and_makes_room() {
+    async fn a_dropped_query_is_cancelled_and_frees_its_permits() {
         let (_folder, journal) = journal();
         let limiter = limiter();
         let (begun, has_begun) = tokio::sync::oneshot::channel();

@@ -27,7 +27,7 @@ struct CachedCalls {
 
 struct CachedCall {
     detail: Arc<CallDetail>,
-    // With its secrets, so that the call can be made again.
+    // Not redacted, so that the call can be made again.
     asked: Arc<Value>,
     bytes: u64,
 }
@@ -43,25 +43,25 @@ impl RecentCallCache {
 
     pub(crate) fn started(&self, call: &CallStarted) {
         let detail = CallDetail::started(call, &self.redactor, &self.command);
-        self.calls.lock().keep(call.id, detail, &call.requested);
+        self.calls.lock().insert(call.id, detail, &call.requested);
     }
 
     pub(crate) fn finished(&self, record: &CallRecord) {
         let detail = CallDetail::finished(record, &self.redactor, &self.command);
         self.calls
             .lock()
-            .keep(record.outcome.call_id, detail, &record.requested);
+            .insert(record.outcome.call_id, detail, &record.requested);
     }
 
     pub(crate) fn list(
         &self,
         filter: &JournalFilter,
-        is_shown: impl Fn(&CallSummary) -> bool,
+        is_visible: impl Fn(&CallSummary) -> bool,
     ) -> Vec<CallSummary> {
         let calls = self.calls.lock();
         let newest_first = calls.by_id.values().rev().map(|call| &*call.detail);
         newest_first
-            .filter(|detail| matches(filter, detail) && is_shown(&detail.summary))
+            .filter(|detail| matches(filter, detail) && is_visible(&detail.summary))
             .take(filter.limit)
             .map(|detail| detail.summary.clone())
             .collect()
@@ -80,7 +80,7 @@ impl RecentCallCache {
 }
 
 impl CachedCalls {
-    fn keep(&mut self, id: CallId, detail: CallDetail, asked: &Arc<Value>) {
+    fn insert(&mut self, id: CallId, detail: CallDetail, asked: &Arc<Value>) {
         let values = [
             Some(&**asked),
             Some(&detail.asked),
@@ -92,13 +92,13 @@ impl CachedCalls {
         let texts = texts.into_iter().flatten().map(|text| text.len() as u64);
         let values = values.into_iter().flatten().map(sanitize::length);
         let bytes = values.chain(content).chain(texts).sum();
-        let kept = CachedCall {
+        let cached = CachedCall {
             detail: Arc::new(detail),
             asked: Arc::clone(asked),
             bytes,
         };
         self.bytes += bytes;
-        if let Some(before) = self.by_id.insert(id, kept) {
+        if let Some(before) = self.by_id.insert(id, cached) {
             self.bytes -= before.bytes;
         }
         while self.by_id.len() > MAX_CALLS || self.bytes > MAX_BYTES {
@@ -110,7 +110,7 @@ impl CachedCalls {
     }
 }
 
-/// Filters like the journal does.
+/// Must select the same calls as the journal's SQL.
 fn matches(filter: &JournalFilter, detail: &CallDetail) -> bool {
     let call = &detail.summary;
     let is = |wanted: &Option<String>, value: Option<&str>| {

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use crate::guard::Caller;
 use crate::problem::Problem;
 
-/// Something that a token may do only if its entry says so: a list of tools says what its holder
-/// may call, never whom it may decide for.
+/// Something that a token may do only if its entry in the configuration says so. The tools of a
+/// token never imply a right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Right {
@@ -32,7 +32,8 @@ impl Rights {
         operate: true,
         see_all: true,
     };
-    /// Secrets that programs send may leak to the tools they call, so they never approve.
+    /// For secrets that programs send: these may leak to the tools they call, so
+    /// they never approve calls.
     pub(crate) const ALL_BUT_APPROVE: Self = Self {
         approve: false,
         ..Self::ALL
@@ -46,7 +47,7 @@ impl Rights {
         }
     }
 
-    /// Whether it has this right, and the right's name in the configuration.
+    /// Returns whether the right is granted, and its name in the configuration.
     fn check(self, right: Right) -> (bool, &'static str) {
         match right {
             Right::Approve => (self.approve, "approve"),
@@ -57,7 +58,7 @@ impl Rights {
 }
 
 impl Caller {
-    pub(crate) fn expect(&self, right: Right) -> Result<(), Problem> {
+    pub(crate) fn require(&self, right: Right) -> Result<(), Problem> {
         let (is_granted, word) = self.rights.check(right);
         if is_granted {
             return Ok(());
@@ -81,5 +82,5 @@ impl Caller {
     }
 }
 
-/// The name of whoever started the gateway, in the journal and everywhere else.
+/// The name under which the journal records the person who started the gateway.
 pub(crate) const OPERATOR: &str = "local operator";

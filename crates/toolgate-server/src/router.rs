@@ -10,7 +10,7 @@ use crate::api::openapi::ApiSkeleton;
 use crate::{Gateway, api, dashboard};
 
 pub(crate) fn build(gateway: Gateway) -> Router {
-    // Layers would cost every request some allocations each, so the guard does their work.
+    // No layers: each would cost every request some allocations, so the guard does their work.
     Router::from(api())
         .merge(dashboard::routes())
         .method_not_allowed_fallback(api::wrong_method)
@@ -38,12 +38,12 @@ fn api() -> OpenApiRouter<Gateway> {
         .routes(routes!(api::calls::mock))
         .routes(routes!(api::turns::list))
         .routes(routes!(api::turns::show))
-        .routes(routes!(api::events::watch))
+        .routes(routes!(api::events::subscribe))
         .routes(routes!(api::status::show))
         .routes(routes!(api::stats::show))
         .routes(routes!(api::approvals::list))
-        .routes(routes!(api::approvals::settle))
-        .routes(routes!(api::chat::say))
+        .routes(routes!(api::approvals::decide))
+        .routes(routes!(api::chat::send_message))
         .routes(routes!(api::health::alive))
         .routes(routes!(api::health::ready))
         .routes(routes!(api::metrics::show))

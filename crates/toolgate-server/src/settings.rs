@@ -1,4 +1,4 @@
-//! Settings of the section `serve` of the configuration.
+//! The settings under `serve` in the configuration.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -23,8 +23,8 @@ pub struct ServeSettings {
     #[serde(deserialize_with = "bind")]
     #[schemars(with = "String")]
     pub bind: SocketAddr,
-    /// Names under which this gateway is reached, besides loopback names and the address it listens
-    /// on.
+    /// Names under which this gateway is reached, besides loopback names and the
+    /// address it listens on.
     pub hosts: Vec<String>,
     /// Origins of pages that may use it, besides its own.
     pub origins: Vec<String>,
@@ -34,8 +34,8 @@ pub struct ServeSettings {
     pub tokens: Vec<TokenSettings>,
     /// Calls per second for each token or address; 0: no limit.
     pub rate: u32,
-    /// Concurrent requests that may be calls, and as many that only read; further ones are told to
-    /// try again.
+    /// Concurrent requests that may be calls, and as many that only read; further ones are
+    /// told to try again.
     pub concurrency: usize,
     /// Connections that may be open at once.
     pub connections: usize,
@@ -59,7 +59,7 @@ impl Default for ServeSettings {
     }
 }
 
-/// A token and what it opens.
+/// A token, the tools it may use and its rights.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct TokenSettings {
@@ -78,11 +78,15 @@ pub struct TokenSettings {
 }
 
 impl ServeSettings {
-    /// Why these settings can't be served, as a sentence that says what to do.
+    /// What is wrong with these settings, as a sentence that says what to do.
     pub fn problem(&self) -> Option<String> {
         let tokens = self.problem_of_tokens();
         let names = || self.hosts.iter().find_map(|host| problem_of_host(host));
-        let origins = || self.origins.iter().find_map(|it| problem_of_origin(it));
+        let origins = || {
+            self.origins
+                .iter()
+                .find_map(|origin| problem_of_origin(origin))
+        };
         tokens
             .or_else(|| self.problem_of_bind(self.bind))
             .or_else(names)
@@ -179,13 +183,13 @@ impl fmt::Debug for TokenSettings {
 
 /// Parses an address to listen on, with or without a port.
 pub fn parse_bind(text: &str) -> Result<SocketAddr, String> {
-    let usual = ServeSettings::default().bind.port();
+    let default_port = ServeSettings::default().bind.port();
     let text = text.replacen("localhost", "127.0.0.1", 1);
     let ip = |text: &str| text.trim_matches(['[', ']']).parse::<IpAddr>();
     let port = text.rsplit_once(':').map(|(_, port)| port);
     match (text.parse(), ip(&text)) {
         (Ok(address), _) => Ok(address),
-        (_, Ok(ip)) => Ok(SocketAddr::new(ip, usual)),
+        (_, Ok(ip)) => Ok(SocketAddr::new(ip, default_port)),
         _ if port.is_some_and(|port| port.parse::<u64>().is_ok_and(|port| port > 65_535)) => {
             Err("ports go to 65535; write an address such as 127.0.0.1:7460".to_owned())
         }
@@ -239,7 +243,7 @@ mod tests {
     const GOOD: &str = "0123456789abcdef";
 
     #[test]
-    fn settings_that_would_let_the_wrong_ones_in_are_refused() {
+    fn insecure_or_unusable_settings_are_refused() {
         let table = [
             (json!({}), None),
             (json!({ "token": "" }), None),

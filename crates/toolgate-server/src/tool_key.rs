@@ -3,8 +3,8 @@
 use indexmap::Equivalent;
 use toolgate_core::{ToolDefinition, ToolSource};
 
-/// Name and source together, because a name may move to another server, whose calls must not be
-/// mixed with the old ones.
+/// Name and source, because a name may move to another server, whose calls must not be mixed with
+/// those of the old one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ToolKey {
     pub(crate) name: String,

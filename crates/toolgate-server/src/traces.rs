@@ -26,17 +26,17 @@ use tracing::{error, info, warn};
 use collector::{OtlpCollector, SpanExporter};
 use span::{SpanKind, TraceSpan, valid_state};
 
-// Spans that wait for the collector. Further ones are dropped and counted.
-const WAITING: usize = 4096;
+// How many spans may wait for the collector. Further ones are dropped and counted.
+const QUEUE_CAPACITY: usize = 4096;
 // Spans in one request.
-const BATCH: usize = 512;
+const MAX_BATCH: usize = 512;
 // How long a span waits for others.
-const GATHER: Duration = Duration::from_secs(1);
-// How long the end of the program waits for the export.
-const FLUSH: Duration = Duration::from_secs(2);
-// This many panics within `WINDOW` end the export.
+const BATCH_DELAY: Duration = Duration::from_secs(1);
+// How long the program waits at its end for the export.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+// This many panics within `PANIC_WINDOW` end the export.
 const MAX_PANICS: u32 = 5;
-const WINDOW: Duration = Duration::from_secs(60);
+const PANIC_WINDOW: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -48,7 +48,7 @@ pub struct TelemetrySettings {
     pub otlp: String,
 }
 
-/// Exports calls to a collector as spans. An unreachable collector costs a line in the log, but
+/// Exports calls to a collector as spans. An unreachable collector causes a warning in the log, but
 /// never delays a call. Clones share one queue.
 #[derive(Clone)]
 pub struct Traces {
@@ -68,7 +68,7 @@ enum ExportCommand {
 }
 
 impl TelemetrySettings {
-    /// Why nothing can be exported with these settings, as a sentence that says what to do.
+    /// What is wrong with these settings, as part of a sentence that says what to do.
     pub fn problem(&self) -> Option<&'static str> {
         self.address().err()
     }
@@ -85,14 +85,14 @@ impl TelemetrySettings {
 }
 
 impl Traces {
-    /// Starts to export, or returns `None` if the settings name no collector. Call
-    /// it within a runtime.
+    /// Starts the export, or returns `None` if the settings name no collector. Must be called in a
+    /// tokio runtime. Fails if the address is invalid.
     pub fn start(settings: &TelemetrySettings, redactor: Redactor) -> Result<Option<Self>, String> {
-        let wrong = |problem: &str| format!("telemetry.otlp: {problem}");
-        let Some(address) = settings.address().map_err(wrong)? else {
+        let invalid = |problem: &str| format!("telemetry.otlp: {problem}");
+        let Some(address) = settings.address().map_err(invalid)? else {
             return Ok(None);
         };
-        let exporter = OtlpCollector::new(&address).map_err(|problem| wrong(&problem))?;
+        let exporter = OtlpCollector::new(&address).map_err(|problem| invalid(&problem))?;
         let shown = address_without_login(&address);
         Ok(Some(Self::with_exporter(exporter, shown, redactor)))
     }
@@ -102,13 +102,14 @@ impl Traces {
         address: String,
         redactor: Redactor,
     ) -> Self {
-        let (queue, commands) = mpsc::channel(WAITING);
+        let (queue, commands) = mpsc::channel(QUEUE_CAPACITY);
         tokio::spawn(run_exporter(exporter, commands, address));
         let dropped = AtomicU64::new(0);
         let shared = Arc::new(TracesState { redactor, dropped });
         Self { queue, shared }
     }
 
+    /// Waits until all spans so far are exported, for two seconds at most.
     pub async fn flush(&self) {
         let (done, sent) = oneshot::channel();
         let flush = async {
@@ -116,7 +117,7 @@ impl Traces {
                 drop(sent.await);
             }
         };
-        drop(tokio::time::timeout(FLUSH, flush).await);
+        drop(tokio::time::timeout(FLUSH_TIMEOUT, flush).await);
         let dropped = self.shared.dropped.swap(0, Ordering::Relaxed);
         if dropped > 0 {
             warn!(dropped, "spans were not sent: the collector is too slow");
@@ -155,7 +156,7 @@ impl Traces {
             attributes.push(("error.type", error.kind().as_str().to_owned()));
             self.shared.redactor.line(&error.to_string(), 500)
         });
-        let took = record.outcome.elapsed + record.timings.approval;
+        let duration = record.outcome.elapsed + record.timings.approval;
         // The parent of an MCP client's call is its request, which is a local span.
         let is_remote = record.origin != Origin::Mcp;
         TraceSpan {
@@ -163,7 +164,7 @@ impl Traces {
             kind,
             attributes,
             error,
-            ..span_at(&record.trace, is_remote, (record.started_at, took))
+            ..span_at(&record.trace, is_remote, (record.started_at, duration))
         }
     }
 
@@ -187,7 +188,7 @@ impl Observer for Traces {
 fn span_at(
     trace: &TraceContext,
     is_remote: bool,
-    (started_at, took): (SystemTime, Duration),
+    (started_at, duration): (SystemTime, Duration),
 ) -> TraceSpan {
     let (trace_id, span_id, parent_id) = trace.ids();
     TraceSpan {
@@ -199,7 +200,7 @@ fn span_at(
         kind: SpanKind::Internal,
         name: String::new(),
         started_at,
-        ended_at: started_at + took,
+        ended_at: started_at + duration,
         attributes: Vec::new(),
         error: None,
     }
@@ -212,22 +213,22 @@ fn address_without_login(address: &Url) -> String {
     format!("{}://{host}:{port}", address.scheme())
 }
 
-/// Exports until all senders are dropped. A panic costs the current spans; after too many, spans
-/// are dropped and counted.
+/// Exports until all senders are dropped. A panic loses the current batch. After too many panics
+/// the export ends, and later spans are dropped and counted.
 async fn run_exporter(
     exporter: impl SpanExporter,
     mut commands: mpsc::Receiver<ExportCommand>,
     address: String,
 ) {
-    let is_well = AtomicBool::new(true);
+    let is_healthy = AtomicBool::new(true);
     let mut since = Instant::now();
     let mut panics = 0;
     loop {
-        let work = export(&exporter, &mut commands, &address, &is_well);
+        let work = export(&exporter, &mut commands, &address, &is_healthy);
         if AssertUnwindSafe(work).catch_unwind().await.is_ok() {
             return;
         }
-        if since.elapsed() > WINDOW {
+        if since.elapsed() > PANIC_WINDOW {
             (since, panics) = (Instant::now(), 0);
         }
         panics += 1;
@@ -243,13 +244,13 @@ async fn export(
     exporter: &impl SpanExporter,
     commands: &mut mpsc::Receiver<ExportCommand>,
     address: &str,
-    is_well: &AtomicBool,
+    is_healthy: &AtomicBool,
 ) {
     while let Some(first) = commands.recv().await {
         let (spans, waiting) = next_batch(first, commands).await;
         if !spans.is_empty() {
             let sent = exporter.export(spans).await;
-            log_export(is_well, sent.err(), address);
+            log_export(is_healthy, sent.err(), address);
         }
         for done in waiting {
             done.send(()).ok();
@@ -257,7 +258,7 @@ async fn export(
     }
 }
 
-/// Collects spans for a moment, up to a full batch or a flush.
+/// Collects spans until the batch is full, `BATCH_DELAY` is over, or a flush is requested.
 async fn next_batch(
     first: ExportCommand,
     commands: &mut mpsc::Receiver<ExportCommand>,
@@ -266,7 +267,7 @@ async fn next_batch(
     let mut take = |command| match command {
         ExportCommand::Span(span) => {
             spans.push(*span);
-            spans.len() >= BATCH
+            spans.len() >= MAX_BATCH
         }
         ExportCommand::Flush(done) => {
             waiting.push(done);
@@ -274,7 +275,7 @@ async fn next_batch(
         }
     };
     let mut is_full = take(first);
-    let end = tokio::time::sleep(GATHER);
+    let end = tokio::time::sleep(BATCH_DELAY);
     tokio::pin!(end);
     while !is_full {
         tokio::select! {
@@ -289,13 +290,13 @@ async fn next_batch(
 }
 
 /// Logs when exporting begins to fail and when it recovers, not every attempt.
-fn log_export(is_well: &AtomicBool, problem: Option<String>, address: &str) {
-    let was_well = is_well.swap(problem.is_none(), Ordering::Relaxed);
+fn log_export(is_healthy: &AtomicBool, problem: Option<String>, address: &str) {
+    let was_healthy = is_healthy.swap(problem.is_none(), Ordering::Relaxed);
     match problem {
-        Some(problem) if was_well => {
+        Some(problem) if was_healthy => {
             warn!(collector = %address, problem = %escape(&problem), "the collector does not accept traces; calls go on without them");
         }
-        None if !was_well => info!(collector = %address, "the collector accepts traces again"),
+        None if !was_healthy => info!(collector = %address, "the collector accepts traces again"),
         _ => {}
     }
 }

@@ -81,7 +81,7 @@ impl ConfigWriter for FileConfigWriter {
 fn refusal_from(error: &anyhow::Error) -> ConfigWriteError {
     let reason = format!("{error:#}");
     match error.downcast_ref() {
-        Some(NameTakenError(_)) => ConfigWriteError::Taken(reason),
+        Some(NameTakenError(_)) => ConfigWriteError::NameTaken(reason),
         None => ConfigWriteError::Refused(reason),
     }
 }
@@ -138,12 +138,12 @@ mod tests {
         assert_eq!(config.servers[0].settings.name, "remote");
         let twice = writer.add_tool(&tool).unwrap_err();
         assert!(
-            matches!(&twice, ConfigWriteError::Taken(reason) if reason.contains("already has a tool 'm'")),
+            matches!(&twice, ConfigWriteError::NameTaken(reason) if reason.contains("already has a tool 'm'")),
             "{twice:?}"
         );
         let twice = writer.add_server("remote", "http://h/").unwrap_err();
         assert!(
-            matches!(&twice, ConfigWriteError::Taken(reason) if reason.contains("already a server 'remote'")),
+            matches!(&twice, ConfigWriteError::NameTaken(reason) if reason.contains("already a server 'remote'")),
             "{twice:?}"
         );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);

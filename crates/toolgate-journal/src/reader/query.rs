@@ -1,4 +1,4 @@
-//! Runs queries on the file, within their limits.
+//! Connects to the file and runs queries within their limits.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::{JournalError, takeover};
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
-// SQLite checks the time after this many of its steps, which is some milliseconds.
+// SQLite calls the progress handler after this many of its steps, every few milliseconds.
 const STEPS_PER_CHECK: i32 = 100_000;
 
 impl JournalReader {
@@ -64,8 +64,8 @@ impl JournalReader {
         }
         let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let opened = match self.connect_with(file, read_only) {
-            // SQLite can't share a file where it can't create its side files. If nobody has it
-            // open, it needn't.
+            // Where SQLite can't create its side files, it can't share the database with others.
+            // Without a log nobody writes, so there is nobody to share it with.
             Err(StoreError::Sqlite(error)) if is_access_error(&error) && !self.has_log() => {
                 let alone = format!("file:{}?immutable=1", escape_uri(file));
                 let flags = read_only | OpenFlags::SQLITE_OPEN_URI;
@@ -79,7 +79,7 @@ impl JournalReader {
     fn connect_with(&self, path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
-        match store::form(&connection, &self.file)? {
+        match store::read_format(&connection, &self.file)? {
             Some(_) => {
                 foreign_schema::check(&connection, &self.file)?;
                 Ok(connection)
@@ -118,27 +118,29 @@ mod tests {
     use super::*;
     use crate::{Journal, JournalSettings};
 
-    /// Counts for ever.
+    /// Counts forever.
     const ENDLESS: &str =
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
 
     #[tokio::test]
-    async fn a_question_ends_when_its_time_is_over_or_nobody_waits_for_it() {
+    async fn a_query_ends_at_its_timeout_or_when_it_is_cancelled() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("journal.db");
         let settings = JournalSettings::default();
         let journal = Journal::open(&file, &settings, Default::default(), "test").unwrap();
         let (short, long) = (Duration::from_millis(20), Duration::from_secs(3600));
-        for (patience, leaves) in [(short, false), (long, true)] {
-            let is_gone = Arc::<AtomicBool>::default();
-            let reader = journal.reader().with_limits(patience, Arc::clone(&is_gone));
-            let answer = reader.query(|connection| {
-                is_gone.store(leaves, Ordering::Relaxed);
+        for (timeout, cancels) in [(short, false), (long, true)] {
+            let is_cancelled = Arc::<AtomicBool>::default();
+            let reader = journal
+                .reader()
+                .with_limits(timeout, Arc::clone(&is_cancelled));
+            let result = reader.query(|connection| {
+                is_cancelled.store(cancels, Ordering::Relaxed);
                 connection.query_row(ENDLESS, [], |_| Ok(()))
             });
             assert!(
-                matches!(&answer, Err(JournalError::QueryTimeout(time)) if *time == patience),
-                "{answer:?}"
+                matches!(&result, Err(JournalError::QueryTimeout(time)) if *time == timeout),
+                "{result:?}"
             );
         }
     }

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{OLDER_THAN_CHAIN, key_for, uncovered_until};
 use crate::key::ChainKey;
-use crate::place::{self, MAX_DISTANCE};
+use crate::seq::{self, MAX_PROBES};
 use crate::{chain, digest};
 
 pub(super) fn verify_call(
@@ -12,9 +12,9 @@ pub(super) fn verify_call(
     key: Option<&ChainKey>,
     id: &str,
 ) -> rusqlite::Result<Option<String>> {
-    let first = place::for_id(id);
+    let first = seq::for_id(id);
     let sql = "SELECT seq, chained FROM calls WHERE seq >= ? AND seq < ? AND id = ?";
-    let found = connection.query_row(sql, params![first, first + MAX_DISTANCE, id], |row| {
+    let found = connection.query_row(sql, params![first, first + MAX_PROBES, id], |row| {
         Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?))
     });
     let Some((seq, chained)) = found.optional()? else {
@@ -40,7 +40,7 @@ pub(super) fn verify_call(
     // The oldest entry that is kept has nothing before it to check against.
     let before = chain::entry(connection, n - 1)?;
     let is_linked = before.is_none_or(|before| {
-        key_for(key, &entry).is_none_or(|key| entry.expected(key, &before.hash) == entry.hash)
+        key_for(key, &entry).is_none_or(|key| entry.expected_hash(key, &before.hash) == entry.hash)
     });
     let is_keyed = key.is_none() || entry.key.is_some();
     Ok(match is_linked && is_keyed {

@@ -11,7 +11,7 @@ use crate::head::ChainHead;
 use crate::key::{ChainHash, ChainKey, hex};
 use crate::{digest, time};
 
-// How many entries around a wrong one are searched for its original place.
+// How many entries around a wrong one are searched for its original position.
 const SEARCH_DISTANCE: i64 = 16;
 
 pub(super) struct ChainVerifier<'a> {
@@ -20,8 +20,8 @@ pub(super) struct ChainVerifier<'a> {
     expect: Option<ChainHash>,
     expected_at: Option<i64>,
     report: VerifyReport,
-    // Calls that are missing, by place, with the entry that knows them. Their deletion may still
-    // follow.
+    // The `seq` of calls that are missing, with the number of their entry. A later entry may still
+    // say that they were deleted.
     missing: HashMap<i64, i64>,
     uncovered_until: i64,
     trimmed: Option<ChainEntry>,
@@ -97,14 +97,14 @@ impl<'a> ChainVerifier<'a> {
             self.check_content(&entry, is_anchor)?;
             before = Some(entry);
         }
-        let is_vouched = |first: &ChainEntry| {
+        let was_trimmed = |first: &ChainEntry| {
             let trimmed = self.trimmed.as_ref();
             trimmed.is_some_and(|last| (last.row, last.digest) == (first.n, first.hash))
         };
         if let Some(first) = first
             && first.kind != Some(EntryKind::Begin)
             && !self.report.is_partial
-            && !is_vouched(&first)
+            && !was_trimmed(&first)
         {
             let text = format!(
                 "entries before #{} are missing, and nothing says that they were trimmed",
@@ -120,7 +120,7 @@ impl<'a> ChainVerifier<'a> {
         if entry.kind != Some(EntryKind::Begin) {
             return;
         }
-        let expected = key_for(self.key, entry).map(|key| entry.expected(key, &NO_HASH));
+        let expected = key_for(self.key, entry).map(|key| entry.expected_hash(key, &NO_HASH));
         if expected.is_some_and(|expected| expected != entry.hash) {
             let text = "the first entry was changed";
             self.report
@@ -137,8 +137,8 @@ impl<'a> ChainVerifier<'a> {
 
     fn check_link(&mut self, before: &ChainEntry, entry: &ChainEntry) -> rusqlite::Result<()> {
         let gap = entry.n - before.n - 1;
-        let is_said = entry.kind == Some(EntryKind::Lost) && entry.row == gap;
-        if gap > 0 && !is_said {
+        let is_recorded = entry.kind == Some(EntryKind::Lost) && entry.row == gap;
+        if gap > 0 && !is_recorded {
             let text = match gap {
                 1 => format!("entry #{} is missing", before.n + 1),
                 _ => format!("entries #{} to #{} are missing", before.n + 1, entry.n - 1),
@@ -161,29 +161,29 @@ impl<'a> ChainVerifier<'a> {
             self.report
                 .add_finding(ChainProblem::Foreign, entry.n, None, text);
         }
-        if entry.expected(key, &before.hash) == entry.hash {
+        if entry.expected_hash(key, &before.hash) == entry.hash {
             return Ok(());
         }
         let call = self.id_at(entry.row)?;
-        let of = call
+        let of_call = call
             .as_ref()
             .map_or(String::new(), |id| format!(", of call {id},"));
         if self.was_moved(key, entry)? {
             let text = format!(
-                "entry #{}{of} was moved: another one was written there",
+                "entry #{}{of_call} was moved: another one was written there",
                 entry.n
             );
             self.report
                 .add_finding(ChainProblem::OutOfOrder, entry.n, call, text);
         } else {
-            let text = format!("entry #{}{of} was changed", entry.n);
+            let text = format!("entry #{}{of_call} was changed", entry.n);
             self.report
                 .add_finding(ChainProblem::Changed, entry.n, call, text);
         }
         Ok(())
     }
 
-    /// True if the entry's hash is right for a place nearby, after one of its neighbours.
+    /// True if the entry's hash would be right at a nearby position, after one of its neighbours.
     fn was_moved(&self, key: Option<&ChainKey>, entry: &ChainEntry) -> rusqlite::Result<bool> {
         let sql = format!("{SELECT} WHERE n >= ? AND n <= ?");
         let mut statement = self.connection.prepare_cached(&sql)?;
@@ -197,7 +197,7 @@ impl<'a> ChainVerifier<'a> {
             (entry.n - SEARCH_DISTANCE..=entry.n + SEARCH_DISTANCE).any(|n| {
                 moved.n = n;
                 near.iter()
-                    .any(|before| moved.expected(key, &before.hash) == entry.hash)
+                    .any(|before| moved.expected_hash(key, &before.hash) == entry.hash)
             }),
         )
     }
@@ -245,7 +245,7 @@ impl<'a> ChainVerifier<'a> {
         self.missing.remove(&entry.row);
         let chained: Option<i64> = row.get(column!(chained))?;
         if chained.is_some_and(|chained| chained > entry.n) {
-            return Ok(()); // A later entry speaks of it.
+            return Ok(()); // A later entry has the digest of its current row.
         }
         self.report.calls += 1;
         let run = digest::run_digest(self.connection, row.get(column!(run))?)?;
@@ -298,8 +298,8 @@ impl<'a> ChainVerifier<'a> {
         }
     }
 
-    // Only the number of calls that are older than the chain is known. With other problems it would
-    // only repeat them.
+    // Of calls that are older than the chain, only the number is known. If other problems were
+    // found, a wrong number would only repeat them.
     fn check_count(&mut self, last: &ChainEntry) -> rusqlite::Result<()> {
         if self.report.is_partial || self.report.problems > 0 {
             return Ok(());
@@ -323,7 +323,7 @@ impl<'a> ChainVerifier<'a> {
         let (problem, text) = match head {
             None => (
                 ChainProblem::Missing,
-                "the file that keeps the head, '.head' beside the journal, is missing: so deleted newest calls can't be detected".to_owned(),
+                "the '.head' file beside the journal is missing, so it can't be detected whether the newest calls were deleted".to_owned(),
             ),
             Some(head) if head.is_in_chain(self.connection)? => return Ok(()),
             Some(head) if head.n > last.n => (
@@ -369,8 +369,8 @@ impl<'a> ChainVerifier<'a> {
         }
     }
 
-    // If there is a key, a chain that ends without it was continued by somebody who doesn't have
-    // it.
+    // If there is a key and the last entry doesn't use it, somebody without the key continued the
+    // chain.
     fn check_key(&mut self, last: &ChainEntry) {
         if let Some(key) = self.key
             && last.key != Some(key.id)

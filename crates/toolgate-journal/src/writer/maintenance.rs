@@ -1,4 +1,5 @@
-//! What the writer does between batches: upkeep, watching its files, repairing the database.
+//! The writer's work between batches: upkeep, checking that its files still
+//! exist, repairing the database.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::store::{self, CheckDepth};
 
 // SQLite's log is checkpointed after about this many pages.
 const LONG_LOG_PAGES: usize = 1000;
-// How long a file that was found intact isn't checked again.
+// For this long after a full check, the file isn't checked again.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 impl JournalWriter {
@@ -21,10 +22,7 @@ impl JournalWriter {
         if self.queue.take_damage() {
             self.check_for_damage();
         }
-        if !self.upkeep.is_resting()
-            && self.last_failure.is_none()
-            && self.wait_for_others().is_ok()
-        {
+        if !self.upkeep.is_idle() && self.last_failure.is_none() && self.wait_for_others().is_ok() {
             self.run_upkeep();
         }
         if self.log_pages > LONG_LOG_PAGES && !self.checkpointer.is_running() {
@@ -33,7 +31,7 @@ impl JournalWriter {
                 debug!(%error, "the journal's checkpoint can't be started now");
             }
         }
-        self.idle_timeout = match self.upkeep.is_resting() {
+        self.idle_timeout = match self.upkeep.is_idle() {
             _ if self.last_failure.is_some() => RETRY_INTERVAL,
             true => IDLE_TIMEOUT,
             false => Duration::ZERO,
@@ -49,7 +47,7 @@ impl JournalWriter {
                 Err(error) if store::is_damage(&error) => return self.check_for_damage(),
                 _ => {}
             }
-            if self.upkeep.is_resting() || Instant::now() > end || self.queue.is_urgent() {
+            if self.upkeep.is_idle() || Instant::now() > end || self.queue.is_urgent() {
                 return;
             }
         }
@@ -60,7 +58,7 @@ impl JournalWriter {
             .step(&mut self.connection, self.key.as_ref(), &self.file)
     }
 
-    /// Checks the whole file after a reader or the upkeep met damage. A damaged file is set aside.
+    /// Checks the whole file after a reader or the upkeep found damage. Sets a damaged file aside.
     fn check_for_damage(&mut self) {
         let is_recent = |at: Instant| at.elapsed() < RECHECK_INTERVAL;
         if self.checked_at.is_some_and(is_recent) {
@@ -76,16 +74,16 @@ impl JournalWriter {
         }
     }
 
-    // Without its lock this run would look dead to other processes. Without its spool files it
-    // would leave nothing behind.
+    // Without its lock this run would look dead to other processes. Without its spool files nobody
+    // could take over its rows after a crash.
     fn keep_lock_visible(&mut self) {
         if !self.run.is_lock_visible() {
-            let was_said = std::mem::replace(&mut self.lost_lock_reported, true);
+            let was_reported = std::mem::replace(&mut self.lost_lock_reported, true);
             let file = self.run.path();
             let file = file.display();
             match self.run.recreate_lock() {
                 Ok(()) => warn!(%file, "the journal's lock was deleted; it was recreated"),
-                Err(_) if was_said => return,
+                Err(_) if was_reported => return,
                 Err(error) => {
                     return warn!(%error, %file, "the journal's lock was deleted and can't be recreated; other processes may see running calls as interrupted");
                 }

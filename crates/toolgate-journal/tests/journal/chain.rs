@@ -129,7 +129,7 @@ async fn a_changed_call_is_found_whichever_column_it_is() {
 }
 
 #[tokio::test]
-async fn who_ran_a_call_cannot_be_changed_either() {
+async fn a_changed_run_of_a_call_is_found() {
     let fixture = ten_calls(&JournalSettings::default()).await;
     let sql = "UPDATE runs SET command = 'toolgate chat'";
     fixture.sqlite().execute(sql, []).unwrap();

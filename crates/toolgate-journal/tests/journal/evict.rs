@@ -79,7 +79,7 @@ async fn a_token_that_floods_the_journal_pushes_out_only_its_own_calls() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_undone_is_the_last_to_go() {
+async fn destructive_calls_are_evicted_last() {
     let fixture = TestJournal::new();
     let settings = small(2 << 20);
     let journal = fixture.journal_with(&settings);
@@ -118,7 +118,7 @@ async fn what_cannot_be_undone_is_the_last_to_go() {
 }
 
 #[tokio::test]
-async fn that_calls_made_room_is_counted() {
+async fn evicted_calls_are_counted() {
     let fixture = TestJournal::new();
     let settings = small(1 << 20);
     let journal = fixture.journal_with(&settings);

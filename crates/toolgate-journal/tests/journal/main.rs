@@ -10,7 +10,7 @@ mod documented;
 mod evict;
 mod export;
 mod foreign;
-mod forms;
+mod formats;
 mod forward;
 mod kill;
 mod opening;

@@ -24,7 +24,7 @@ fn open(fixture: &TestJournal, patience: OpenRetry) -> Result<Journal, JournalEr
 }
 
 #[tokio::test]
-async fn it_is_tried_again_and_no_call_is_lost() {
+async fn opening_is_retried_and_no_call_is_lost() {
     let (fixture, state) = blocked();
     assert!(open(&fixture, OpenRetry::Never).is_err());
     let journal = open(&fixture, OpenRetry::Endless).unwrap();

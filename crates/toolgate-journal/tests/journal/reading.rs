@@ -218,7 +218,7 @@ async fn a_page_of_visible_calls_is_full_despite_hidden_ones() {
     let reader = fixture.reader();
     let shown = |limit| {
         let filter = filtered(|filter| filter.limit = limit);
-        reader.calls_shown(&filter, |tool, server| tool == "echo" && server.is_none())
+        reader.visible_calls(&filter, |tool, server| tool == "echo" && server.is_none())
     };
     for (limit, found) in [(2, 2), (1000, 3)] {
         let calls = shown(limit).unwrap();

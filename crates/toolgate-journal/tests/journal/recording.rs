@@ -267,7 +267,7 @@ async fn results_are_kept_as_in_the_envelope() {
 }
 
 #[tokio::test]
-async fn what_is_too_long_is_cut_and_says_so() {
+async fn long_values_are_cut_and_marked() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
@@ -422,7 +422,7 @@ impl Approver for FixedApprover {
 }
 
 #[tokio::test]
-async fn who_approved_or_refused_is_kept_with_when_and_how() {
+async fn an_approval_is_recorded_with_person_time_and_means() {
     let by = |means| ApprovalActor::new(means);
     for (answer, expected) in [
         (

@@ -198,7 +198,7 @@ async fn a_spool_that_is_found_again_changes_nothing() {
 }
 
 #[test]
-fn several_who_find_the_same_spool_take_it_over_once() {
+fn several_processes_take_over_a_spool_once() {
     let remains = KilledRunFiles::new();
     for _ in 0..10 {
         let fixture = remains.with(&remains.spool);

@@ -55,9 +55,9 @@ async fn a_turn_reads_back_unchanged_in_another_process() {
     broken_off.outcome = TurnOutcome::Interrupted;
     let all = [turn(1), bare, broken_off];
     for turn in &all {
-        journal.keep_turn(turn);
+        journal.record_turn(turn);
         // Recorded twice, it is still one turn.
-        journal.keep_turn(turn);
+        journal.record_turn(turn);
     }
     journal.flush().await;
     let reader = fixture.reader();
@@ -75,7 +75,7 @@ async fn turns_are_paged_and_followed_in_the_order_in_which_they_ended() {
     let journal = fixture.journal();
     // Turns of several rooms may end in a different order than they began.
     for n in [5, 1, 4, 2, 3] {
-        journal.keep_turn(&turn(n));
+        journal.record_turn(&turn(n));
     }
     journal.flush().await;
     let reader = fixture.reader();
@@ -96,7 +96,7 @@ async fn turns_are_paged_and_followed_in_the_order_in_which_they_ended() {
 }
 
 #[tokio::test]
-async fn no_secret_and_no_flood_of_text_is_kept_of_a_turn() {
+async fn turns_are_redacted_and_cut() {
     let fixture = TestJournal::new();
     let settings = JournalSettings::default();
     let redactor = Redactor::new(["s3ntinel-4711-value".to_owned()]);
@@ -111,14 +111,14 @@ async fn no_secret_and_no_flood_of_text_is_kept_of_a_turn() {
     said.error = Some(secret.to_owned());
     said.model = secret.to_owned();
     said.calls = vec![secret.to_owned()];
-    journal.keep_turn(&said);
+    journal.record_turn(&said);
     let mut long = turn(2);
     long.heard = "é".repeat(1 << 20);
     long.answer = "x".repeat(1 << 20);
     long.model = "m".repeat(1 << 20);
     long.room = Some("r\n".repeat(1 << 20));
     long.calls = (0..10_000).map(id).collect();
-    journal.keep_turn(&long);
+    journal.record_turn(&long);
     journal.flush().await;
 
     let kept = json_of(&fixture.reader().turns(10, None).unwrap());
@@ -141,7 +141,7 @@ async fn a_turn_that_cannot_be_kept_is_counted() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     journal.close().await;
-    journal.keep_turn(&turn(1));
+    journal.record_turn(&turn(1));
     assert_eq!(journal.health(), JournalHealth::Ok { lost: 1 });
     assert!(fixture.reader().turns(10, None).unwrap().is_empty());
 }
@@ -160,7 +160,7 @@ async fn a_file_without_turns_gets_them_when_it_is_written() {
     assert_eq!(reader.turn(&id(1)).unwrap(), None);
     let journals = [fixture.journal(), fixture.journal()];
     for (n, journal) in journals.iter().enumerate() {
-        journal.keep_turn(&turn(n));
+        journal.record_turn(&turn(n));
         journal.flush().await;
     }
     assert_eq!(ids(&reader.turns(10, None).unwrap()), [id(1), id(0)]);
@@ -173,12 +173,12 @@ async fn turns_of_a_damaged_file_are_kept_with_its_calls() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
-    journal.keep_turn(&turn(1));
+    journal.record_turn(&turn(1));
     for n in 0..200 {
         let call = ToolCall::new("echo", json!({ "n": n, "text": "x".repeat(1000) }));
         executor.execute(call).await;
     }
-    journal.keep_turn(&turn(2));
+    journal.record_turn(&turn(2));
     journal.close().await;
     fixture
         .sqlite()
@@ -196,7 +196,7 @@ async fn turns_of_a_damaged_file_are_kept_with_its_calls() {
         [id(2), id(1)]
     );
     assert!((100..200).contains(&fixture.calls().len()));
-    journal.keep_turn(&turn(3));
+    journal.record_turn(&turn(3));
     journal.flush().await;
     assert_eq!(ids(&fixture.reader().turns(1, None).unwrap()), [id(3)]);
 }
@@ -237,7 +237,7 @@ async fn turns_older_than_the_days_are_deleted() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     for n in [1, 2] {
-        journal.keep_turn(&turn(n));
+        journal.record_turn(&turn(n));
     }
     journal.close().await;
     age(&fixture, 1, 31);
@@ -259,7 +259,7 @@ async fn the_larger_share_makes_room_be_it_calls_or_turns() {
     for n in 0..200 {
         let mut long = turn(n);
         long.answer = "x".repeat(16_000);
-        journal.keep_turn(&long);
+        journal.record_turn(&long);
     }
     journal.flush().await;
     executor
@@ -280,7 +280,7 @@ async fn the_larger_share_makes_room_be_it_calls_or_turns() {
         let call = ToolCall::new("echo", json!({ "n": n, "text": "x".repeat(20_000) }));
         executor.execute(call).await;
     }
-    journal.keep_turn(&turn(200));
+    journal.record_turn(&turn(200));
     journal.close().await;
     let journal = fixture.journal_with(&settings);
     let are_few = || fixture.calls().len() < 60 && turns().len() < 100;

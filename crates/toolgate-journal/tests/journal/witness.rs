@@ -60,7 +60,7 @@ async fn a_destructive_call_is_recorded_once_like_any_other() {
 }
 
 #[tokio::test]
-async fn its_start_is_recorded_before_it_runs() {
+async fn a_destructive_start_is_recorded_before_it_runs() {
     for sync in [SyncMode::Relaxed, SyncMode::Normal, SyncMode::Full] {
         let fixture = TestJournal::new();
         let journal = fixture.journal_with(&settings(sync));

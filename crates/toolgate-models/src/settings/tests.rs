@@ -52,7 +52,7 @@ fn every_key_is_read() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_messages_are_rejected() {
     for (wrong, expected) in [
         (
             json!({ "provider": "chatgpt" }),

@@ -1,7 +1,7 @@
-// The gateway's HTTP API. Paths begin with `/api/…` and are taken relative to the page, so that a proxy may put the
-// gateway under a path of its own.
+// The client of the gateway's HTTP API. Paths such as `/api/…` are resolved relative to the page, so that a proxy may serve
+// the gateway under a prefix.
 
-/** What went wrong with a request: `status` is 0 if the gateway did not answer; `detail` is a sentence for people. */
+/** A failed request. `status` is 0 if the gateway did not answer; `detail` is a sentence for people. */
 export class ApiError extends Error {
   constructor(status, detail, body) {
     super(detail);
@@ -16,18 +16,18 @@ export function address(path) {
   return new URL(path.replace(/^\//, ''), document.baseURI).href;
 }
 
-/** The answer as JSON; throws [`ApiError`]. Options: `signal`. */
+/** Returns the response as JSON; throws `ApiError`. Options: `signal`. */
 export function get(path, options) {
   return request(path, { ...options, method: 'GET' });
 }
 
-/** Sends `body` as JSON; the answer as JSON, or null if there is none. */
+/** Sends `body` as JSON. Returns the response as JSON, or null if it is empty; throws `ApiError`. */
 export function post(path, body, options) {
   return request(path, { ...options, method: 'POST', ...jsonBody(body) });
 }
 
 async function request(path, init) {
-  const response = await reach(path, init);
+  const response = await send(path, init);
   const body = await bodyOf(response);
   if (!response.ok) throw failure(response, body);
   return body;
@@ -37,7 +37,7 @@ function jsonBody(body) {
   return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body ?? {}) };
 }
 
-async function reach(path, init) {
+async function send(path, init) {
   try {
     return await fetch(address(path), { credentials: 'same-origin', cache: 'no-store', ...init });
   } catch (error) {
@@ -64,19 +64,19 @@ async function bodyOf(response) {
 
 function failure(response, body) {
   if (response.status === 401) dispatchEvent(new CustomEvent('toolgate:signed-out'));
-  const said = body && typeof body === 'object' ? body.detail ?? body.error ?? body.title : null;
-  const detail = said ?? `The gateway answered with ${response.status} ${response.statusText}`.trim();
+  const reason = body && typeof body === 'object' ? body.detail ?? body.error ?? body.title : null;
+  const detail = reason ?? `The gateway answered with ${response.status} ${response.statusText}`.trim();
   return new ApiError(response.status, detail, body);
 }
 
 /**
- * POST answered by server-sent events: calls `onEvent({ event, data, id })` for each (data parsed where it is JSON),
- * resolves at the end of the stream. Options: `signal` to stop it.
+ * Sends a POST whose response is a stream of server-sent events. Calls `onEvent({ event, data, id })` for each, with `data`
+ * parsed if it is JSON, and resolves at the end of the stream. Options: `signal` to stop it.
  */
 export async function streamPost(path, body, onEvent, options) {
   const init = { ...options, method: 'POST', ...jsonBody(body) };
   init.headers.accept = 'text/event-stream';
-  const response = await reach(path, init);
+  const response = await send(path, init);
   if (!response.ok) throw failure(response, await bodyOf(response));
   const parser = new EventParser(onEvent);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -93,7 +93,7 @@ export async function streamPost(path, body, onEvent, options) {
   }
 }
 
-/** Server-sent events out of pieces of text. */
+/** Parses server-sent events from chunks of text. */
 export class EventParser {
   constructor(onEvent) {
     this.onEvent = onEvent;
@@ -129,6 +129,7 @@ export class EventParser {
   }
 }
 
+/** Parses JSON; returns the text itself if it isn't JSON. */
 export function parsed(text) {
   try {
     return JSON.parse(text);

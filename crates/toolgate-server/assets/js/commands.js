@@ -1,12 +1,12 @@
-// Commands to copy. Pure; every part is quoted, since arguments come from models and tools.
+// Builds commands to copy. Every part is quoted, because arguments come from models and tools.
 
-/** A word for a POSIX shell: as it is if it is plain, else in single quotes. */
+/** Quotes a word for a POSIX shell if necessary. */
 export function quote(word) {
   const plain = /^[\w@%+=:,./-]+$/;
   return plain.test(word) ? word : `'${String(word).replaceAll("'", "'\\''")}'`;
 }
 
-/** `curl` for a request; the body only if there is one. `token` adds the header with a variable to fill in. */
+/** The `curl` command for a request. `token` adds an authorization header that reads `$TOOLGATE_TOKEN`. */
 export function curl({ method = 'GET', url, headers = {}, body, token = false }) {
   const parts = ['curl', '-sS'];
   if (method !== 'GET' && !(method === 'POST' && body !== undefined)) parts.push('-X', method);
@@ -17,12 +17,12 @@ export function curl({ method = 'GET', url, headers = {}, body, token = false })
   return parts.join(' ');
 }
 
-/** The same call from the command line. */
+/** The `toolgate call` command for a call. */
 export function toolgateCall(tool, value) {
   return `toolgate call ${quote(tool)} ${quote(JSON.stringify(value))}`;
 }
 
-/** Where a tool is called over HTTP. */
+/** The URL at which a tool is called over HTTP. */
 export function callUrl(origin, tool) {
   return `${origin}/api/tools/${encodeURIComponent(tool)}/call`;
 }

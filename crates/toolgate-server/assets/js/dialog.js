@@ -1,11 +1,11 @@
-// Questions. The native dialog keeps the focus inside and gives it back.
+// Modal dialogs. The native element keeps the focus inside and returns it afterwards.
 
 import { h, uid } from './dom.js';
 
 /**
- * Opens a modal dialog and resolves with the `value` of the action chosen (null for Esc, or if the page goes elsewhere: what it
- * asks about is not to be seen there). An action is
- * `{ text, value, primary, danger, testid, check }`; `check()` may return false, or a promise of it, to keep it open.
+ * Opens a modal dialog and resolves with the `value` of the chosen action, or with null after Esc or if another view is
+ * opened. An action is `{ text, value, primary, danger, testid, check }`; `check()` may return false, or a promise of
+ * it, to keep the dialog open.
  */
 export function openDialog({ title, body, actions, testid }) {
   return new Promise((resolve) => {

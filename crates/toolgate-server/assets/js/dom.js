@@ -1,11 +1,12 @@
-// Elements without a framework. Everything that comes from a tool ends in a text node, never in markup.
+// Creates and updates elements without a framework. Text from tools always becomes text nodes, never markup.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
 /**
  * An element: `h('button', { class: 'btn', onclick: save, 'data-testid': 'save' }, 'Save')`.
  * Properties: `on…` functions are listeners, `dataset` and `style` are objects, `true` is an empty attribute,
- * `false`, `null` and `undefined` are left out. Children: nodes, strings, numbers, arrays; nothing is left out.
+ * `false`, `null` and `undefined` are left out. Children: nodes, strings, numbers and arrays; `false`, `true`, `null`
+ * and `undefined` are skipped.
  */
 export function h(tag, props, ...children) {
   return build(document.createElement(tag), props, children);
@@ -45,14 +46,14 @@ function append(element, children) {
   }
 }
 
-/** Replaces what is in `element`. */
+/** Replaces the children of `element`. */
 export function fill(element, ...children) {
   element.replaceChildren();
   append(element, children);
   return element;
 }
 
-/** Sets the text only if it differs, which spares layout and screen readers. */
+/** Sets the text only if it differs, so that the browser doesn't lay out again and screen readers don't repeat it. */
 export function setText(element, text) {
   const next = String(text ?? '');
   if (element.textContent !== next) element.textContent = next;
@@ -70,8 +71,8 @@ export function setAttr(element, name, value) {
 const keyed = new WeakMap();
 
 /**
- * Makes `parent`'s children those of `items`, in order, keeping the elements of keys that stay (and so their focus).
- * `create(item)` makes an element, `update(element, item)` brings one up to date (it is called for new ones too).
+ * Makes the children of `parent` match `items`, in their order. Elements whose key stays are kept, and with them the focus.
+ * `create(item)` creates an element; `update(element, item)` updates it and is called for new ones too.
  */
 export function patchList(parent, items, key, create, update) {
   const before = keyed.get(parent) ?? new Map();
@@ -91,22 +92,22 @@ export function patchList(parent, items, key, create, update) {
 
 /** Runs `work` once in the next animation frame, however often it is called, even in a hidden tab. */
 export function perFrame(work) {
-  let asked = false;
+  let requested = false;
   const run = () => {
-    if (!asked) return;
-    asked = false;
+    if (!requested) return;
+    requested = false;
     work();
   };
   return () => {
-    if (asked) return;
-    asked = true;
+    if (requested) return;
+    requested = true;
     if (document.hidden) setTimeout(run, 250);
     else requestAnimationFrame(run);
   };
 }
 
-/** Runs `work` at once, and then at most every `pace` ms however often it is asked for. */
-export function paced(work, pace) {
+/** Runs `work` at once, and then at most every `interval` ms however often it is called. */
+export function throttle(work, interval) {
   let last = -Infinity;
   let timer = 0;
   const run = () => {
@@ -116,7 +117,7 @@ export function paced(work, pace) {
   };
   return () => {
     if (timer) return;
-    const wait = pace - (performance.now() - last);
+    const wait = interval - (performance.now() - last);
     if (wait <= 0) run();
     else timer = setTimeout(run, wait);
   };
@@ -131,7 +132,7 @@ export function debounce(work, delay) {
   };
 }
 
-/** What the page says when there is nothing to show: what to do, with a command to copy. */
+/** The message for an empty view: what is missing and what to do. */
 export function empty(title, text, ...more) {
   return h('div', { class: 'empty', 'data-testid': 'empty' }, h('h2', null, title), text && h('p', null, text), more);
 }

@@ -1,30 +1,29 @@
-// The live feed. A browser allows six connections to one host, so the whole page shares one stream of all kinds and
-// each view subscribes to those it wants.
+// The live feed. A browser allows only six connections to one host, so all views share one stream of all event kinds.
 
 import { address, parsed } from './api.js';
 
 const KINDS = ['call', 'started', 'server', 'tools', 'approval', 'status', 'lagged'];
 const FIRST_RETRY = 500;
 const LAST_RETRY = 8000;
-/** The gateway sends the status every two seconds: silence for this long means that the connection is dead. */
-const SILENCE = 12_000;
+/** The gateway sends the status every two seconds, so after this long without events the connection is dead. */
+const SILENCE_TIMEOUT = 12_000;
 
 const listeners = new Map(KINDS.map((kind) => [kind, new Set()]));
 const watchers = new Set();
 
-/** How the feed is: `state` is 'connecting', 'open', 'lost' or 'signed-out'; `since` is when it was lost. */
+/** The state of the feed: 'connecting', 'open', 'lost' or 'signed-out'. `since` is when it was lost. */
 export const connection = { state: 'connecting', since: 0, retryAt: 0, opened: 0 };
 
 let source = null;
 let timer = 0;
 let retry = FIRST_RETRY;
-let heard = 0;
+let lastEventAt = 0;
 let watching = false;
 
 /**
  * Subscribes to events: `const stop = events(['call', 'started'], { call(call) {…}, started(call) {…}, open(again) {…},
- * lost() {…}, lagged({ missed }) {…} })`. `open(true)` means that it was lost in between and things may have been
- * missed: fetch them again. Returns the function that ends the subscription.
+ * lost() {…}, lagged({ missed }) {…} })`. `open(true)` means that the feed was lost in between: fetch again what may have
+ * been missed. Returns the function that ends the subscription.
  */
 export function events(kinds, handlers) {
   const entries = [];
@@ -45,7 +44,7 @@ export function events(kinds, handlers) {
   };
 }
 
-/** Tries at once instead of waiting for the next time. */
+/** Reconnects at once instead of waiting for the next retry. */
 export function reconnectNow() {
   retry = FIRST_RETRY;
   connect();
@@ -60,7 +59,7 @@ function connect() {
   source.onerror = lost;
   for (const kind of KINDS) {
     source.addEventListener(kind, (event) => {
-      heard = performance.now();
+      lastEventAt = performance.now();
       const data = parsed(event.data);
       for (const handler of listeners.get(kind)) guarded(() => handler(data));
     });
@@ -68,7 +67,7 @@ function connect() {
 }
 
 function opened() {
-  heard = performance.now();
+  lastEventAt = performance.now();
   retry = FIRST_RETRY;
   const again = connection.opened > 0;
   Object.assign(connection, { state: 'open', since: 0, retryAt: 0, opened: connection.opened + 1 });
@@ -86,7 +85,7 @@ function lost() {
   for (const watcher of watchers) guarded(() => watcher.lost?.());
 }
 
-/** Retrying is pointless: the gateway would reject it again. */
+/** Stops the feed, because the gateway would reject every retry. */
 function signedOut() {
   clearTimeout(timer);
   timer = 0;
@@ -94,7 +93,7 @@ function signedOut() {
   connection.state = 'signed-out';
 }
 
-/** A fault of one view must not take the feed from the others. */
+/** An error in one view must not stop the feed for the others. */
 function guarded(work) {
   try {
     work();
@@ -106,7 +105,7 @@ function guarded(work) {
 function watch() {
   watching = true;
   setInterval(() => {
-    if (connection.state === 'open' && performance.now() - heard > SILENCE) lost();
+    if (connection.state === 'open' && performance.now() - lastEventAt > SILENCE_TIMEOUT) lost();
   }, 2000);
   addEventListener('toolgate:signed-out', signedOut);
   addEventListener('online', reconnectNow);

@@ -1,15 +1,15 @@
-// Numbers, times and JSON for people.
+// Formats numbers, times, JSON and outcomes for people.
 
 import { visible } from './text.js';
 
 const number = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
-/** 12345 → "12,345"; nothing → "–". */
+/** 12345 → "12,345"; not a number → "–". */
 export function count(value) {
   return Number.isFinite(value) ? number.format(value) : '–';
 }
 
-/** Milliseconds with three digits that matter: "0.42 ms", "12 ms", "1.24 s", "2 min 05 s". */
+/** Milliseconds with up to three significant digits: "0.42 ms", "12 ms", "1.24 s", "2 min 05 s". */
 export function duration(ms) {
   if (!Number.isFinite(ms)) return '–';
   if (ms < 9.95) return `${trim(ms, ms < 0.995 ? 2 : 1)} ms`;
@@ -101,7 +101,7 @@ export function plural(n, one, many = `${one}s`) {
   return `${count(n)} ${n === 1 ? one : many}`;
 }
 
-/** JSON with two spaces; what is no JSON as it is. */
+/** A value as indented JSON. */
 export function pretty(value) {
   return value === undefined ? '' : visible(JSON.stringify(value, null, 2));
 }
@@ -129,32 +129,32 @@ const OUTCOMES = {
   overloaded: ['Overloaded', 'warn'],
 };
 
-/** An outcome in words and with its colour: `{ text, tone }`, tone one of ok, info, warn, bad, muted. */
+/** The label and colour of an outcome: `{ text, tone }`, where `tone` is ok, info, warn, bad or muted. */
 export function outcome(word) {
   const [text, tone] = OUTCOMES[word] ?? [String(word ?? 'unknown').replaceAll('_', ' '), 'bad'];
   return { text, tone };
 }
 
-const WAYS = {
+const ORIGINS = {
   http: ['HTTP', 'the HTTP API'],
   mcp: ['MCP', 'an MCP client'],
   chat: ['chat', 'a chat'],
   voice: ['voice', 'the voice gateway'],
   cli: ['command line', 'the command line'],
   worker: ['worker', 'a worker'],
-  library: ['library', 'a program with the library'],
+  library: ['library', 'a program that uses the library'],
 };
 
-/** The way a call came (its `origin`): `short` for a list, `long` for a sentence. */
-export function way(origin) {
-  const [short, long] = WAYS[origin] ?? [origin ?? 'unknown', origin ?? 'somebody'];
+/** The label of a call's origin: `short` for a list, `long` for a sentence. */
+export function originLabel(origin) {
+  const [short, long] = ORIGINS[origin] ?? [origin ?? 'unknown', origin ?? 'somebody'];
   return { short, long };
 }
 
-/** Every way there is, for filters. */
-export const ways = Object.keys(WAYS);
+/** All origins, for filters. */
+export const origins = Object.keys(ORIGINS);
 
-/** Every outcome there is, for filters. */
+/** All outcomes, for filters. */
 export const outcomes = Object.keys(OUTCOMES);
 
 export { jsonTree } from './json.js';

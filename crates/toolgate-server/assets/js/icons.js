@@ -1,4 +1,4 @@
-// A few line icons of our own on a grid of 16.
+// Line icons, drawn on a grid of 16 by 16.
 
 import { svg } from './dom.js';
 

@@ -1,5 +1,5 @@
-// JSON as a tree that folds. A branch is drawn when it is opened, and long ones in portions, so that a result of eight
-// megabytes does not stop the page.
+// Shows JSON as a tree that can be folded. A branch is drawn when it is opened, and a long one in portions, so that the page
+// stays responsive with a result of eight megabytes.
 
 import { h } from './dom.js';
 import { visible } from './text.js';
@@ -55,13 +55,13 @@ function label(name) {
 }
 
 function leaf(value) {
-  if (typeof value === 'string') return long(visible(JSON.stringify(value)), 'json-string');
+  if (typeof value === 'string') return longText(visible(JSON.stringify(value)), 'json-string');
   if (value === null) return h('span', { class: 'json-null' }, 'null');
   return h('span', { class: `json-${typeof value}` }, String(value));
 }
 
-/** Text of which, where it is long, only the beginning is shown until one asks for the rest. */
-export function long(text, kind) {
+/** Text that is cut if it is long, with a button that shows the rest. */
+export function longText(text, kind) {
   if (text.length <= LONG) return h('span', { class: kind }, text);
   const span = h('span', { class: kind }, `${text.slice(0, LONG)}…`);
   const button = h('button', { class: 'btn btn-small', type: 'button' }, `Show all ${text.length} characters`);

@@ -1,4 +1,4 @@
-// Keys that work anywhere on the page, and the dialog that lists them.
+// Keyboard shortcuts that work anywhere on the page, and the dialog that lists them.
 
 import { h } from './dom.js';
 import { openDialog } from './dialog.js';
@@ -6,8 +6,9 @@ import { openDialog } from './dialog.js';
 const groups = new Set();
 
 /**
- * Registers keys: `const off = registerKeys('Calls', [{ keys: ['j', 'ArrowDown'], label: 'Next call', run(event) {…} }])`.
- * `run` may return false to leave the key to the browser. Keys do nothing while a field has the focus or a dialog is open.
+ * Registers shortcuts: `const off = registerKeys('Calls', [{ keys: ['j', 'ArrowDown'], label: 'Next call', run(event) {…} }])`.
+ * `run` may return false to leave the key to the browser. Shortcuts are off while a field has the focus, unless they set
+ * `inFields`, and while a dialog is open. Returns the function that unregisters them.
  */
 export function registerKeys(title, entries) {
   const group = { title, entries };
@@ -34,13 +35,13 @@ function isField(element) {
 
 const NAMES = { ArrowDown: '↓', ArrowUp: '↑', Escape: 'Esc', ' ': 'Space', PageDown: 'Page down', PageUp: 'Page up' };
 
-/** Lists the registered keys. */
+/** Opens a dialog that lists the shortcuts. */
 export function showKeys() {
   const rows = [...groups].flatMap((group) => group.entries).filter((entry) => entry.label).map((entry) => [
     h('dt', null, entry.keys.map((key) => h('kbd', null, NAMES[key] ?? key))),
     h('dd', null, entry.label),
   ]);
-  return openDialog({ title: 'Keys', body: h('dl', { class: 'keys', 'data-testid': 'keys' }, rows), actions: [{ text: 'Close', value: null }] });
+  return openDialog({ title: 'Keyboard shortcuts', body: h('dl', { class: 'keys', 'data-testid': 'keys' }, rows), actions: [{ text: 'Close', value: null }] });
 }
 
-registerKeys('Page', [{ keys: ['?'], label: 'Show these keys', run: () => void showKeys() }]);
+registerKeys('Page', [{ keys: ['?'], label: 'Show these shortcuts', run: () => void showKeys() }]);

@@ -1,4 +1,4 @@
-// Which view is shown. The address's hash says it: `#/calls/ID`, `#/tools/NAME`, …
+// Routes the hash of the page's URL to a view: `#/calls/ID`, `#/tools/NAME`, …
 
 import { get } from './api.js';
 import { h, fill, empty } from './dom.js';
@@ -6,9 +6,9 @@ import { shell, markCurrent } from './shell.js';
 import { setTitle } from './title.js';
 
 /**
- * A view's module exports `mount(root, params)`, which draws into `root` and returns a function that undoes all of it.
- * If that function has a property `update(params)` it is called, instead of mounting again, when only the part after
- * the view's name changes.
+ * A view's module exports `mount(root, params)`, which draws into `root` and returns a function that unmounts the view.
+ * If that function has a property `update(params)`, it is called instead of mounting again when only the part of the
+ * hash after the view's name changes.
  */
 const VIEWS = {
   calls: { title: 'Calls', load: () => import('./views/calls.js') },
@@ -44,9 +44,9 @@ async function route() {
   if (view === '') return location.replace('#/calls');
   if (current?.view === view && current.unmount?.update) return current.unmount.update(params);
   const first = current === null;
-  const mine = { view, unmount: null };
+  const next = { view, unmount: null };
   leave();
-  current = mine;
+  current = next;
   const known = Object.hasOwn(VIEWS, view) ? VIEWS[view] : null;
   markCurrent(view);
   setTitle(known?.title ?? 'Not found');
@@ -56,15 +56,15 @@ async function route() {
   if (!known) return void fill(root, missing(location.hash));
   try {
     const module = await known.load();
-    if (current !== mine) return;
-    mine.unmount = module.mount(root, params);
+    if (current !== next) return;
+    next.unmount = module.mount(root, params);
   } catch (error) {
     console.error(error);
-    if (current === mine) fill(root, failed(error));
-    // A script is refused without a word if the session has ended; any request brings out whether it has.
+    if (current === next) fill(root, failed(error));
+    // Loading a script fails without a reason if the session has ended. A request of the API reports it.
     get('/api/status').catch(() => {});
   }
-  if (!first && current === mine) main.focus({ preventScroll: true });
+  if (!first && current === next) main.focus({ preventScroll: true });
 }
 
 function leave() {
@@ -76,7 +76,7 @@ function leave() {
 }
 
 function missing(hash) {
-  return [h('h1', { class: 'visually-hidden' }, 'Not found'), empty('Page not found', `Nothing is at ${hash.slice(0, 80)}; the address may be mistyped or out of date.`,
+  return [h('h1', { class: 'visually-hidden' }, 'Not found'), empty('Page not found', `There is no page ${hash.slice(0, 80)}; the address may be mistyped or outdated.`,
     h('p', null, h('a', { class: 'btn', href: '#/calls' }, 'Show the calls')))];
 }
 

@@ -1,13 +1,13 @@
-// The plots of a tool, drawn by ourselves as SVG; colours and dashes are in css/tools.css.
+// Draws the plots of a tool as SVG; colours and dashes are in css/tools.css.
 
 import { svg, uid } from './dom.js';
 import { clock, count, duration, plural } from './format.js';
 import { innerBox, plotFrame, xAxis, yAxis } from './plot/frame.js';
 import { binFactor, bucketLabel, buckets, durationUnit, linear, logTicks, logarithmic, niceTicks, plain, rebin, runs, span, timeTicks } from './plot/scale.js';
 
-/** In steps of ten seconds: two minutes. */
+/** The longest gap that a bridge spans, in steps of ten seconds: two minutes. */
 const MAX_BRIDGE = 12;
-/** The same for what a series holds at most. */
+/** The most steps of a series. */
 const HALF_HOUR = 180;
 
 /** p50 and p95 over time. Data: the `series` of `/api/stats`. */
@@ -68,8 +68,8 @@ export function ratePlot() {
 
 function paintRate(points, { width, height }, hatch) {
   const steps = rebin(points, binFactor(points.length, width - 60));
-  const most = Math.max(0, ...steps.map((step) => step.calls));
-  const ticks = niceTicks(most, 4, true);
+  const max = Math.max(0, ...steps.map((step) => step.calls));
+  const ticks = niceTicks(max, 4, true);
   const seconds = stepSeconds(steps);
   const labels = withUnit(ticks, `/ ${seconds} s`);
   const box = innerBox({ width, height }, labels);
@@ -98,10 +98,10 @@ function paintRate(points, { width, height }, hatch) {
   };
 }
 
-/** How long calls took, in buckets on a logarithmic axis, with p50, p95 and p99. Data: one tool of `/api/stats`. */
+/** The durations of calls in buckets on a logarithmic axis, with p50, p95 and p99. Data: one tool of `/api/stats`. */
 export function histogramPlot() {
   return plotFrame({
-    title: 'How long calls took', note: 'last 30 min, logarithmic', testid: 'plot-histogram', cursorLabel: 'Latency histogram',
+    title: 'Durations', note: 'last 30 min, logarithmic', testid: 'plot-histogram', cursorLabel: 'Latency histogram',
     series: [{ key: 'calls', label: 'calls', mark: 'mark-calls' }, { key: 'share', label: 'of all', mark: 'mark-none' }],
     paint: paintHistogram,
   });
@@ -134,12 +134,12 @@ function paintHistogram(stats, { width, height }) {
   };
 }
 
-/** A line as high as a word: calls per step, with a dot below where some failed. */
+/** A small line of the calls per step, with dots below the steps in which calls failed. */
 export function sparkline(points, { width = 120, height = 24 } = {}) {
-  const steps = rebin(filledUp(points, HALF_HOUR), HALF_HOUR / 45);
-  const most = Math.max(1, ...steps.map((step) => step.calls));
+  const steps = rebin(padded(points, HALF_HOUR), HALF_HOUR / 45);
+  const max = Math.max(1, ...steps.map((step) => step.calls));
   const x = linear(0, Math.max(1, steps.length - 1), 1, width - 1);
-  const y = linear(0, most, height - 5, 2);
+  const y = linear(0, max, height - 5, 2);
   const line = steps.map((step, index) => `${index ? 'L' : 'M'}${x(index).toFixed(1)} ${y(step.calls).toFixed(1)}`).join('');
   const words = `${plural(sum(points, 'calls'), 'call')} in ${span(points.length * stepSeconds(points))}, ${count(sum(points, 'failures'))} failed`;
   return svg('svg', { class: 'sparkline', viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': words },
@@ -148,8 +148,8 @@ export function sparkline(points, { width = 120, height = 24 } = {}) {
     steps.map((step, index) => step.failures > 0 && svg('circle', { class: 'spark-failed', cx: x(index), cy: height - 2, r: 1.6 })));
 }
 
-/** Empty steps before the first, so that the lines of a list are all as long as the time they stand for. */
-function filledUp(points, length) {
+/** Adds empty steps before the first, so that all sparklines cover the same time. */
+function padded(points, length) {
   const before = Array.from({ length: Math.max(0, length - points.length) }, () => ({ at: null, calls: 0, failures: 0, p50_ms: null, p95_ms: null }));
   return [...before, ...points];
 }
@@ -158,7 +158,7 @@ function withUnit(ticks, unit) {
   return ticks.map((tick, index) => (index === ticks.length - 1 ? `${plain(tick)} ${unit}` : plain(tick)));
 }
 
-/** Where each step is, and round times below; a step lasts until the next begins. */
+/** The x positions of the steps, and ticks at round times. */
 function timeScale(points, box) {
   const begin = points.length ? Date.parse(points[0].at) : 0;
   const step = stepSeconds(points) * 1000;
@@ -170,7 +170,7 @@ function timeScale(points, box) {
     xs: points.map((point) => x(Date.parse(point.at) + step / 2)),
     width: (box.right - box.left) / Math.max(1, points.length),
     ticks: ticks.map((tick) => ({ x: x(tick), label: clock(new Date(tick)).slice(0, short ? 5 : 8) })),
-    // What stands at the middle of a step is of all of it.
+    // A reading applies to its whole step, so it shows when the step begins and ends.
     of: (point) => `${clock(new Date(point.at))}–${clock(new Date(Date.parse(point.at) + step))}`,
     all: span((points.length * step) / 1000),
   };
@@ -191,7 +191,7 @@ function curve(points, key, xs, y, name) {
   });
 }
 
-/** Over a short time without calls the eye is led, faintly, to the next that was measured. */
+/** Faint lines across short gaps without calls. */
 function bridges(points, key, xs, y, name) {
   const found = runs(points, key);
   return found.slice(1).map((run, nth) => {
@@ -229,7 +229,7 @@ function bucketBar(bucket, x, y) {
   return bucket.count > 0 && svg('rect', { class: 'bar-good', x: left, width: Math.max(1, x(bucket.to) - 0.75 - left), y: y(bucket.count), height: y(0) - y(bucket.count) });
 }
 
-/** p50, p95, p99 as lines; a label that would run into the one before is left out, the table and tiles have it. */
+/** p50, p95 and p99 as lines. A label that would overlap the one before is left out; the table and the tiles show the value. */
 function percentileMarks(stats, x, box, [from, to]) {
   let free = -Infinity;
   return ['p50', 'p95', 'p99'].map((name) => {

@@ -1,8 +1,8 @@
-// Text from tools and models, for reading. Backticks mean code, as people and models write it; everything stays text.
+// Shows descriptions from tools and models. Text in backticks becomes code; everything else stays plain text.
 
 import { h } from './dom.js';
 
-/** Text in pieces: `{ kind: 'text' | 'code' | 'block', text }`, from backticks alone. Everything stays text. */
+/** Splits a text at its backticks into `{ kind: 'text' | 'code' | 'block', text }`. */
 export function pieces(text) {
   const found = [];
   const pattern = /\n?```[^\n`]*\n([\s\S]*?)(?:\n?```\n?|$)|`([^`\n]+)`/g;

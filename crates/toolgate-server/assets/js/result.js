@@ -1,10 +1,10 @@
-// A tool's answer, drawn by what it is: text, a JSON tree, a table, pictures, sound, links. It is never taken as markup.
+// Shows the result of a tool by its kind: text, JSON tree, table, image, sound or links. It is never used as markup.
 
 import { h } from './dom.js';
 import { bytes, jsonTree } from './format.js';
 import { objectTable } from './table.js';
 
-/** MCP's kinds of content, and what makes each one. */
+/** The kinds of MCP content blocks, each with a check for its required fields. */
 const BLOCKS = {
   text: (block) => typeof block.text === 'string',
   image: (block) => typeof block.data === 'string',
@@ -16,20 +16,20 @@ const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 
 const SOUND = /^audio\/[a-z0-9.+-]+$/;
 const LONG_TEXT = 20_000;
 
-/** Draws a result; `content` are blocks beside it, of which those that are no text add something. */
+/** Draws a result and, if `content` is given, its blocks that are not text. */
 export function renderResult(result, content) {
   const beside = Array.isArray(content) ? content.filter((block) => block?.type !== 'text') : [];
   return h('div', { class: 'result' }, renderValue(result), beside.map(renderBlock));
 }
 
-/** Content of MCP, be there a kind of later days among it; a list of things that merely have a `type` is a table. */
+/** True for MCP content, even if some blocks are of unknown kinds. Other lists of objects with a `type` are tables. */
 function isBlocks(value) {
   if (!Array.isArray(value) || !value.every((each) => typeof each?.type === 'string')) return false;
   const known = value.filter((each) => Object.hasOwn(BLOCKS, each.type));
   return known.length > 0 && known.every((each) => BLOCKS[each.type](each));
 }
 
-/** One value, as what it looks like. */
+/** Draws a value in the way that suits it best. */
 export function renderValue(value) {
   if (value === undefined || value === null || value === '') return h('p', { class: 'muted' }, '(no output)');
   if (typeof value === 'string') return renderText(value);
@@ -38,7 +38,7 @@ export function renderValue(value) {
   return rows ? objectTable(rows.list, rows.name) : jsonTree(value, { open: 3 });
 }
 
-/** A list of objects, by itself or as the only entry of an object. */
+/** Finds a list of objects: the value itself, or the only entry of an object. */
 function rowsOf(value) {
   const isList = (each) => Array.isArray(each) && each.length > 0 && each.every((item) => item !== null && typeof item === 'object' && !Array.isArray(item));
   if (isList(value)) return { name: null, list: value };
@@ -55,14 +55,14 @@ function textBlock(block) {
   return renderText(String(block.text ?? ''));
 }
 
-/** Text; JSON in it as a tree. */
+/** Draws a text, or a tree if it is JSON. */
 export function renderText(text) {
   const looksLikeJson = /^\s*[[{]/.test(text) && text.length < 2_000_000;
   if (looksLikeJson) {
     try {
       return renderValue(JSON.parse(text));
     } catch {
-      // Text after all.
+      // It isn't JSON after all.
     }
   }
   const shown = text.slice(0, LONG_TEXT);
@@ -76,12 +76,12 @@ export function renderText(text) {
   return h('div', { class: 'result' }, pre, button);
 }
 
-/** The addresses in a text as links. */
+/** Turns the URLs in a text into links. */
 function linked(text) {
   return text.split(/(https?:\/\/[^\s<>"'`\])}]+)/).map((part, at) => (at % 2 === 1 ? link(part, part) : part));
 }
 
-/** A link if the address is one that a page may open, else its text. */
+/** A link for http and https URLs; plain text for others, which a page must not open. */
 function link(uri, text) {
   return /^https?:\/\//i.test(uri) ? h('a', { href: uri, target: '_blank', rel: 'noopener noreferrer' }, text) : h('span', null, text);
 }
@@ -104,7 +104,7 @@ function isBase64(data) {
 
 function unshown(what, mimeType, data) {
   const size = typeof data === 'string' ? `, ${bytes(data.length * 0.75)}` : '';
-  return h('p', { class: 'muted' }, `${what} that cannot be shown (${mimeType ?? 'kind unknown'}${size}); see Raw.`);
+  return h('p', { class: 'muted' }, `${what} that can't be shown (${mimeType ?? 'unknown type'}${size}); see Raw.`);
 }
 
 function linkBlock({ uri, name, title, description }) {

@@ -1,5 +1,4 @@
-// What the signed-in caller may do besides calling tools. Buttons that would only lead to a
-// rejection aren't shown.
+// The rights of the signed-in caller. Buttons for actions that the gateway would refuse aren't shown.
 
 import { onStatus } from './strip.js';
 
@@ -12,7 +11,7 @@ onStatus((status) => {
   for (const watcher of watchers) watcher();
 });
 
-/** `right` is a key of `rights` in `/api/status`. Until the gateway has said otherwise, everything may be done. */
+/** Whether the caller has a right, which is a key of `rights` in `/api/status`. True until the status is known. */
 export function may(right) {
   return rights[right] !== false;
 }

@@ -1,5 +1,5 @@
-// A JSON Schema for reading: names, types, what must be given, what each means. Inner objects unfold when asked for, so
-// that a schema that refers to itself ends.
+// Shows a JSON Schema for reading: names, types, required properties and descriptions. Inner objects are drawn only when
+// they are unfolded, so that recursive schemas work.
 
 import { h } from './dom.js';
 import { brief } from './format.js';
@@ -8,7 +8,7 @@ import { prose } from './prose.js';
 
 const MAX_ROWS = 200;
 
-/** `root` is the document references point into; `nothing` is said if there are no properties. */
+/** `root` is the document that references point into; `nothing` is shown if there are no properties. */
 export function schemaView(schema, root, nothing) {
   const { properties, required } = partsOf(schema, root);
   if (properties.length === 0) return simple(schema, root, nothing);

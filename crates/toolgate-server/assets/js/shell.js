@@ -1,4 +1,4 @@
-// The frame: navigation, theme, keys, sign-out, and what is above every view.
+// The frame around every view: navigation, theme, keyboard shortcuts, sign-out and banners.
 
 import { h, fill, setAttr } from './dom.js';
 import { address } from './api.js';
@@ -9,12 +9,12 @@ import { onStatus, strip } from './strip.js';
 import { approvals } from './views/approvals.js';
 
 const NAV = [['calls', 'Calls'], ['servers', 'Servers'], ['tools', 'Tools'], ['chat', 'Chat'], ['voice', 'Voice'], ['api', 'API']];
-/** Views that are useless without a right. */
+/** The right that a view needs; without it the view is hidden. */
 const NEEDS = { voice: 'read_turns' };
-const THEMES = { system: 'as the system', light: 'light', dark: 'dark' };
+const THEMES = { system: 'system', light: 'light', dark: 'dark' };
 const THEME_ICONS = { system: 'system', light: 'sun', dark: 'moon' };
 
-/** Draws the frame and starts everything that runs as long as the page is open. */
+/** Draws the frame and starts everything that runs while the page is open. */
 export function shell() {
   const links = NAV.map(([view, title]) =>
     h('a', { href: `#/${view}`, 'data-testid': `nav-${view}`, 'data-view': view }, icon(view), title));
@@ -50,7 +50,7 @@ export function markCurrent(view) {
 }
 
 function keysButton() {
-  const props = { class: 'btn btn-icon keys-button', type: 'button', 'aria-label': 'Keys', title: 'Keys (?)', 'data-testid': 'keys-button', onclick: () => showKeys() };
+  const props = { class: 'btn btn-icon keys-button', type: 'button', 'aria-label': 'Keyboard shortcuts', title: 'Keyboard shortcuts (?)', 'data-testid': 'keys-button', onclick: () => showKeys() };
   return h('button', props, icon('keys'));
 }
 
@@ -98,12 +98,12 @@ function signOut() {
   return form;
 }
 
-/** Where no token is needed, anybody may call tools, but only the operator may do the rest. */
+/** If no token is needed, anybody may call tools, but everything else needs the operator's session. */
 function signInBand() {
   const band = h('div', { class: 'band tone-info', role: 'status', hidden: true, 'data-testid': 'sign-in-band' }, icon('shield'),
     h('span', { class: 'band-text' }, h('strong', null, 'You are not signed in.'),
-      ' To approve calls, see calls and manage servers, open the link that the terminal or the log of ', h('code', null, 'toolgate serve'),
-      ' shows. It works once; ', h('code', null, 'kill -USR1'), ' with its process id makes it show a new one.'));
+      ' To see and approve calls and to manage servers, open the sign-in link that ', h('code', null, 'toolgate serve'),
+      ' printed to its terminal or log. Each link works once; ', h('code', null, 'kill -USR1'), ' with its process id prints a new one.'));
   onStatus((status) => {
     band.hidden = status.token_needed || status.signed_in !== false;
   });

@@ -1,5 +1,5 @@
-// The calls this page knows, oldest first, and those that pass the filter. Older and missed calls
-// are fetched from the gateway; the live feed brings the rest.
+// The calls that this page has loaded, oldest first, and those that match the filter. New calls come
+// from the live feed; older and missed calls are fetched.
 
 import { get, events, connection } from './api.js';
 
@@ -9,18 +9,18 @@ const FIRST_PAGE = 200;
 const PAGE = 1000;
 const MISSED_PAGES = 5;
 /** How often to look for calls of other processes that share the journal; the feed doesn't report them. */
-const PEEK = 10_000;
-const PEEK_BACK = 60_000;
-/** With this many live calls since the last look, the next one can wait. */
-const BUSY = 200;
-/** Names offered in the filter; others can still be given in the address. */
+const POLL_INTERVAL = 10_000;
+const POLL_OVERLAP = 60_000;
+/** After this many live calls since the last poll, one poll is skipped. */
+const MAX_CALLS_BEFORE_POLL = 200;
+/** Maximum number of names offered in the filter; others can still be given in the address. */
 const MAX_CALLERS = 100;
 
-/** What a filter may say; empty means anything. */
+/** The fields of a filter; an empty one matches anything. */
 export const NO_FILTER = { search: '', outcome: '', caller: '', origin: '', server: '', tool: '' };
 
-/** How far back the gateway has been asked under one filter: all that is newer than `at` is known. */
-const fresh = () => ({ last: null, at: Infinity, complete: false, loading: false, loaded: false, error: null });
+/** How far back calls were fetched with one filter: all calls that started after `at` are loaded. */
+const newPage = () => ({ last: null, at: Infinity, complete: false, loading: false, loaded: false, error: null });
 
 export class CallStore {
   /** Calls `onChange(finished)` after every change, with the call if one has just ended. */
@@ -36,11 +36,11 @@ export class CallStore {
     this.running = new Set();
     /** Names of callers, for the filter. */
     this.callers = new Set();
-    this.heard = 0;
+    this.liveCount = 0;
     /** When the first call of the feed began; no call since then is missing. */
     this.liveFrom = Infinity;
-    this.whole = fresh();
-    this.turn(this.filter);
+    this.whole = newPage();
+    this.useFilter(this.filter);
   }
 
   /** Subscribes to the feed and then fetches the newest calls, in this order so that none is missed. */
@@ -51,14 +51,14 @@ export class CallStore {
       open: (again) => again && this.catchUp(),
       lagged: () => this.catchUp(),
     });
-    setInterval(() => this.peek(), PEEK);
+    setInterval(() => this.poll(), POLL_INTERVAL);
     return this.older();
   }
 
-  /** Puts one call in its place, or brings the known one up to date. */
+  /** Inserts a call, or updates it if it is already loaded. */
   take(call, live = false) {
     if (!call?.id) return;
-    if (live) this.heard += 1;
+    if (live) this.liveCount += 1;
     const known = this.byId.get(call.id);
     if (known) {
       if (known.call.outcome !== 'running' && call.outcome === 'running') return;
@@ -78,18 +78,18 @@ export class CallStore {
     this.byId.set(record.call.id, record);
     if (record.seen !== null) this.liveFrom = Math.min(this.liveFrom, record.at);
     const newest = records[records.length - 1];
-    if (newest && after(newest, record)) records.splice(place(records, record), 0, record);
+    if (newest && after(newest, record)) records.splice(insertionIndex(records, record), 0, record);
     else records.push(record);
-    if (records.length > this.most + PAGE) this.trim();
+    if (records.length > this.maxRecords + PAGE) this.trim();
   }
 
   /** A search may reach further back than the list. */
-  get most() {
+  get maxRecords() {
     return this.filtered ? 2 * MAX_CALLS : MAX_CALLS;
   }
 
   trim() {
-    for (const { call } of this.records.splice(0, this.records.length - this.most)) {
+    for (const { call } of this.records.splice(0, this.records.length - this.maxRecords)) {
       this.byId.delete(call.id);
       this.running.delete(call.id);
       this.found.delete(call.id);
@@ -100,33 +100,33 @@ export class CallStore {
   }
 
   get full() {
-    return this.records.length >= this.most;
+    return this.records.length >= this.maxRecords;
   }
 
   get filtered() {
     return Object.values(this.filter).some((value) => value !== '');
   }
 
-  turn(filter) {
+  useFilter(filter) {
     this.filter = { ...NO_FILTER, ...filter };
     this.found = new Set();
-    this.page = this.filtered ? fresh() : this.whole;
+    this.page = this.filtered ? newPage() : this.whole;
   }
 
-  /** Changes the filter and fetches the calls that pass it. */
+  /** Changes the filter and fetches the calls that match it. */
   setFilter(filter) {
-    this.turn(filter);
+    this.useFilter(filter);
     this.onChange(null);
     return this.page.loaded ? undefined : this.older();
   }
 
   /**
-   * The records the filter lets through, oldest first. What lies further back than the gateway was asked stays out even
-   * if it is known from another search: a list with holes would look like one without.
+   * The records that match the filter, oldest first. Calls from before the fetched range are left out even if another
+   * search has loaded them, because a list with gaps would look complete.
    */
   shown() {
     const floor = Math.min(reach(this.whole), reach(this.page), this.liveFrom);
-    const known = this.records.length === 0 || this.records[0].at >= floor ? this.records : this.records.slice(from(this.records, floor));
+    const known = this.records.length === 0 || this.records[0].at >= floor ? this.records : this.records.slice(firstIndexAt(this.records, floor));
     if (!this.filtered) return known;
     const words = this.filter.search.toLowerCase();
     return known.filter((record) => this.found.has(record.call.id) || matches(record, this.filter, words));
@@ -168,29 +168,29 @@ export class CallStore {
     return query;
   }
 
-  /** Fetches what was missed in a gap. Called again meanwhile, it runs once more at the end. */
+  /** Fetches the calls that the feed missed. If it is called while it runs, it fetches once more afterwards. */
   async catchUp() {
-    this.wanted = true;
-    if (this.catching) return;
-    this.catching = true;
-    while (this.wanted) {
-      this.wanted = false;
+    this.mustCatchUp = true;
+    if (this.isCatchingUp) return;
+    this.isCatchingUp = true;
+    while (this.mustCatchUp) {
+      this.mustCatchUp = false;
       await this.fetchMissed();
     }
-    this.catching = false;
+    this.isCatchingUp = false;
   }
 
-  async peek() {
-    const busy = this.heard > BUSY;
-    this.heard = 0;
+  async poll() {
+    const busy = this.liveCount > MAX_CALLS_BEFORE_POLL;
+    this.liveCount = 0;
     if (busy || document.hidden || connection.state !== 'open' || !this.whole.loaded) return;
     const newest = this.records[this.records.length - 1];
-    const since = new Date((newest?.at ?? 0) - PEEK_BACK).toISOString();
+    const since = new Date((newest?.at ?? 0) - POLL_OVERLAP).toISOString();
     const calls = await get(`/api/calls?${new URLSearchParams({ limit: FIRST_PAGE, ...(newest && { since }) })}`).catch(() => []);
     for (const call of calls.toReversed()) this.take(call);
   }
 
-  /** Everything since the newest call known, and the end of those that were running. */
+  /** Fetches the calls since the newest loaded one, and those that were still running. */
   async fetchMissed() {
     const marks = [...this.running].map((id) => this.byId.get(id).at);
     if (this.records.length > 0) marks.push(this.records[this.records.length - 1].at);
@@ -229,13 +229,12 @@ function after(a, b) {
   return a.at > b.at || (a.at === b.at && a.call.id > b.call.id);
 }
 
-/** Where `record` belongs. */
-function place(records, record) {
+function insertionIndex(records, record) {
   return search(records, (each) => after(each, record));
 }
 
-/** The first that began at `at` or later. */
-function from(records, at) {
+/** The index of the first record that began at `at` or later. */
+function firstIndexAt(records, at) {
   return search(records, (each) => each.at >= at);
 }
 
@@ -255,18 +254,18 @@ function matches(record, filter, words) {
   if (filter.tool && call.tool !== filter.tool) return false;
   if (filter.server && call.server !== filter.server) return false;
   if (filter.origin && call.origin !== filter.origin) return false;
-  if (filter.caller && !isAskedBy(call, filter.caller)) return false;
+  if (filter.caller && !isCalledBy(call, filter.caller)) return false;
   if (filter.outcome === 'failed' && call.success !== false) return false;
   if (filter.outcome && filter.outcome !== 'failed' && call.outcome !== filter.outcome) return false;
   return words === '' || textOf(record).includes(words);
 }
 
-/** By the name of a token or, where there was none, of a command. */
-function isAskedBy({ caller, command }, name) {
+/** Matches the name of the token or, without one, of the command, as the gateway does. */
+function isCalledBy({ caller, command }, name) {
   return caller ? caller === name : command === name || command === `toolgate ${name}`;
 }
 
-/** What a search looks through, made once per call. */
+/** The text that is searched, built once per call. */
 function textOf(record) {
   const { call } = record;
   record.text ??= [call.tool, call.server, call.origin, call.caller, call.outcome, call.error, call.id, JSON.stringify(call.arguments ?? null)]

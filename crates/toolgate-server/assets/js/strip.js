@@ -1,4 +1,4 @@
-// The status strip, and the band that says that the gateway cannot be reached.
+// The status strip, and the banner that is shown while the gateway can't be reached.
 
 import { h, fill, setText, setAttr } from './dom.js';
 import { get, events, connection } from './api.js';
@@ -27,7 +27,7 @@ export function onStatus(watcher) {
   return () => watchers.delete(watcher);
 }
 
-/** Draws the strip into `root` and the band into `bands`, for as long as the page lives. */
+/** Draws the strip into `root` and the banner into `bands` while the page is open. */
 export function strip(root, bands) {
   const parts = build(root);
   const band = lostBand();
@@ -37,20 +37,20 @@ export function strip(root, bands) {
     draw(parts, root, reached === false ? null : latest, reached);
     band.show(connection.state === 'lost', reached);
   };
-  const learn = (status) => {
+  const receive = (status) => {
     latest = status;
     reached = true;
     for (const watcher of watchers) watcher(status);
     show();
   };
-  const ask = () => get('/api/status').then(learn, (error) => {
+  const fetchStatus = () => get('/api/status').then(receive, (error) => {
     reached = error.status === 401;
     show();
   });
-  events(['status'], { status: learn, open: ask, lost: ask });
+  events(['status'], { status: receive, open: fetchStatus, lost: fetchStatus });
   setInterval(() => connection.state === 'lost' && show(), 500);
   addEventListener('toolgate:signed-out', show);
-  ask();
+  fetchStatus();
   show();
 }
 
@@ -66,9 +66,9 @@ function build(root) {
     reason: h('span', { class: 'strip-reason', 'data-testid': 'strip-reason' }),
     live: h('span', { class: 'visually-hidden', role: 'status' }),
     cpm: metric('cpm', 'calls / min', 'Calls in the last minute'),
-    errors: metric('errors', 'failed, 5 min', 'Share of calls that failed in the last five minutes; shows them', '#/calls?outcome=failed'),
-    p95: metric('p95', 'p95, 5 min', '95 of 100 calls of the last five minutes took at most this long'),
-    inflight: metric('inflight', 'running', 'Calls that run now'),
+    errors: metric('errors', 'failed, 5 min', 'Share of calls that failed in the last five minutes; click to show them', '#/calls?outcome=failed'),
+    p95: metric('p95', 'p95, 5 min', '95 % of the calls in the last five minutes took at most this long'),
+    inflight: metric('inflight', 'running', 'Calls that are running now'),
   };
   const numbers = [parts.cpm, parts.errors, parts.p95, parts.inflight].map((part) => part.element);
   fill(root, h('div', { class: 'strip-state' }, parts.pill, parts.reason, parts.live), h('div', { class: 'strip-numbers' }, numbers));
@@ -93,7 +93,7 @@ function draw(parts, root, status, reached) {
   if (status) numbers(parts, status);
 }
 
-/** A key of `STATES`. A gateway that is well does not say OK beside calls that fail. */
+/** The key of `STATES` to show. A working gateway doesn't count as OK while many calls fail. */
 export function stateOf(status, reached) {
   if (!status) return reached === false ? 'down' : 'unknown';
   if (status.status === 'ok' && status.error_rate >= FAILING) return 'failing';
@@ -105,12 +105,12 @@ function reason(name, status) {
   if (!status) return 'Waiting for the gateway.';
   const reasons = [...(status.reasons ?? [])];
   if (status.journal?.state === 'failing' && !reasons.some((each) => each.includes('journal'))) {
-    reasons.push(`The journal cannot be written: ${status.journal.error ?? 'no reason given'}`);
+    reasons.push(`The journal can't be written: ${status.journal.error ?? 'no reason given'}`);
   }
   if (status.restart_needed?.length > 0) reasons.push(`Restart the gateway to apply changed settings: ${status.restart_needed.join(', ')}`);
   if (reasons.length > 0) return reasons.join(' · ');
   if (name === 'down') return 'The gateway is stopping.';
-  if (name === 'failing') return `The gateway is well, but ${percent(status.error_rate)} of the calls of the last 5 minutes failed.`;
+  if (name === 'failing') return `The gateway works, but ${percent(status.error_rate)} of the calls in the last 5 minutes failed.`;
   return `${plural(status.tools, 'tool')}, ${plural(status.servers, 'server')}, up ${span(status.uptime_s)}, version ${status.version}`;
 }
 
@@ -134,10 +134,10 @@ function lostBand() {
       element.hidden = !lost || Date.now() - connection.since < 800;
       if (element.hidden) return;
       const left = Math.max(0, Math.ceil((connection.retryAt - Date.now()) / 1000));
-      const what = reached === false ? 'The gateway does not answer.' : 'The live feed is interrupted.';
+      const what = reached === false ? 'The gateway does not answer.' : 'The live connection was lost.';
       const when = left > 0 ? `trying again in ${left} s` : 'trying again';
-      // The countdown is left out of what a screen reader is told.
-      fill(text, h('strong', null, what), ` What you see is from ${clock(new Date(connection.since))}; `, h('span', { 'aria-hidden': 'true' }, `${when}.`));
+      // Screen readers don't read the countdown, because it changes every second.
+      fill(text, h('strong', null, what), ` This page was last updated at ${clock(new Date(connection.since))}; `, h('span', { 'aria-hidden': 'true' }, `${when}.`));
     },
   };
 }

@@ -1,4 +1,4 @@
-// A list of objects as a table, in portions.
+// Shows a list of objects as a table, some rows at a time.
 
 import { h } from './dom.js';
 import { brief, count } from './format.js';
@@ -28,7 +28,7 @@ export function objectTable(list, name = null) {
 
 function words(name, shown, total, left) {
   const of = shown < total ? `${count(shown)} of ` : '';
-  const columns = left > 0 ? `; ${left} more columns are in Raw` : '';
+  const columns = left > 0 ? `; ${left} more columns under Raw` : '';
   return `${name ? `${name}: ` : ''}${of}${count(total)} ${total === 1 ? 'row' : 'rows'}${columns}`;
 }
 

@@ -1,4 +1,4 @@
-// Tabs: arrows move between them, a panel is drawn when it is first shown.
+// Tabs. Arrow keys move between them, and a panel is drawn when it is first shown.
 
 import { h, uid } from './dom.js';
 

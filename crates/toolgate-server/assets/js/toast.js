@@ -1,31 +1,31 @@
-// Short messages at the edge, and the clipboard.
+// Short messages at the edge of the page, and the clipboard.
 
 import { h } from './dom.js';
 
-let shelf = null;
+let container = null;
 
-/** Says `text` for a moment; `kind` is ok, info, warn or bad. Errors stay longer. */
+/** Shows `text` for a few seconds; `kind` is ok, info, warn or bad. Errors and warnings stay longer. */
 export function toast(text, kind = 'info') {
-  shelf ??= document.body.appendChild(h('div', { class: 'toasts', role: 'status', 'aria-live': 'polite', 'data-testid': 'toasts' }));
-  while (shelf.children.length > 2) shelf.firstChild.remove();
+  container ??= document.body.appendChild(h('div', { class: 'toasts', role: 'status', 'aria-live': 'polite', 'data-testid': 'toasts' }));
+  while (container.children.length > 2) container.firstChild.remove();
   const close = h('button', { class: 'btn-plain', type: 'button', 'aria-label': 'Dismiss' }, '×');
   const item = h('div', { class: `toast tone-${kind}`, 'data-testid': 'toast' }, h('span', null, text), close);
   const remove = () => item.remove();
   close.addEventListener('click', remove);
-  shelf.append(item);
+  container.append(item);
   setTimeout(remove, kind === 'bad' || kind === 'warn' ? 8000 : 3500);
 }
 
-/** Says what went wrong with a request. */
+/** Shows the error of a failed request. */
 export function toastError(error) {
   if (error?.name !== 'AbortError') toast(error?.detail ?? error?.message ?? String(error), 'bad');
 }
 
-/** Copies `text` and says so. The clipboard's own interface needs HTTPS or localhost; elsewhere the old way is used. */
-export async function copyText(text, what = 'Copied') {
+/** Copies `text` and shows `message`. The clipboard API needs HTTPS or localhost; otherwise `execCommand` is used. */
+export async function copyText(text, message = 'Copied') {
   try {
     await navigator.clipboard.writeText(text);
-    toast(what, 'ok');
+    toast(message, 'ok');
   } catch {
     const field = h('textarea', { class: 'visually-hidden', 'aria-hidden': 'true' });
     const focused = document.activeElement;
@@ -35,7 +35,7 @@ export async function copyText(text, what = 'Copied') {
     const copied = document.execCommand('copy');
     field.remove();
     focused?.focus?.();
-    toast(copied ? what : 'The browser does not allow this page to copy.', copied ? 'ok' : 'bad');
+    toast(copied ? message : 'The browser does not allow this page to copy text.', copied ? 'ok' : 'bad');
   }
 }
 

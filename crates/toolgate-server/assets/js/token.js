@@ -1,4 +1,4 @@
-// Whether a command from a terminal needs a token; this page has its session instead.
+// Tracks whether copied commands need a token. The page itself uses its session.
 
 import { onStatus } from './strip.js';
 

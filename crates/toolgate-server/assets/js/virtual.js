@@ -1,10 +1,10 @@
-// A list of any length with only the rows in view in the document. Rows are of one height, set in the style sheet.
+// A virtual list: only the visible rows are in the document. All rows have the same height, set in the style sheet.
 
 const SPARE = 6;
 
 /**
- * `scroller` scrolls, `canvas` inside it holds the rows. `create()` makes a row, `update(row, item, index)` draws an
- * item into it, `height()` is a row's height in pixels, `head()` that of what sticks above the rows.
+ * `scroller` scrolls, and `canvas` inside it holds the rows. `create()` creates a row, `update(row, item, index)` shows an
+ * item in it, `height()` is the height of a row in pixels, and `head()` that of the sticky header above the rows.
  */
 export class VirtualList {
   constructor({ scroller, canvas, create, update, height, head }) {

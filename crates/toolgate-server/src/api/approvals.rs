@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::extract::{JsonBody, PathName, UnreadableResponses};
 use crate::Gateway;
 use crate::Right;
-use crate::approvals::{ApprovalQuestion, SettleError};
+use crate::approvals::{ApprovalQuestion, DecisionError};
 use crate::guard::Caller;
 use crate::problem::Problem;
 
@@ -44,20 +44,20 @@ pub(crate) async fn list(
               (status = 404, description = "No such call is waiting", body = Problem),
               UnreadableResponses,
               (status = 422, description = "The body has no `approve`", body = Problem)))]
-pub(crate) async fn settle(
+pub(crate) async fn decide(
     State(gateway): State<Gateway>,
     caller: Caller,
     PathName(id): PathName,
     JsonBody(answer): JsonBody<ApprovalAnswer>,
 ) -> Result<StatusCode, Problem> {
-    caller.expect(Right::Approve)?;
+    caller.require(Right::Approve)?;
     let approvals = &gateway.parts.approvals;
-    let settled = approvals.settle(&id, answer.approve, &caller);
-    settled.map_err(|error| match error {
-        SettleError::Gone => Problem::not_found(
-            "no such call waits for approval; it may have been decided, given up or timed out",
+    let decided = approvals.decide(&id, answer.approve, &caller);
+    decided.map_err(|error| match error {
+        DecisionError::Gone => Problem::not_found(
+            "no such call is waiting for approval; it may have been decided, cancelled or timed out",
         ),
-        SettleError::OwnCall => Problem::forbidden(
+        DecisionError::OwnCall => Problem::forbidden(
             "a token can't approve a call that was made with it; use a browser that is signed in, or another token with \
              the right 'approve'",
         ),

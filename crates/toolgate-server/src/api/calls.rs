@@ -13,7 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::extract::{JsonBody, PathName, QueryParams, UnreadableResponses, parse_full_id};
 use super::tools::{
-    EnvelopeSchema, ToolInfo, ToolInfoSchema, envelope, no_such_tool, run, with_trace,
+    EnvelopeSchema, ToolInfo, ToolInfoSchema, envelope, no_such_tool, run_call, with_trace,
 };
 use crate::caller_view::CallerView;
 use crate::guard::Caller;
@@ -21,8 +21,8 @@ use crate::history::{CallHistory, FoundCall};
 use crate::problem::Problem;
 use crate::{ConfigWriter, Gateway, Right};
 
-// The length of a list by default.
-const USUAL: usize = 100;
+// The default length of a list.
+const DEFAULT_LIMIT: usize = 100;
 const MAX_LIMIT: usize = 1000;
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -89,7 +89,7 @@ impl CallsQuery {
         filter.since = time("since", self.since)?;
         filter.until = time("until", self.until)?;
         filter.before = parse_full_id("before", self.before)?;
-        filter.limit = self.limit.unwrap_or(USUAL);
+        filter.limit = self.limit.unwrap_or(DEFAULT_LIMIT);
         Ok(filter)
     }
 }
@@ -111,7 +111,7 @@ pub(crate) async fn list(
     Ok(Json(CallHistory(&gateway).list(filter, view).await?))
 }
 
-/// Shows everything that is known of one call.
+/// Shows everything that is known about one call.
 #[utoipa::path(get, path = "/api/calls/{id}", tag = "calls",
     params(("id" = String, Path, description = "The id of the call", example = "0199f0c27b1a4fd2c39b5d0000000007")),
     responses((status = 200, description = "The call", body = CallPage),
@@ -140,7 +140,7 @@ pub(crate) async fn show(
     }))
 }
 
-/// Everything that is known of one call.
+/// Everything that is known about one call.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = CallDetail)]
 pub(crate) struct CallPage {
@@ -161,7 +161,7 @@ pub(crate) struct ReplayRequest {
     #[schema(example = true)]
     #[serde(default)]
     confirm: bool,
-    /// Required if the recorded call doesn't match the journal's chain of hashes, or is
+    /// Required if the recorded call doesn't match the journal's hash chain, or is
     /// older than the chain.
     #[schema(example = false)]
     #[serde(default)]
@@ -188,12 +188,12 @@ pub(crate) async fn replay(
     headers: HeaderMap,
     JsonBody(replay): JsonBody<ReplayRequest>,
 ) -> Result<Response, Problem> {
-    caller.expect(Right::Operate)?;
+    caller.require(Right::Operate)?;
     let found = find(&gateway, &caller, id, false).await?;
     let name = found.detail.summary.tool;
     let tool = gateway.executor().find_in_scope(&name, &caller.scope);
     let tool = tool.map_err(|error| no_such_tool(&error))?;
-    // Replaying redacted or cut arguments would be another call than the recorded one.
+    // A call with redacted or cut arguments would not be the recorded call.
     let Some(arguments) = found.arguments else {
         return Err(Problem::unprocessable(
             "the arguments of that call were not stored completely: they contained a secret, were too long or were not a JSON object; \
@@ -216,10 +216,10 @@ pub(crate) async fn replay(
     }
     let call = ToolCall::new(name, Value::clone(&arguments));
     let call = with_trace(call, CallerTrace::from_headers(&headers));
-    Ok(envelope(&run(&gateway, &caller, call).await, None))
+    Ok(envelope(&run_call(&gateway, &caller, call).await, None))
 }
 
-/// A mock to make of a call.
+/// A mock to make from a call.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewMock {
@@ -228,7 +228,7 @@ pub(crate) struct NewMock {
     name: String,
 }
 
-/// A mock tool that was made of a call.
+/// A mock tool that was made from a call.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SavedMock {
     /// The name of the mock.
@@ -265,12 +265,12 @@ pub(crate) async fn mock(
     PathName(id): PathName,
     JsonBody(mock): JsonBody<NewMock>,
 ) -> Result<Response, Problem> {
-    caller.expect(Right::Operate)?;
+    caller.require(Right::Operate)?;
     let call = find(&gateway, &caller, id, false).await?.detail;
     let (Some(true), Some(answer), false) = (call.summary.success, call.result, call.result_cut)
     else {
         return Err(Problem::unprocessable(
-            "a mock repeats the result of a call, and this one has no complete result: it failed, is still running, or its result was \
+            "a mock repeats the result of a call, but this call has no complete result: it failed, is still running, or its result was \
              too long to keep",
         ));
     };
@@ -314,8 +314,8 @@ fn mock_tool(entry: &Value) -> Result<FunctionTool, Problem> {
     Ok(FunctionTool::mock(definition, answer))
 }
 
-/// Builds an entry for `tools` of the configuration: a mock of a tool, which may no longer
-/// exist, with this answer.
+/// Builds an entry for `tools` in the configuration: a mock that always gives this answer. Takes its
+/// description and parameters from `tool`, unless the called tool no longer exists.
 pub fn mock_entry(
     name: &str,
     tool: Option<&ToolDefinition>,
@@ -361,11 +361,11 @@ async fn find(
     found.ok_or_else(no_such_call)
 }
 
-// Callers without a name can't be told apart, so they see no calls. An empty list would look as if
-// no call had been made.
+// Callers without a name can't be distinguished, so they see no calls. An error is clearer than an
+// empty list, which would look as if no call had been made.
 fn expect_some_calls(caller: &Caller, view: &CallerView) -> Result<(), Problem> {
     match view.only_caller() {
-        Some("") => caller.expect(Right::SeeAll),
+        Some("") => caller.require(Right::SeeAll),
         _ => Ok(()),
     }
 }

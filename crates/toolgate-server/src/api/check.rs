@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolgate_core::{Decision, ToolCall, ToolError, Violation};
 use utoipa::ToSchema;
 
-use super::extract::{PathName, ReadBodyError, expect_json, read};
+use super::extract::{PathName, ReadBodyError, expect_json, read_body};
 use super::tools::no_such_tool;
 use crate::Gateway;
 use crate::guard::Caller;
@@ -46,11 +46,12 @@ pub(crate) struct CheckResponse {
     violations: Option<Vec<ArgumentProblem>>,
 }
 
-/// One problem with an argument.
+/// A problem with one argument.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Wrong)]
 pub(crate) struct ArgumentProblem {
-    /// The path of the parameter: `level`, `o.inner.depth`, `a[1]`, or `arguments` for all of them.
+    /// The path of the parameter, such as `level`, `o.inner.depth` or `a[1]`; `arguments` if the
+    /// problem is with the arguments as a whole.
     #[schema(example = "level")]
     parameter: String,
     /// What is wrong with it.
@@ -95,7 +96,7 @@ pub(crate) async fn check(
         return Err(no_such_tool(&error));
     }
     let limit = executor.rules().limits.max_arguments;
-    let body = read(request.into_body(), limit).await;
+    let body = read_body(request.into_body(), limit).await;
     let body = body.map_err(ReadBodyError::problem)?;
     let call = ToolCall::from_json(name, &body).scope(caller.scope);
     Ok(Json(match executor.dry_run(&call) {

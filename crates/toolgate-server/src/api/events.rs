@@ -1,4 +1,4 @@
-//! Streams what happens as server-sent events.
+//! Streams calls and changes of the gateway's state as server-sent events.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -26,9 +26,9 @@ use crate::feed::FeedEvent;
 use crate::guard::Caller;
 use crate::problem::Problem;
 
-const STATUS: Duration = Duration::from_secs(2);
+const STATUS_INTERVAL: Duration = Duration::from_secs(2);
 // Servers that change rapidly are reported no more often than this.
-const SERVERS: Duration = Duration::from_millis(200);
+const MIN_SERVER_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -61,7 +61,7 @@ fn parse_kinds(text: Option<&str>) -> Result<Vec<&'static str>, Problem> {
     kinds.collect()
 }
 
-/// `tools`: the set of tools has changed.
+/// `tools`: the tools have changed.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ToolsEvent {
     /// How many tools there are now.
@@ -96,7 +96,7 @@ pub(crate) struct LaggedEvent {
 #[utoipa::path(get, path = "/api/events", tag = "events", params(EventsQuery),
     responses((status = 200, description = "Server-sent events, each with one line of JSON as its data", body = String, content_type = "text/event-stream"),
               (status = 400, description = "Unknown kind of event", body = Problem)))]
-pub(crate) async fn watch(
+pub(crate) async fn subscribe(
     State(gateway): State<Gateway>,
     caller: Caller,
     QueryParams(query): QueryParams<EventsQuery>,
@@ -121,8 +121,8 @@ struct ApiEventStream {
     servers_not_before: Instant,
     tools: Option<watch::Receiver<u64>>,
     status: Option<Interval>,
-    beat: Interval,
-    ready: VecDeque<Event>,
+    keep_alive: Interval,
+    pending: VecDeque<Event>,
     count: u64,
 }
 
@@ -132,17 +132,17 @@ impl ApiEventStream {
         let view = CallerView::new(&gateway, &caller);
         // A listener makes calls wait for approval, so callers who can't approve don't listen.
         let wants = |kind| kinds.contains(&kind);
-        let decides = wants("approval") && caller.rights.approve;
+        let can_approve = wants("approval") && caller.rights.approve;
         let mut stream = Self {
             calls: (wants("call") || wants("started")).then(|| parts.feed.subscribe()),
-            approvals: decides.then(|| parts.approvals.subscribe()),
+            approvals: can_approve.then(|| parts.approvals.subscribe()),
             servers: wants("server").then(|| parts.servers.subscribe()),
             tools: wants("tools").then(|| gateway.executor().manager().subscribe()),
-            status: wants("status").then(|| every(STATUS)),
+            status: wants("status").then(|| every(STATUS_INTERVAL)),
             known_servers: HashMap::new(),
             servers_not_before: Instant::now(),
-            beat: every(sse::KEEP_ALIVE),
-            ready: VecDeque::new(),
+            keep_alive: every(sse::KEEP_ALIVE),
+            pending: VecDeque::new(),
             count: 0,
             view,
             kinds,
@@ -155,7 +155,7 @@ impl ApiEventStream {
 
     fn send_initial_state(&mut self) {
         // Sent at once, so that the client knows that the stream is open.
-        self.ready.push_back(sse::keep_alive());
+        self.pending.push_back(sse::keep_alive());
         if self.status.is_some() {
             self.send_status();
         }
@@ -174,7 +174,7 @@ impl ApiEventStream {
 
     async fn next(&mut self) -> Option<Event> {
         loop {
-            if let Some(event) = self.ready.pop_front() {
+            if let Some(event) = self.pending.pop_front() {
                 return Some(event);
             }
             let stopping = self.gateway.stopping.clone();
@@ -187,12 +187,12 @@ impl ApiEventStream {
                 event = receive(self.calls.as_mut()) => self.send_call(event)?,
                 event = receive(approvals) => self.send_approval(event)?,
                 () = changed(&mut self.servers, self.servers_not_before) => {
-                    self.servers_not_before = Instant::now() + SERVERS;
+                    self.servers_not_before = Instant::now() + MIN_SERVER_INTERVAL;
                     self.send_servers();
                 }
                 () = changed(&mut self.tools, Instant::now()) => self.send_tools(),
                 () = tick(&mut self.status) => self.send_status(),
-                _ = self.beat.tick() => self.ready.push_back(sse::keep_alive()),
+                _ = self.keep_alive.tick() => self.pending.push_back(sse::keep_alive()),
             }
         }
     }
@@ -200,7 +200,7 @@ impl ApiEventStream {
     fn send(&mut self, kind: &str, data: &impl Serialize) {
         self.count += 1;
         let event = sse::event(kind, data).id(self.count.to_string());
-        self.ready.push_back(event);
+        self.pending.push_back(event);
     }
 
     fn send_call(&mut self, event: Result<Arc<FeedEvent>, RecvError>) -> Option<()> {
@@ -235,7 +235,7 @@ impl ApiEventStream {
 
     fn send_servers(&mut self) {
         for server in self.view.servers() {
-            // Without what makes every snapshot look like a change.
+            // Without the fields that differ in every snapshot.
             let mut settled = server.clone();
             settled.next_try = None;
             settled.listed_at = None;
@@ -270,7 +270,8 @@ async fn receive<T: Clone>(receiver: Option<&mut broadcast::Receiver<T>>) -> Res
     }
 }
 
-// Waits before it looks for a change, because a change that was seen must not be forgotten.
+// Sleeps before it checks for a change: `select!` may drop this future at any await, and `changed`
+// marks a change as seen.
 async fn changed(version: &mut Option<watch::Receiver<u64>>, not_before: Instant) {
     if let Some(version) = version {
         tokio::time::sleep_until(not_before).await;

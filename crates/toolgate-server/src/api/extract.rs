@@ -76,7 +76,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         expect_json(request.headers())?;
-        let body = read(request.into_body(), SMALL_BODY).await;
+        let body = read_body(request.into_body(), SMALL_BODY).await;
         let body = body.map_err(ReadBodyError::problem)?;
         // As strict as tool arguments: no duplicate keys, limited depth.
         let object = toolgate_core::parse_object(&body).map_err(|error| {
@@ -108,7 +108,7 @@ impl ReadBodyError {
     }
 }
 
-pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, ReadBodyError> {
+pub(crate) async fn read_body(body: Body, limit: usize) -> Result<Bytes, ReadBodyError> {
     let error = match Limited::new(body, limit).collect().await {
         Ok(body) => return Ok(body.to_bytes()),
         Err(error) => error,
@@ -122,16 +122,16 @@ pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, ReadBodyErro
     })
 }
 
-// The guard enforces limits of its own, and its errors arrive wrapped.
+// The guard enforces its own limits while the body is read, and its errors arrive wrapped.
 fn find_cause<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
     error
         .downcast_ref()
         .or_else(|| error.source().and_then(find_cause))
 }
 
-// A page of another site can send forms and plain text without a CORS preflight, so the type must
-// not depend on the body alone. A missing type, or the one that `curl -d` sends, is taken for JSON
-// if no browser could have sent it.
+// A page of another site can send forms and plain text without a CORS preflight, so the content
+// type must say JSON. A missing type is accepted, and so is the type that `curl -d` sends, unless
+// the request comes from a browser.
 pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), Problem> {
     let Some(kind) = headers.get(header::CONTENT_TYPE) else {
         return Ok(());

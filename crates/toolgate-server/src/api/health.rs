@@ -42,14 +42,14 @@ pub(crate) async fn alive() -> Json<LivenessResponse> {
 /// Reports whether the gateway takes calls. It is ready, though degraded, if a server or the
 /// journal has a problem. Only callers who may see everything learn which.
 #[utoipa::path(get, path = "/readyz", tag = "health",
-    responses((status = 200, description = "It takes calls; `degraded` if something is not well", body = ReadinessResponse),
+    responses((status = 200, description = "It takes calls; `degraded` if something has a problem", body = ReadinessResponse),
               (status = 503, description = "It takes no calls: it is starting or stopping", body = ReadinessResponse)))]
 pub(crate) async fn ready(
     State(gateway): State<Gateway>,
     caller: Caller,
 ) -> (StatusCode, Json<ReadinessResponse>) {
     let is_open = !token_needed(&gateway);
-    // This route needs no token. Where others do, callers without one learn nothing but the state.
+    // This route needs no token. If other routes do, callers without one learn only the state.
     let caller = match is_open || caller.number > 0 {
         true => caller,
         false => Caller {
@@ -59,7 +59,7 @@ pub(crate) async fn ready(
     };
     let (condition, reasons) = condition(&gateway, &caller);
     let (code, status) = match condition {
-        GatewayCondition::Ok | GatewayCondition::Degraded if !gateway.has_settled() => {
+        GatewayCondition::Ok | GatewayCondition::Degraded if !gateway.has_started() => {
             (StatusCode::SERVICE_UNAVAILABLE, "starting")
         }
         GatewayCondition::Ok => (StatusCode::OK, "ready"),

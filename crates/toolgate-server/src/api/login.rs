@@ -38,8 +38,8 @@ pub(crate) struct LoginRequest {
               (status = 422, description = "The token is missing", body = Problem),
               (status = 429, description = "Too many wrong tokens", body = Problem)))]
 pub(crate) async fn sign_in(
-    Extension(keys): Extension<Arc<AuthState>>,
-    Extension(ends): Extension<ConnectionAddresses>,
+    Extension(auth): Extension<Arc<AuthState>>,
+    Extension(addresses): Extension<ConnectionAddresses>,
     request: Request,
 ) -> Response {
     let headers = request.headers().clone();
@@ -47,31 +47,34 @@ pub(crate) async fn sign_in(
         Ok(token) => token,
         Err(response) => return response,
     };
-    let tokens = keys.tokens.load_full();
+    let tokens = auth.tokens.load_full();
     if tokens.is_empty() {
         return redirect_home(None);
     }
     let Some(caller) = tokens.find(token.trim().as_bytes()) else {
         let message = "That is not a token of this gateway.";
         let wrong = || sign_in_page(StatusCode::UNAUTHORIZED, Some(message));
-        return keys.wrong.record(ends.peer).unwrap_or_else(wrong);
+        return auth
+            .wrong_tokens
+            .record(addresses.peer)
+            .unwrap_or_else(wrong);
     };
-    let Some(cookie) = keys.sessions.open(caller.number, &headers) else {
+    let Some(cookie) = auth.sessions.open(caller.number, &headers) else {
         let detail =
             "the system has no random numbers; send the token as 'Authorization: Bearer …' instead";
         return Problem::unavailable(detail).into_response();
     };
-    info!(from = %ends.peer, token = tokens.name(caller.number), "signed in");
+    info!(from = %addresses.peer, token = tokens.name(caller.number), "signed in");
     redirect_home(Some(cookie))
 }
 
 /// Signs out and ends the session.
 #[utoipa::path(post, path = "/logout", tag = "sign in", responses((status = 303, description = "Signed out")))]
 pub(crate) async fn sign_out(
-    Extension(keys): Extension<Arc<AuthState>>,
+    Extension(auth): Extension<Arc<AuthState>>,
     headers: HeaderMap,
 ) -> Response {
-    redirect_home(keys.sessions.close(&headers))
+    redirect_home(auth.sessions.close(&headers))
 }
 
 async fn read_token(request: Request) -> Result<String, Response> {

@@ -16,8 +16,8 @@ use crate::{Gateway, GatewayParts};
 /// One set of sessions for all MCP clients, with a restricted view of the tools for each caller.
 pub(crate) struct McpEndpoint {
     whole: McpHttp,
-    // By the caller's number. There are no more callers than tokens.
-    shares: Mutex<HashMap<u64, McpHttp>>,
+    // The restricted views, by the caller's number. There are no more callers than tokens.
+    views: Mutex<HashMap<u64, McpHttp>>,
 }
 
 impl McpEndpoint {
@@ -30,16 +30,16 @@ impl McpEndpoint {
         }
         Self {
             whole: server.http(HttpOptions::default()),
-            shares: Mutex::default(),
+            views: Mutex::default(),
         }
     }
 
     /// Boxed because the router moves the handler's future several times.
     fn respond(&self, caller: &Caller, request: Request) -> BoxFuture<'static, Response> {
         let mcp = {
-            let mut shares = self.shares.lock();
-            let share = || self.whole.within(caller.scope.clone());
-            shares.entry(caller.number).or_insert_with(share).clone()
+            let mut views = self.views.lock();
+            let view = || self.whole.within(caller.scope.clone());
+            views.entry(caller.number).or_insert_with(view).clone()
         };
         let number = caller.number;
         Box::pin(async move { mcp.respond(request, number).await.map(Body::new) })
@@ -50,12 +50,12 @@ impl McpEndpoint {
     }
 }
 
-/// Takes an MCP message. The answer is JSON or a stream of events.
+/// Receives an MCP message. The answer is JSON or a stream of events.
 #[utoipa::path(post, path = "/mcp", tag = "mcp",
     request_body(content = Object, description = "A JSON-RPC message of the Model Context Protocol, revisions up to 2025-11-25 or 2026-07-28", content_type = "application/json",
         example = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" })),
     responses((status = 200, description = "The answer, or a stream that ends with it", content((serde_json::Value = "application/json"), (String = "text/event-stream"))),
-              (status = 202, description = "A notification or an answer was taken"),
+              (status = 202, description = "A notification or an answer was accepted"),
               (status = 400, description = "The body is not a message, or its revision is unknown", body = Object),
               (status = 404, description = "There is no such session, or no such method", body = Object),
               (status = 406, description = "The client accepts neither JSON nor a stream of events", body = Object),

@@ -22,15 +22,15 @@ pub(crate) async fn show(
     State(gateway): State<Gateway>,
     caller: Caller,
 ) -> Result<Response, Problem> {
-    let sight = CallerView::new(&gateway, &caller);
+    let view = CallerView::new(&gateway, &caller);
     // Metrics reveal no arguments, so a scraper needs no token where nobody else does.
     if caller.scope.caller().is_some() {
-        caller.expect(Right::SeeAll)?;
+        caller.require(Right::SeeAll)?;
     }
     let parts = &gateway.parts;
     let page = parts.metrics.render(&MetricsSnapshot {
-        servers: sight.servers(),
-        tools: sight.tool_count(),
+        servers: view.servers(),
+        tools: view.tool_count(),
         in_flight: parts.stats.summary().in_flight,
         requests: gateway.requests.taken(),
         journal: journal(parts),

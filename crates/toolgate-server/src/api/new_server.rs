@@ -61,12 +61,12 @@ pub(crate) async fn add(
     JsonBody(server): JsonBody<NewServer>,
 ) -> Result<Response, Problem> {
     if server.command.is_some() {
-        // Naming a command means running anything, so only people at the machine may do it.
+        // A command could run any program, so only people at the machine may add one.
         return Err(Problem::forbidden(
             "servers with a command can't be added over HTTP; use 'toolgate add NAME COMMAND …' at the machine",
         ));
     }
-    caller.expect(Right::Operate)?;
+    caller.require(Right::Operate)?;
     if !gateway.parts.settings.add_servers {
         return Err(Problem::forbidden(
             "adding servers over HTTP is off; set 'addServers' of 'serve' in the configuration to allow it",
@@ -105,8 +105,7 @@ fn check_entry(name: &str, url: &str) -> Result<(), &'static str> {
         );
     }
     if url.contains("${") {
-        // Variables would send values of this machine's environment to an
-        // address that others chose.
+        // Variables could send values from this machine's environment to a foreign address.
         return Err("'url' must be the address itself, without ${…}");
     }
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
@@ -119,8 +118,8 @@ fn check_entry(name: &str, url: &str) -> Result<(), &'static str> {
 // Cloud metadata services answer with credentials, to this machine only.
 fn is_metadata(url: &str) -> bool {
     const AWS: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
-    // Parsed like the client does, because an address has many
-    // spellings, such as http://2852039166/.
+    // Parsed with the client's own parser, because an address has many spellings, such as
+    // http://2852039166/.
     let Ok(url) = reqwest::Url::parse(url) else {
         return false;
     };

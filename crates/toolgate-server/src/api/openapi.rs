@@ -30,7 +30,7 @@ const PROBLEM: &str = "application/problem+json";
 )]
 pub(crate) struct ApiSkeleton;
 
-/// The description as it is sent, with the answers that the guard adds to every route.
+/// The description as it is sent, including the responses that the guard adds to every route.
 pub(crate) fn serialized(token_needed: bool) -> Bytes {
     let mut document = router::document();
     add_security(&mut document, token_needed);
@@ -118,7 +118,7 @@ fn add_guard_responses(operation: &mut Operation, is_health: bool) {
     }
 }
 
-// Problems have a media type of their own.
+// Problems are sent as `application/problem+json` rather than plain JSON.
 fn use_problem_type(response: &mut utoipa::openapi::Response) {
     let is_problem = |content: &RefOr<Content>| {
         let RefOr::T(content) = content else {

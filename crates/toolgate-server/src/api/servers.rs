@@ -29,7 +29,8 @@ struct ServerSchema {
     /// `disabled`, `starting`, `connected`, `restarting`, `failed` or `stopped`.
     #[schema(example = "connected")]
     state: String,
-    /// `legacy` (up to 2025-11-25) or `modern` (2026-07-28), if it is or was connected.
+    /// The generation of the protocol: `legacy` (up to 2025-11-25) or `modern` (2026-07-28), if it
+    /// is or was connected.
     #[schema(example = "modern")]
     era: Option<String>,
     /// The MCP revision in use, if it is or was connected.
@@ -180,7 +181,7 @@ pub(crate) async fn reconnect(
     let view = CallerView::new(&gateway, &caller);
     let server = find(&name, &view)?;
     // Reconnecting ends the calls of everybody on that server.
-    caller.expect(Right::Operate)?;
+    caller.require(Right::Operate)?;
     if server.state == ServerState::Disabled {
         let detail =
             "the server is disabled; remove 'disabled' from its entry in the configuration";
@@ -218,8 +219,8 @@ pub(crate) async fn trust(
 ) -> Result<Json<ServerStatus>, Problem> {
     let view = CallerView::new(&gateway, &caller);
     find(&name, &view)?;
-    // The agreement changes what everybody's models are offered.
-    caller.expect(Right::Operate)?;
+    // The agreement changes which tools all callers are offered.
+    caller.require(Right::Operate)?;
     let (servers, server) = (gateway.parts.servers.clone(), name.clone());
     let agree = move || servers.agree_to_changes(&server, &agreement.hash);
     match tokio::task::spawn_blocking(agree).await {

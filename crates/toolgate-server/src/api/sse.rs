@@ -1,4 +1,4 @@
-//! Server-sent events as a response.
+//! Builds responses that stream server-sent events.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use futures::Stream;
 use http::{HeaderName, HeaderValue, header};
 use serde::Serialize;
 
-/// Comments sent at this interval show both ends that the other one is alive.
+/// A comment is sent at this interval, so that both sides notice if the other is gone.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 pub(super) fn response<S>(events: S) -> Response

@@ -1,4 +1,4 @@
-//! Statistics of the tools, for plots.
+//! Reports statistics of the tools, for the dashboard's plots.
 
 use axum::Json;
 use axum::extract::State;
@@ -20,20 +20,20 @@ pub(crate) struct StatsQuery {
     tool: Option<String>,
 }
 
-/// Reports how often, how fast and how well tools were called in the last half
-/// hour, the busiest first.
+/// Reports calls, durations and failures of each tool in the last half hour,
+/// the busiest tool first.
 #[utoipa::path(get, path = "/api/stats", tag = "status", params(StatsQuery),
-    responses((status = 200, description = "Tool by tool", body = StatsReport),
+    responses((status = 200, description = "The statistics of each tool", body = StatsReport),
               (status = 400, description = "The query can't be read", body = Problem)))]
 pub(crate) async fn show(
     State(gateway): State<Gateway>,
     caller: Caller,
     QueryParams(query): QueryParams<StatsQuery>,
 ) -> Json<StatsReport> {
-    let sight = CallerView::new(&gateway, &caller);
+    let view = CallerView::new(&gateway, &caller);
     let wanted = |tool: &str| query.tool.as_deref().is_none_or(|wanted| wanted == tool);
     let stats = &gateway.parts.stats;
     let may_show =
-        |tool: &str, server: Option<&str>| wanted(tool) && sight.has_tool_of_call(tool, server);
-    Json(stats.snapshot(sight.only_caller(), may_show))
+        |tool: &str, server: Option<&str>| wanted(tool) && view.has_tool_of_call(tool, server);
+    Json(stats.snapshot(view.only_caller(), may_show))
 }

@@ -1,4 +1,4 @@
-//! The state of the gateway in one answer.
+//! Reports the overall state of the gateway.
 
 use axum::Json;
 use axum::extract::State;
@@ -144,7 +144,7 @@ impl StatusRights {
 
 /// Reports the state of the gateway.
 #[utoipa::path(get, path = "/api/status", tag = "status",
-    responses((status = 200, description = "How it is", body = GatewayStatus)))]
+    responses((status = 200, description = "The state of the gateway", body = GatewayStatus)))]
 pub(crate) async fn show(State(gateway): State<Gateway>, caller: Caller) -> Json<GatewayStatus> {
     Json(status(&gateway, &caller))
 }
@@ -318,7 +318,7 @@ fn with_server_name(server: &ServerStatus, text: &str) -> String {
     text
 }
 
-// Leaves out the PATH that was searched: it is long, and is shown with the server.
+// Leaves out the PATH that was searched, because it is long. The server's own error shows it.
 fn first_line(error: &str) -> &str {
     let line = error.lines().next().unwrap_or_default();
     let remark = line.find(" (the PATH is ");

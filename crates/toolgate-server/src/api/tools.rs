@@ -16,13 +16,13 @@ use toolgate_core::{
 use toolgate_mcp::CallerTrace;
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::{PathName, QueryParams, ReadBodyError, expect_json, read};
+use super::extract::{PathName, QueryParams, ReadBodyError, expect_json, read_body};
 use crate::Gateway;
 use crate::guard::{self, Caller, MemoryError};
 use crate::problem::Problem;
 
-// How long a call waits for its tool while servers are starting.
-const COMING: Duration = Duration::from_secs(30);
+// How long a call of an unknown tool waits while servers are starting.
+const STARTUP_WAIT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ToolInfo {
@@ -59,7 +59,7 @@ pub(crate) struct ToolInfoSchema {
     #[schema(value_type = Object, required = false, example = json!({ "type": "object" }))]
     output_schema: Option<Value>,
     annotations: ToolAnnotationsSchema,
-    /// Why it is withheld until somebody agrees to it: the rest of a sentence that
+    /// Why it is withheld until somebody agrees to it, as the rest of a sentence that
     /// begins with its name.
     #[schema(nullable = false)]
     withheld: Option<String>,
@@ -228,14 +228,14 @@ pub(crate) async fn call(
     let trace = CallerTrace::from_headers(&headers);
     headers.clear();
     let limit = gateway.executor().rules().limits.max_arguments;
-    let (call, refused) = match read(body, limit).await {
+    let (call, refused) = match read_body(body, limit).await {
         Ok(body) => call_from_body(name, &body),
         Err(error) => (unreadable_body(name, &error, limit), None),
     };
-    let (call, is_timeless) = with_timeout(call, query.timeout.as_deref());
-    let refused = refused.or(is_timeless.then_some(StatusCode::BAD_REQUEST));
+    let (call, has_invalid_timeout) = with_timeout(call, query.timeout.as_deref());
+    let refused = refused.or(has_invalid_timeout.then_some(StatusCode::BAD_REQUEST));
     // Boxed because the router moves the handler's future several times.
-    let outcome = Box::pin(run(&gateway, &caller, with_trace(call, trace))).await;
+    let outcome = Box::pin(run_call(&gateway, &caller, with_trace(call, trace))).await;
     let mut response = envelope(&outcome, refused);
     // The request's map has room for all headers that the guard adds; a new one would have to grow.
     headers.extend(std::mem::take(response.headers_mut()));
@@ -243,8 +243,8 @@ pub(crate) async fn call(
     response
 }
 
-// Not a call, but answered with an envelope all the same, because that is what callers
-// of this route parse.
+// Answers with an envelope although no call was made, because that is what callers of this route
+// parse.
 fn unreadable_call(uri: &Uri, problem: &Problem) -> Response {
     let tool = guard::decoded_tool_in_path(uri.path()).unwrap_or_default();
     let error = ToolError::invalid("", problem.detail());
@@ -252,14 +252,14 @@ fn unreadable_call(uri: &Uri, problem: &Problem) -> Response {
     envelope(&outcome, Some(problem.status()))
 }
 
-pub(crate) async fn run(gateway: &Gateway, caller: &Caller, call: ToolCall) -> ToolOutcome {
+pub(crate) async fn run_call(gateway: &Gateway, caller: &Caller, call: ToolCall) -> ToolOutcome {
     let executor = gateway.executor();
     let call = match executor.find_in_scope(call.name(), &caller.scope) {
         Ok(tool) => call.resolved_tool(tool),
         Err(_) => {
             let decided = gateway.parts.servers.wait_for_tool(call.name());
             // Boxed because few calls need it, and it would make the future of each one larger.
-            drop(Box::pin(tokio::time::timeout(COMING, decided)).await);
+            drop(Box::pin(tokio::time::timeout(STARTUP_WAIT, decided)).await);
             call
         }
     };

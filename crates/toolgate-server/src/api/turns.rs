@@ -1,4 +1,4 @@
-//! Voice turns, from the journal that a voice gateway shares with this one.
+//! Lists and shows voice turns, which a voice gateway records in the shared journal.
 
 use std::collections::HashMap;
 
@@ -16,8 +16,8 @@ use crate::problem::Problem;
 use crate::query_limiter::LOOKUPS;
 use crate::{Gateway, Right};
 
-// The length of a list by default.
-const USUAL: usize = 50;
+// The default length of a list.
+const DEFAULT_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 200;
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -129,8 +129,8 @@ pub(crate) async fn list(
     caller: Caller,
     QueryParams(query): QueryParams<TurnsQuery>,
 ) -> Result<Json<Vec<Value>>, Problem> {
-    caller.expect(Right::SeeAll)?;
-    let limit = query.limit.unwrap_or(USUAL);
+    caller.require(Right::SeeAll)?;
+    let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(Problem::bad_request("'limit' must be from 1 to 200"));
     }
@@ -165,7 +165,7 @@ pub(crate) async fn show(
     caller: Caller,
     PathName(id): PathName,
 ) -> Result<Json<Value>, Problem> {
-    caller.expect(Right::SeeAll)?;
+    caller.require(Right::SeeAll)?;
     let found = match CallHistory(&gateway).reader() {
         Some(reader) => {
             let turn =
@@ -178,7 +178,7 @@ pub(crate) async fn show(
     found.map(Json).ok_or_else(missing)
 }
 
-/// The turns as JSON, with what is known of their calls instead of ids alone.
+/// Returns the turns as JSON, with details of their calls instead of only their ids.
 fn with_calls(reader: &JournalReader, turns: &[VoiceTurn]) -> Result<Vec<Value>, JournalError> {
     let ids: Vec<String> = turns.iter().flat_map(|turn| turn.calls.clone()).collect();
     let calls = match ids.is_empty() {

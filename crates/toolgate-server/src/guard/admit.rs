@@ -1,4 +1,4 @@
-//! Decides whether a request is admitted, check by check.
+//! Decides whether a request is admitted, in a fixed order of checks.
 
 use std::net::IpAddr;
 
@@ -31,19 +31,19 @@ impl RequestGuard {
     /// The order matters: a foreign page must learn nothing, not even whether its token is right.
     pub(super) fn admit(
         &self,
-        ends: ConnectionAddresses,
+        addresses: ConnectionAddresses,
         watch: &ConnectionWatch,
         parts: &Parts,
         page: &mut PageOrigin,
     ) -> Result<AdmittedRequest, RefusalResponse> {
         self.expect_plain_framing(watch, parts)?;
         let route = RouteClass::from_parts(parts);
-        let host = self.expect_own_host(parts, ends.reached); // 1 host
-        let ours = host.and_then(|host| self.expect_own_page(parts, host, ends.reached)); // 2 origin
+        let host = self.expect_own_host(parts, addresses.local); // 1 host
+        let ours = host.and_then(|host| self.expect_own_page(parts, host, addresses.local)); // 2 origin
         *page = match ours {
             Ok(page) => page,
-            // Load balancers ask by the address of a machine. They are answered, but told no
-            // more than anonymous callers.
+            // Load balancers address a machine by its IP. They get an answer, but learn no more
+            // than anonymous callers.
             Err(_foreign) if route == RouteClass::Health => return Ok(AdmittedRequest::default()),
             Err(foreign) => return Err(foreign),
         };
@@ -53,7 +53,7 @@ impl RequestGuard {
         if route == RouteClass::Page
             && let Some(key) = link_key(parts)
         {
-            return Err(self.sign_in_by_link(ends, parts, page, key).into());
+            return Err(self.sign_in_by_link(addresses, parts, page, key).into());
         }
         let caller = self.caller(parts, page); // 3 token
         if route == RouteClass::Health {
@@ -63,21 +63,24 @@ impl RequestGuard {
             });
         }
         if caller.is_none() && parts.headers.contains_key(header::AUTHORIZATION) {
-            self.keys.wrong.record(ends.peer).map_or(Ok(()), Err)?;
+            self.auth
+                .wrong_tokens
+                .record(addresses.peer)
+                .map_or(Ok(()), Err)?;
         }
         let caller = match (caller, route) {
             (Some(caller), _) => caller,
-            (None, RouteClass::SignIn) => return self.admit_sign_in(ends.peer, parts),
+            (None, RouteClass::SignIn) => return self.admit_sign_in(addresses.peer, parts),
             (None, RouteClass::Page) => {
                 return Err(login::sign_in_page(StatusCode::UNAUTHORIZED, None).into());
             }
             (None, _) => {
-                let shows_one = parts.headers.contains_key(header::AUTHORIZATION);
-                return Err(unauthorized(shows_one).into());
+                let has_token = parts.headers.contains_key(header::AUTHORIZATION);
+                return Err(unauthorized(has_token).into());
             }
         };
         watch.mark_known();
-        self.admit_known(caller, route, ends.peer, parts)
+        self.admit_known(caller, route, addresses.peer, parts)
     }
 
     fn admit_known(
@@ -93,7 +96,7 @@ impl RequestGuard {
             false => &self.gateway.requests,
         };
         let permit = permits.acquire(caller.number, caller.scope.is_unrestricted()); // 5 permit
-        let permit = permit.map_err(|most| AdmissionError::Full(most).answer(parts))?;
+        let permit = permit.map_err(|most| AdmissionError::Full(most).into_response(parts))?;
         Ok(AdmittedRequest {
             caller: Some(caller),
             permit: Some(permit),
@@ -101,8 +104,8 @@ impl RequestGuard {
         })
     }
 
-    /// An unknown caller sends a token in a body. It takes one of a few permits until
-    /// the body has arrived.
+    /// Admits an unknown caller who sends a token in the body. The request holds one of a few
+    /// permits until it is answered.
     fn admit_sign_in(
         &self,
         peer: IpAddr,
@@ -116,7 +119,7 @@ impl RequestGuard {
         })
     }
 
-    /// Rejects whatever two programs might parse differently, however we would parse it.
+    /// Rejects requests that a proxy might parse differently, as in request smuggling.
     fn expect_plain_framing(
         &self,
         watch: &ConnectionWatch,
@@ -162,7 +165,7 @@ impl RequestGuard {
     fn expect_own_host<'a>(
         &self,
         parts: &'a Parts,
-        reached: IpAddr,
+        local: IpAddr,
     ) -> Result<&'a str, RefusalResponse> {
         let bad = |detail: String| refuse(StatusCode::BAD_REQUEST, detail);
         let host = single_header(&parts.headers, &header::HOST);
@@ -171,10 +174,10 @@ impl RequestGuard {
             bad("the request has no Host header; every request needs one".to_owned())
         })?;
         let host = host.to_str().unwrap_or("");
-        // The request line may name another host, which then counts instead of the header.
+        // The request line may name a host too, which takes precedence over the header.
         let named = parts.uri.authority().map(http::uri::Authority::as_str);
         let mut names = [Some(host), named].into_iter().flatten();
-        match names.find(|host| !self.hosts.allows(host, reached)) {
+        match names.find(|host| !self.hosts.allows(host, local)) {
             None => Ok(host),
             Some(foreign) => {
                 let detail = format!(
@@ -190,12 +193,12 @@ impl RequestGuard {
         &self,
         parts: &Parts,
         host: &str,
-        reached: IpAddr,
+        local: IpAddr,
     ) -> Result<PageOrigin, RefusalResponse> {
         let (method, headers) = (&parts.method, &parts.headers);
         let page = self
             .origins
-            .check(&self.hosts, host, reached, method, headers);
+            .check(&self.hosts, host, local, method, headers);
         page.map_err(|what| {
             let detail = format!(
                 "{what} may not use this gateway; if it should, add its origin to serve.origins of the configuration"
@@ -206,7 +209,7 @@ impl RequestGuard {
 
     /// Identifies the caller by token or session. `None` if a token is needed and there is none.
     fn caller(&self, parts: &Parts, page: &PageOrigin) -> Option<Caller> {
-        let tokens = self.keys.tokens.load();
+        let tokens = self.auth.tokens.load();
         let anybody = || tokens.is_empty().then(Caller::default);
         if parts.headers.contains_key(header::AUTHORIZATION) {
             return match bearer_token(&parts.headers) {
@@ -222,7 +225,7 @@ impl RequestGuard {
         let is_ours =
             *page == PageOrigin::Own || *page == PageOrigin::None && parts.method.is_safe();
         let session = match is_ours {
-            true => self.keys.sessions.find(&parts.headers),
+            true => self.auth.sessions.find(&parts.headers),
             false => None,
         };
         let signed_in = session.and_then(|number| match number {
@@ -236,23 +239,28 @@ impl RequestGuard {
     /// from the address bar.
     fn sign_in_by_link(
         &self,
-        ends: ConnectionAddresses,
+        addresses: ConnectionAddresses,
         parts: &Parts,
         page: &PageOrigin,
         key: &str,
     ) -> Response {
         if self.gateway.operator.take_link(key.as_bytes()) {
-            info!(from = %ends.peer, "the operator signed in by the link");
-            let cookie = self.keys.sessions.open(Caller::OPERATOR, &parts.headers);
+            info!(from = %addresses.peer, "the operator signed in by the link");
+            let cookie = self.auth.sessions.open(Caller::OPERATOR, &parts.headers);
             return login::redirect_home(cookie);
         }
         // Reopening the link from the browser's history is fine while its session lasts.
-        let is_in = self.caller(parts, page).is_some();
-        warn!(from = %ends.peer, "somebody opened a sign-in link that was used already, has expired or is wrong");
-        if let Some(refused) = self.keys.wrong.record(ends.peer).filter(|_| !is_in) {
+        let is_signed_in = self.caller(parts, page).is_some();
+        warn!(from = %addresses.peer, "somebody opened a sign-in link that was used already, has expired or is wrong");
+        if let Some(refused) = self
+            .auth
+            .wrong_tokens
+            .record(addresses.peer)
+            .filter(|_| !is_signed_in)
+        {
             return refused;
         }
-        match is_in {
+        match is_signed_in {
             true => login::redirect_home(None),
             false => login::sign_in_page(
                 StatusCode::UNAUTHORIZED,
@@ -272,7 +280,7 @@ impl RequestGuard {
         parts: &Parts,
     ) -> Result<(), RefusalResponse> {
         if self.gateway.stopping.is_cancelled() {
-            return Err(AdmissionError::Stopping.answer(parts).into());
+            return Err(AdmissionError::Stopping.into_response(parts).into());
         }
         let Some(rate) = self.rate.as_ref().filter(|_| !parts.method.is_safe()) else {
             return Ok(());
@@ -281,7 +289,11 @@ impl RequestGuard {
             0 => peer.into(),
             number => RateKey::Token(number),
         });
-        taken.map_err(|seconds| AdmissionError::TooOften(seconds).answer(parts).into())
+        taken.map_err(|seconds| {
+            AdmissionError::TooOften(seconds)
+                .into_response(parts)
+                .into()
+        })
     }
 }
 
@@ -311,8 +323,8 @@ impl RouteClass {
         }
     }
 
-    /// True for what an operator does to inspect and repair the gateway, which must work
-    /// while calls fill it.
+    /// True for requests that an operator makes to inspect and repair the gateway. These must work
+    /// even while calls take all permits.
     fn is_lookup(self, parts: &Parts) -> bool {
         let is_operators =
             |path: &str| path.starts_with("/api/approvals/") || path.starts_with("/api/servers/");
@@ -352,9 +364,9 @@ pub(super) fn close_connection(mut response: Response) -> Response {
     response
 }
 
-/// Says whether the token was wrong or missing, so that nobody looks for a header that is there.
-fn unauthorized(shows_one: bool) -> Response {
-    let detail = match shows_one {
+/// Says whether the token was wrong or missing, so that nobody searches for the wrong mistake.
+fn unauthorized(has_token: bool) -> Response {
+    let detail = match has_token {
         true => {
             "this gateway does not know the token that was sent: check it for a typing error, or ask the operator for one"
         }

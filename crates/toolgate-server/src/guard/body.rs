@@ -15,7 +15,7 @@ use tokio::time::Sleep;
 use super::caller_permits::CallerPermit;
 use super::evicting_permits::EvictingPermit;
 use super::memory::{JsonMeter, MemoryError, MemoryLease};
-use crate::listener::{BodyFault, ConnectionWatch};
+use crate::listener::{BodyLimitError, ConnectionWatch};
 
 type BoxedBodyError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -30,13 +30,13 @@ impl<B> RequestBody for B where
 }
 
 /// Limits a request's body in size and time. Errors are also recorded in the watch, because not
-/// every route looks closely at one.
+/// every route reports why a body couldn't be read.
 pub(super) struct BoundedBody<B> {
     inner: Limited<B>,
-    patience: Duration,
-    // Set once the body had to be waited for. Most arrive together with their head,
-    // and need no timer.
-    ends: Option<Pin<Box<Sleep>>>,
+    timeout: Duration,
+    // Created at the first wait for the body. Most bodies arrive together with their head and need
+    // no timer.
+    deadline: Option<Pin<Box<Sleep>>>,
     meter: Option<JsonMeter>,
     watch: Arc<ConnectionWatch>,
     done: bool,
@@ -46,7 +46,7 @@ impl<B: RequestBody> BoundedBody<B> {
     pub(super) fn wrap(
         body: B,
         limit: usize,
-        patience: Duration,
+        timeout: Duration,
         meter: Option<JsonMeter>,
         watch: &Arc<ConnectionWatch>,
     ) -> Body {
@@ -55,8 +55,8 @@ impl<B: RequestBody> BoundedBody<B> {
         }
         Body::new(Self {
             inner: Limited::new(body, limit),
-            patience,
-            ends: None,
+            timeout,
+            deadline: None,
             meter,
             watch: Arc::clone(watch),
             done: false,
@@ -92,20 +92,20 @@ impl<B: RequestBody> HttpBody for BoundedBody<B> {
             if let Some(Err(error)) = &frame
                 && error.is::<LengthLimitError>()
             {
-                this.watch.record_body_fault(BodyFault::TooLarge);
+                this.watch.record_body_error(BodyLimitError::TooLarge);
             }
             if let Err(error) = this.measure(frame.as_ref()) {
-                this.watch.record_body_fault(error.into());
+                this.watch.record_body_error(error.into());
                 return Poll::Ready(Some(Err(error.into())));
             }
             return Poll::Ready(frame);
         }
-        let patience = this.patience;
-        let ends = this
-            .ends
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
-        ready!(ends.as_mut().poll(context));
-        this.watch.record_body_fault(BodyFault::Late);
+        let timeout = this.timeout;
+        let deadline = this
+            .deadline
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
+        ready!(deadline.as_mut().poll(context));
+        this.watch.record_body_error(BodyLimitError::Timeout);
         Poll::Ready(Some(Err("the body did not arrive in time".into())))
     }
 
@@ -128,7 +128,7 @@ impl<B> Drop for BoundedBody<B> {
     }
 }
 
-impl From<MemoryError> for BodyFault {
+impl From<MemoryError> for BodyLimitError {
     fn from(error: MemoryError) -> Self {
         match error {
             MemoryError::TooManyValues { .. } => Self::TooManyValues,
@@ -144,12 +144,12 @@ pub(crate) struct ResponseBody {
     pub(super) watch: Arc<ConnectionWatch>,
 }
 
-/// Held by a response without an end of its own.
+/// What an endless response holds until it is dropped, and the future that deadline it.
 pub(super) struct StreamLease {
     pub(super) _permit: Option<CallerPermit>,
     pub(super) _anonymous: Option<EvictingPermit>,
     pub(super) _memory: Arc<MemoryLease>,
-    pub(super) cut: BoxFuture<'static, ()>,
+    pub(super) end: BoxFuture<'static, ()>,
 }
 
 impl HttpBody for ResponseBody {
@@ -164,7 +164,7 @@ impl HttpBody for ResponseBody {
         if frame.is_pending()
             && let Some(stream) = &mut self.stream
         {
-            ready!(stream.cut.as_mut().poll(context));
+            ready!(stream.end.as_mut().poll(context));
             return Poll::Ready(None);
         }
         frame

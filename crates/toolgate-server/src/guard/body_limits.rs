@@ -6,12 +6,12 @@ use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 
 use super::{
-    BodyFault, MemoryError, RequestGuard, RouteClass, SMALL_BODY, close_connection, refuse,
+    BodyLimitError, MemoryError, RequestGuard, RouteClass, SMALL_BODY, close_connection, refuse,
 };
 
 impl RequestGuard {
-    pub(super) fn max_body_bytes(&self, site: RouteClass) -> usize {
-        match site {
+    pub(super) fn max_body_bytes(&self, route: RouteClass) -> usize {
+        match route {
             RouteClass::Call | RouteClass::Check | RouteClass::Mcp => {
                 let rules = self.gateway.executor().rules();
                 rules.limits.max_arguments.saturating_add(SMALL_BODY)
@@ -20,51 +20,51 @@ impl RequestGuard {
         }
     }
 
-    pub(super) fn max_body_values(&self, site: RouteClass) -> usize {
+    pub(super) fn max_body_values(&self, route: RouteClass) -> usize {
         let limits = &self.gateway.executor().rules().limits;
-        match site {
+        match route {
             RouteClass::Mcp => limits.max_message_values(),
             _ => limits.max_values,
         }
     }
 
-    pub(super) fn fault_detail(
+    pub(super) fn body_error_detail(
         &self,
-        fault: BodyFault,
+        error: BodyLimitError,
         limit: usize,
-        patience: Duration,
+        timeout: Duration,
     ) -> String {
-        match fault {
-            BodyFault::Late => {
-                let seconds = patience.as_secs();
+        match error {
+            BodyLimitError::Timeout => {
+                let seconds = timeout.as_secs();
                 format!("the body did not arrive within {seconds} s; send it again, and faster")
             }
-            BodyFault::TooLarge => {
+            BodyLimitError::TooLarge => {
                 format!("the body is longer than {limit} bytes, which is the limit here")
             }
-            BodyFault::TooManyValues => {
+            BodyLimitError::TooManyValues => {
                 let limit = self.max_body_values(RouteClass::Other);
                 format!("the body holds more than {limit} values, which is the limit here")
             }
-            BodyFault::NoMemory => MemoryError::Exhausted.to_string(),
+            BodyLimitError::NoMemory => MemoryError::Exhausted.to_string(),
         }
     }
 }
 
-/// Keeps the envelope of a route that has already reported the problem.
-pub(super) fn fault_response(
-    fault: BodyFault,
+/// Keeps the envelope if the route has already reported the problem in one.
+pub(super) fn body_error_response(
+    error: BodyLimitError,
     detail: String,
     envelope: Option<Response>,
 ) -> Response {
-    let status = match fault {
-        BodyFault::Late => StatusCode::REQUEST_TIMEOUT,
-        BodyFault::TooLarge | BodyFault::TooManyValues => StatusCode::PAYLOAD_TOO_LARGE,
-        BodyFault::NoMemory => StatusCode::SERVICE_UNAVAILABLE,
+    let status = match error {
+        BodyLimitError::Timeout => StatusCode::REQUEST_TIMEOUT,
+        BodyLimitError::TooLarge | BodyLimitError::TooManyValues => StatusCode::PAYLOAD_TOO_LARGE,
+        BodyLimitError::NoMemory => StatusCode::SERVICE_UNAVAILABLE,
     };
     let mut response = envelope.unwrap_or_else(|| refuse(status, detail));
     *response.status_mut() = status;
-    if fault == BodyFault::NoMemory {
+    if error == BodyLimitError::NoMemory {
         let soon = HeaderValue::from_static("1");
         response.headers_mut().insert(header::RETRY_AFTER, soon);
     }

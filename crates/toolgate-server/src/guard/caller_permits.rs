@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::ServeSettings;
 
-/// Permits for requests or streams. Half of them are divided among the tokens, and nobody else can
-/// take those. The other half is shared, its last quarter reserved for tokens that may use
-/// everything. Nobody waits for a permit.
+/// Permits for requests, streams or bytes of memory. Half of them are divided among the tokens as
+/// reserved shares. The other half is shared by all, except that its last quarter is reserved for
+/// tokens that may use every tool. Nobody waits for a permit.
 pub(crate) struct CallerPermits {
     // Indexed by the caller's number.
     own: Vec<PermitPool>,
@@ -45,21 +45,29 @@ impl CallerPermits {
         }
     }
 
-    /// The error is the number of permits that the caller may have.
-    pub(super) fn acquire(&self, number: u64, is_full: bool) -> Result<CallerPermit, usize> {
-        self.acquire_many(number, is_full, 1)
+    /// Takes a permit. The error is the number of permits that the caller may hold at most.
+    pub(super) fn acquire(
+        &self,
+        number: u64,
+        is_unrestricted: bool,
+    ) -> Result<CallerPermit, usize> {
+        self.acquire_many(number, is_unrestricted, 1)
     }
 
     pub(super) fn acquire_many(
         &self,
         number: u64,
-        is_full: bool,
+        is_unrestricted: bool,
         size: usize,
     ) -> Result<CallerPermit, usize> {
         let own = usize::try_from(number).ok();
         let own = own.and_then(|number| self.own.get(number));
         let common = self.common.capacity;
-        let most = if is_full { common } else { common - common / 4 };
+        let most = if is_unrestricted {
+            common
+        } else {
+            common - common / 4
+        };
         own.and_then(|own| own.acquire(own.capacity, size))
             .or_else(|| self.common.acquire(most, size))
             .ok_or_else(|| own.map_or(0, |own| own.capacity) + most)
@@ -70,7 +78,7 @@ impl CallerPermits {
         own.sum::<usize>() + self.common.taken()
     }
 
-    /// True if no caller gets more than its own share.
+    /// True if the shared half is used up, so that callers have only their own shares left.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.common.taken() >= self.common.capacity
     }
@@ -86,7 +94,7 @@ impl PermitPool {
 
     fn acquire(&self, most: usize, size: usize) -> Option<CallerPermit> {
         let taken = Arc::clone(&self.taken);
-        // Dropping the permit takes the count back if the pool was full.
+        // If the pool was full, dropping the permit returns what was added.
         let before = taken.fetch_add(size, Ordering::Relaxed);
         let permit = CallerPermit { taken, size };
         (before + size <= most).then_some(permit)
@@ -118,8 +126,8 @@ mod tests {
         CallerPermits::new(capacity, &serde_json::from_value(settings).unwrap())
     }
 
-    fn fill(permits: &CallerPermits, number: u64, is_full: bool) -> Vec<CallerPermit> {
-        std::iter::from_fn(|| permits.acquire(number, is_full).ok()).collect()
+    fn fill(permits: &CallerPermits, number: u64, is_unrestricted: bool) -> Vec<CallerPermit> {
+        std::iter::from_fn(|| permits.acquire(number, is_unrestricted).ok()).collect()
     }
 
     #[test]
@@ -136,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn a_greedy_token_leaves_others_their_share() {
+    fn one_token_cannot_take_the_shares_of_others() {
         // 8 for each of four tokens, and 32 for all.
-        for (first, is_full, most) in [(2, false, 8 + 24), (OPERATOR, true, 8 + 32)] {
+        for (first, is_unrestricted, most) in [(2, false, 8 + 24), (OPERATOR, true, 8 + 32)] {
             let permits = permits(64, 3);
-            let held = fill(&permits, first, is_full);
+            let held = fill(&permits, first, is_unrestricted);
             assert_eq!(held.len(), most);
-            assert_eq!(permits.acquire(first, is_full).err(), Some(most));
+            assert_eq!(permits.acquire(first, is_unrestricted).err(), Some(most));
             for other in [3, 4] {
                 assert_eq!(fill(&permits, other, false).len(), 8, "{first}, {other}");
             }

@@ -1,4 +1,4 @@
-//! Permits for callers who can't be told apart: a newcomer evicts the oldest.
+//! Permits for callers who can't be distinguished: a new request evicts the oldest.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-/// The requests in progress, the oldest first. Evicting the oldest means that nobody can lock
-/// others out by taking all permits.
+/// The requests in progress, the oldest first. Because the oldest is evicted, nobody can lock out
+/// others by holding all permits.
 pub(super) struct EvictingPermits {
     capacity: usize,
     all: Arc<Mutex<VecDeque<CancellationToken>>>,
@@ -48,8 +48,8 @@ impl EvictingPermits {
 
 impl Drop for EvictingPermit {
     fn drop(&mut self) {
-        // Cancelled marks this permit as done, so that it can be found. Evicted ones have
-        // already left the list.
+        // Cancelling the token marks this permit, so that `retain` finds it. Evicted permits have
+        // left the list already.
         self.evicted.cancel();
         self.all.lock().retain(|other| !other.is_cancelled());
     }

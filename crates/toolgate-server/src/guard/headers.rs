@@ -9,8 +9,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use super::origin::PageOrigin;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-// Whatever a browser takes it for, a response other than a page may load and run nothing.
-const NOTHING: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+// Even if a browser takes a response of the API for a page, it may load and run nothing.
+const LOAD_NOTHING: HeaderValue =
+    HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
@@ -56,7 +57,7 @@ impl RequestIds {
 
     fn next_id(&self) -> HeaderValue {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        // Formatted by hand: the formatter takes as long as several checks of the guard together.
+        // Formatted by hand, because `format!` takes as long as several checks of the guard.
         let digits = (number.checked_ilog2().unwrap_or(0) / 4 + 1) as usize;
         let mut id = Vec::with_capacity(self.process.len() + digits);
         id.extend_from_slice(self.process.as_bytes());
@@ -83,7 +84,7 @@ pub(super) fn add_standard_headers(headers: &mut HeaderMap, id: HeaderValue, pag
     headers.insert(PERMISSIONS_POLICY, NO_DEVICES);
     headers.entry(header::CACHE_CONTROL).or_insert(NO_STORE);
     let content = headers.entry(header::CONTENT_SECURITY_POLICY);
-    content.or_insert(NOTHING);
+    content.or_insert(LOAD_NOTHING);
     // Listed pages of other sites may read responses.
     let readers = match page {
         PageOrigin::Listed(_) => "cross-origin",
@@ -97,10 +98,12 @@ pub(super) fn add_standard_headers(headers: &mut HeaderMap, id: HeaderValue, pag
     }
 }
 
-/// Browsers ask before a listed page may send what a form could not.
+/// Answers the CORS preflight of a listed page. Browsers send it before a request that a plain
+/// form could not make.
 pub(super) fn preflight(parts: &Parts, page: &PageOrigin) -> Option<Response> {
-    let asks = (parts.headers).contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-    if parts.method != Method::OPTIONS || !asks || !matches!(page, PageOrigin::Listed(_)) {
+    let is_preflight = parts.method == Method::OPTIONS
+        && (parts.headers).contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+    if !is_preflight || !matches!(page, PageOrigin::Listed(_)) {
         return None;
     }
     let mut response = StatusCode::NO_CONTENT.into_response();

@@ -1,14 +1,15 @@
-//! Checks that a request addresses this gateway by a name of its own. With DNS rebinding a foreign
-//! page can make a browser connect here, but the `Host` header then holds the foreign name.
+//! Checks that a request addresses this gateway by one of its own names. With DNS rebinding, a
+//! foreign page can make a browser connect here, but the `Host` header then has the foreign name.
 
 use std::net::{IpAddr, SocketAddr};
 
 pub(super) struct AllowedHosts {
     port: u16,
-    // `None` if it listens on all addresses. Then the address that a connection came in on counts.
+    // `None` if the gateway listens on all addresses. Then the local address of the connection
+    // counts.
     bind: Option<IpAddr>,
     listed: Vec<(Box<str>, Option<u16>)>,
-    // The values of nearly all requests, compared first.
+    // The `Host` headers of nearly all requests, compared first.
     usual: [String; 2],
 }
 
@@ -27,9 +28,9 @@ impl AllowedHosts {
         }
     }
 
-    /// True if `authority`, as in a `Host` header, is ours. `reached` is the local
+    /// True if `authority`, as in a `Host` header, is ours. `local` is the local
     /// address of the connection.
-    pub(super) fn allows(&self, authority: &str, reached: IpAddr) -> bool {
+    pub(super) fn allows(&self, authority: &str, local: IpAddr) -> bool {
         if self.usual.iter().any(|usual| usual == authority) {
             return true;
         }
@@ -39,14 +40,14 @@ impl AllowedHosts {
         let is_our_port = port.is_none_or(|port| port == self.port);
         let is_listed = |(host, only): &(Box<str>, Option<u16>)| {
             host.eq_ignore_ascii_case(name)
-                && only.is_none_or(|only| port.is_none_or(|it| it == only))
+                && only.is_none_or(|only| port.is_none_or(|port| port == only))
         };
-        is_our_port && self.is_this_machine(name, reached) || self.listed.iter().any(is_listed)
+        is_our_port && self.is_this_machine(name, local) || self.listed.iter().any(is_listed)
     }
 
     /// True if a page of this origin is our own. Unlike a `Host` header, an origin must
     /// match in its port.
-    pub(super) fn is_own_page(&self, authority: &str, usual_port: u16, reached: IpAddr) -> bool {
+    pub(super) fn is_own_page(&self, authority: &str, usual_port: u16, local: IpAddr) -> bool {
         let Some((name, port)) = split(authority) else {
             return false;
         };
@@ -58,16 +59,15 @@ impl AllowedHosts {
             };
             is_port && host.eq_ignore_ascii_case(name)
         };
-        port == self.port && self.is_this_machine(name, reached)
-            || self.listed.iter().any(is_listed)
+        port == self.port && self.is_this_machine(name, local) || self.listed.iter().any(is_listed)
     }
 
-    fn is_this_machine(&self, name: &str, reached: IpAddr) -> bool {
+    fn is_this_machine(&self, name: &str, local: IpAddr) -> bool {
         if name.eq_ignore_ascii_case("localhost") {
             return true;
         }
         // DNS can't make a numeric address point elsewhere.
-        address(name).is_some_and(|ip| ip.is_loopback() || ip == self.bind.unwrap_or(reached))
+        address(name).is_some_and(|ip| ip.is_loopback() || ip == self.bind.unwrap_or(local))
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_are_ours_and_no_others() {
+    fn only_our_own_hosts_are_allowed() {
         let local = hosts(
             "127.0.0.1:7460",
             &["tools.example.org", "pinned.example.org:8443"],
@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn on_all_addresses_the_one_a_connection_came_in_on_is_ours() {
+    fn when_listening_on_all_addresses_the_local_one_is_ours() {
         let public = hosts("0.0.0.0:7460", &[]);
-        let reached: IpAddr = [192, 168, 1, 5].into();
-        assert!(public.allows("192.168.1.5:7460", reached));
-        assert!(!public.allows("192.168.1.6:7460", reached));
-        assert!(!public.allows("evil.test:7460", reached));
+        let local: IpAddr = [192, 168, 1, 5].into();
+        assert!(public.allows("192.168.1.5:7460", local));
+        assert!(!public.allows("192.168.1.6:7460", local));
+        assert!(!public.allows("evil.test:7460", local));
         let one = hosts("192.168.1.5:7460", &[]);
-        assert!(one.allows("192.168.1.5", reached) && one.allows("localhost:7460", reached));
+        assert!(one.allows("192.168.1.5", local) && one.allows("localhost:7460", local));
     }
 
     #[test]

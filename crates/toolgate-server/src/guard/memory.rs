@@ -9,21 +9,22 @@ use super::Caller;
 use super::caller_permits::{CallerPermit, CallerPermits};
 use crate::{Gateway, ServeSettings};
 
-// Shared by all requests in progress, unless `limits.maxArguments` is so large that a
-// few would exceed it.
-const BUDGET: usize = 64 << 20;
-// The most a parsed value takes in addition to its text: an object with one member.
-const PER_VALUE: usize = 300;
-// Memory a request may take without a lease. The number of requests limits the sum.
-const UNCOUNTED: usize = 32 << 10;
+// All requests in progress share this much, or more if `limits.maxArguments` is so large that a
+// few requests would exceed it.
+const MIN_BUDGET_BYTES: usize = 64 << 20;
+// How much a parsed value takes at most in addition to its text: an object with one member.
+const BYTES_PER_VALUE: usize = 300;
+// How much memory a request may take without a lease. The limit on requests bounds the sum.
+const UNLEASED_BYTES: usize = 32 << 10;
 // Shorter bodies aren't measured.
-const SMALL: u64 = 1 << 10;
+const UNMEASURED_BYTES: u64 = 1 << 10;
 // Leased in steps, so that a body in many pieces doesn't need as many leases.
-const STEP: usize = 64 << 10;
+const LEASE_STEP_BYTES: usize = 64 << 10;
 
-/// The budget, shared out like permits: a part for each token, the rest first come, first served.
-pub(crate) fn budget(limits: &Limits, settings: &ServeSettings) -> CallerPermits {
-    let budget = BUDGET.max(limits.max_arguments.saturating_mul(8));
+/// The memory for all requests in bytes, divided like other permits: a share for each token, and
+/// the rest for all.
+pub(crate) fn memory_budget(limits: &Limits, settings: &ServeSettings) -> CallerPermits {
+    let budget = MIN_BUDGET_BYTES.max(limits.max_arguments.saturating_mul(8));
     CallerPermits::new(budget, settings)
 }
 
@@ -32,7 +33,7 @@ pub(super) struct MemoryLease {
     gateway: Gateway,
     number: u64,
     // Whether the caller may use all tools.
-    pub(super) is_full: bool,
+    pub(super) is_unrestricted: bool,
     taken: Mutex<(usize, Vec<CallerPermit>)>,
 }
 
@@ -41,21 +42,21 @@ impl MemoryLease {
         Arc::new(Self {
             gateway: gateway.clone(),
             number: caller.map_or(u64::MAX, |caller| caller.number),
-            is_full: caller.is_some_and(|caller| caller.scope.is_unrestricted()),
+            is_unrestricted: caller.is_some_and(|caller| caller.scope.is_unrestricted()),
             taken: Mutex::default(),
         })
     }
 
-    /// Makes sure that the lease covers this many bytes. False if the budget is used up.
+    /// Extends the lease to cover this many bytes. Returns false if the budget is used up.
     fn extend(&self, bytes: usize) -> bool {
         let mut taken = self.taken.lock();
         let (size, permits) = &mut *taken;
-        if bytes <= *size + UNCOUNTED {
+        if bytes <= *size + UNLEASED_BYTES {
             return true;
         }
-        let more = (bytes - *size).max(STEP);
+        let more = (bytes - *size).max(LEASE_STEP_BYTES);
         let memory = &self.gateway.memory;
-        let Ok(permit) = memory.acquire_many(self.number, self.is_full, more) else {
+        let Ok(permit) = memory.acquire_many(self.number, self.is_unrestricted, more) else {
             return false;
         };
         *size += more;
@@ -86,12 +87,14 @@ impl JsonMeter {
         max_values: usize,
         lease: &Arc<MemoryLease>,
     ) -> Option<Self> {
-        length.is_none_or(|length| length > SMALL).then(|| Self {
-            counter: ValueCounter::default(),
-            bytes: 0,
-            max_values,
-            lease: Arc::clone(lease),
-        })
+        length
+            .is_none_or(|length| length > UNMEASURED_BYTES)
+            .then(|| Self {
+                counter: ValueCounter::default(),
+                bytes: 0,
+                max_values,
+                lease: Arc::clone(lease),
+            })
     }
 
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<(), MemoryError> {
@@ -104,9 +107,9 @@ impl JsonMeter {
         self.take(self.bytes)
     }
 
-    /// Called at the end of the body, just before it is parsed.
+    /// Takes the memory for the parsed body. Called at the end of the body, before it is parsed.
     pub(super) fn finish(&mut self) -> Result<(), MemoryError> {
-        self.take(2 * self.bytes + self.counter.values() * PER_VALUE)
+        self.take(2 * self.bytes + self.counter.values() * BYTES_PER_VALUE)
     }
 
     fn take(&self, bytes: usize) -> Result<(), MemoryError> {

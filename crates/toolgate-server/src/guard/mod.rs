@@ -45,7 +45,7 @@ use evicting_permits::{EvictingPermit, EvictingPermits};
 use headers::RequestIds;
 use host::AllowedHosts;
 use memory::{JsonMeter, MemoryLease};
-pub(crate) use memory::{MemoryError, budget};
+pub(crate) use memory::{MemoryError, memory_budget};
 use origin::{AllowedOrigins, PageOrigin};
 use rate::RateLimiter;
 use refusal::AdmissionError;
@@ -55,24 +55,25 @@ use streams::{StreamLimits, StreamRequester};
 pub(crate) use token::{AccessTokens, digest};
 use wrong_tokens::{DelayedResponse, RESPONSE_DELAY, WrongTokens};
 
-use crate::listener::{BodyFault, ConnectionWatch};
+use crate::listener::{BodyLimitError, ConnectionWatch};
 use crate::problem::Problem;
 use crate::rights::{OPERATOR, Rights};
 use crate::{Gateway, router};
 
-/// The maximum body without arguments, and the room around arguments otherwise.
+/// The limit in bytes for a body without arguments. A body with arguments may be longer than
+/// these by as much.
 pub(crate) const SMALL_BODY: usize = 64 << 10;
-const BODY_PATIENCE: Duration = Duration::from_secs(30);
-// Limits sign-ins whose body is arriving. Such a body is only a token, and normally
-// comes with its head.
-const SIGN_INS: usize = 32;
-const SIGN_IN_PATIENCE: Duration = Duration::from_secs(5);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+// How many sign-ins may wait for their body. It holds only a token, and normally arrives together
+// with its head.
+const MAX_SIGN_INS: usize = 32;
+const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(5);
 // How long a route may take to answer after its calls were cancelled.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const CANCELLED_RESPONSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Caller {
-    /// The token's position in the configuration, from 1. 0 is everybody where no token is needed.
+    /// Identifies the token, from 1. 0 stands for all callers if no token is needed.
     pub(crate) number: u64,
     pub(crate) scope: Scope,
     pub(crate) rights: Rights,
@@ -83,7 +84,7 @@ pub(crate) struct Caller {
 impl Caller {
     pub(crate) const OPERATOR: u64 = u64::MAX - 1;
 
-    /// Whoever started the gateway: in a browser signed in by the link, or through a command.
+    /// The person who started the gateway: in a browser signed in by the link, or through a command.
     fn operator(is_session: bool) -> Self {
         Self {
             number: Self::OPERATOR,
@@ -114,13 +115,13 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionAddresses {
     pub(crate) peer: IpAddr,
-    pub(crate) reached: IpAddr,
+    pub(crate) local: IpAddr,
 }
 
 pub(crate) struct AuthState {
     pub(crate) tokens: Arc<ArcSwap<AccessTokens>>,
     pub(crate) sessions: BrowserSessions,
-    pub(crate) wrong: WrongTokens,
+    pub(crate) wrong_tokens: WrongTokens,
 }
 
 struct RequestPermits {
@@ -133,16 +134,16 @@ pub(crate) struct RequestGuard {
     routes: TowerToHyperService<Router>,
     hosts: AllowedHosts,
     origins: AllowedOrigins,
-    keys: Arc<AuthState>,
+    auth: Arc<AuthState>,
     rate: Option<RateLimiter>,
-    // For requests that only read, so that an operator sees the state even while
-    // calls fill the gateway.
+    // For requests that only read, so that an operator can see the state even while calls take all
+    // other permits.
     lookups: CallerPermits,
     streams: StreamLimits,
     // For unknown callers who send a token in a body.
     sign_ins: EvictingPermits,
     ids: RequestIds,
-    body_patience: Duration,
+    body_timeout: Duration,
 }
 
 impl RequestGuard {
@@ -157,23 +158,23 @@ impl RequestGuard {
         Self {
             hosts: AllowedHosts::new(bind, &settings.hosts),
             origins: AllowedOrigins::new(&settings.origins),
-            keys: Arc::new(AuthState {
+            auth: Arc::new(AuthState {
                 tokens: Arc::clone(&gateway.tokens),
                 sessions: BrowserSessions::new(bind.port()),
-                wrong: WrongTokens::default(),
+                wrong_tokens: WrongTokens::default(),
             }),
             rate: (settings.rate > 0).then(|| RateLimiter::new(per_second, per_second)),
             lookups: CallerPermits::new(settings.concurrency, settings),
             streams: StreamLimits::new(settings),
-            sign_ins: EvictingPermits::new(SIGN_INS),
+            sign_ins: EvictingPermits::new(MAX_SIGN_INS),
             ids: RequestIds::default(),
             routes: TowerToHyperService::new(routes),
-            body_patience: BODY_PATIENCE,
+            body_timeout: BODY_TIMEOUT,
             gateway,
         }
     }
 
-    pub(crate) fn under_way(&self) -> usize {
+    pub(crate) fn running_requests(&self) -> usize {
         self.gateway.requests.taken()
     }
 
@@ -184,20 +185,21 @@ impl RequestGuard {
 
     pub(crate) async fn handle<B: RequestBody>(
         &self,
-        ends: ConnectionAddresses,
+        addresses: ConnectionAddresses,
         watch: &Arc<ConnectionWatch>,
         request: Request<B>,
     ) -> http::Response<ResponseBody> {
         let id = self.ids.assign(request.headers());
-        // At the level of errors, so that every log record names its request
-        // whatever the log level.
+        // A span at error level, so that every log record names its request at any log level.
         let span = error_span!("request", id = id.to_str().unwrap_or_default());
-        self.answer(ends, watch, request, id).instrument(span).await
+        self.answer(addresses, watch, request, id)
+            .instrument(span)
+            .await
     }
 
     async fn answer<B: RequestBody>(
         &self,
-        ends: ConnectionAddresses,
+        addresses: ConnectionAddresses,
         watch: &Arc<ConnectionWatch>,
         request: Request<B>,
         id: HeaderValue,
@@ -206,7 +208,7 @@ impl RequestGuard {
         let is_chunked = parts.headers.contains_key(header::TRANSFER_ENCODING);
         let mut page = PageOrigin::None;
         let mut requester = None;
-        let response = match self.admit(ends, watch, &parts, &mut page) {
+        let response = match self.admit(addresses, watch, &parts, &mut page) {
             Ok(AdmittedRequest {
                 caller,
                 permit,
@@ -215,14 +217,14 @@ impl RequestGuard {
                 let memory = MemoryLease::new(&self.gateway, caller.as_ref());
                 requester = Some(StreamRequester {
                     number: caller.as_ref().map_or(0, |caller| caller.number),
-                    is_full: memory.is_full,
+                    is_unrestricted: memory.is_unrestricted,
                     is_get: parts.method == Method::GET,
                     is_mcp: parts.uri.path() == "/mcp",
                     permit,
                     memory: Arc::clone(&memory),
                 });
                 let permits = RequestPermits { memory, sign_in };
-                self.run_route(caller, ends, watch, parts, body, permits)
+                self.run_route(caller, addresses, watch, parts, body, permits)
                     .await
             }
             Err(refused) => *refused,
@@ -234,8 +236,7 @@ impl RequestGuard {
         }
         let (mut response, stream) = self.limit_stream(response, requester);
         if is_chunked {
-            // Only the parser knows where the next request begins, and it hides
-            // what we should reject.
+            // The head scanner can't follow a chunked body, so the next head couldn't be checked.
             response = close_connection(response);
         }
         let (mut parts, body) = Problem::with_request_id(response, &id).into_parts();
@@ -254,7 +255,7 @@ impl RequestGuard {
     async fn run_route<B: RequestBody>(
         &self,
         caller: Option<Caller>,
-        ends: ConnectionAddresses,
+        addresses: ConnectionAddresses,
         watch: &Arc<ConnectionWatch>,
         mut parts: Parts,
         body: B,
@@ -266,19 +267,19 @@ impl RequestGuard {
         let is_envelope = matches!(route, RouteClass::Call | RouteClass::Mcp);
         if !is_envelope && body.size_hint().lower() > limit as u64 {
             watch.mark_body_unread();
-            let detail = self.fault_detail(BodyFault::TooLarge, limit, self.body_patience);
+            let detail = self.body_error_detail(BodyLimitError::TooLarge, limit, self.body_timeout);
             return refuse(StatusCode::PAYLOAD_TOO_LARGE, detail);
         }
         let (length, max_values) = (body.size_hint().exact(), self.max_body_values(route));
         let meter = JsonMeter::new(length, max_values, &memory);
-        let patience = match sign_in {
-            Some(_) => SIGN_IN_PATIENCE,
-            None => self.body_patience,
+        let timeout = match sign_in {
+            Some(_) => SIGN_IN_TIMEOUT,
+            None => self.body_timeout,
         };
-        let body = BoundedBody::wrap(body, limit, patience, meter, watch);
+        let body = BoundedBody::wrap(body, limit, timeout, meter, watch);
         if matches!(route, RouteClass::SignIn | RouteClass::SignOut) {
-            parts.extensions.insert(Arc::clone(&self.keys));
-            parts.extensions.insert(ends);
+            parts.extensions.insert(Arc::clone(&self.auth));
+            parts.extensions.insert(addresses);
         }
         if let Some(caller) = caller {
             parts.extensions.insert(caller);
@@ -292,11 +293,11 @@ impl RequestGuard {
                 return close_connection(refuse(StatusCode::SERVICE_UNAVAILABLE, detail.to_owned()));
             }
         };
-        match watch.body_fault() {
+        match watch.body_error() {
             None => refusal::as_problem(response).await,
-            Some(fault) => {
-                let detail = self.fault_detail(fault, limit, patience);
-                body_limits::fault_response(fault, detail, is_envelope.then_some(response))
+            Some(error) => {
+                let detail = self.body_error_detail(error, limit, timeout);
+                body_limits::body_error_response(error, detail, is_envelope.then_some(response))
             }
         }
     }
@@ -312,15 +313,15 @@ impl RequestGuard {
         let mut answer = std::pin::pin!(AssertUnwindSafe(answer).catch_unwind());
         let last = async {
             self.gateway.calls.cancelled().await;
-            tokio::time::sleep(LAST_WORDS).await;
+            tokio::time::sleep(CANCELLED_RESPONSE_TIMEOUT).await;
         };
         tokio::select! {
-            biased; // Most answers cost no wait.
+            biased; // Most responses are ready at the first poll.
             answer = &mut answer => match answer {
                 Ok(Ok(answer)) => answer,
-                Err(panic) => otherwise.panicked(&*panic),
+                Err(panic) => otherwise.panic_response(&*panic),
             },
-            () = last => otherwise.answer(),
+            () = last => otherwise.into_response(),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::host::AllowedHosts;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PageOrigin {
-    // No page: a program, or a browser that a person pointed here.
+    // No page: a program, or a browser in which a person entered our address.
     None,
     Own,
     // A page that the configuration lists. It may read the response.
@@ -27,13 +27,13 @@ impl AllowedOrigins {
         &self,
         hosts: &AllowedHosts,
         host: &str,
-        reached: IpAddr,
+        local: IpAddr,
         method: &Method,
         headers: &HeaderMap,
     ) -> Result<PageOrigin, String> {
         let page = match single_header(headers, &header::ORIGIN)? {
             None => PageOrigin::None,
-            Some(origin) => self.classify(hosts, host, reached, origin)?,
+            Some(origin) => self.classify(hosts, host, local, origin)?,
         };
         if page == PageOrigin::None {
             expect_no_foreign_page(method, headers)?;
@@ -45,7 +45,7 @@ impl AllowedOrigins {
         &self,
         hosts: &AllowedHosts,
         host: &str,
-        reached: IpAddr,
+        local: IpAddr,
         origin: &HeaderValue,
     ) -> Result<PageOrigin, String> {
         let text = origin.to_str().unwrap_or("unreadable");
@@ -56,7 +56,7 @@ impl AllowedOrigins {
         };
         if !authority.is_empty()
             && (authority.eq_ignore_ascii_case(host)
-                || hosts.is_own_page(authority, usual_port, reached))
+                || hosts.is_own_page(authority, usual_port, local))
         {
             return Ok(PageOrigin::Own);
         }
@@ -75,10 +75,10 @@ fn expect_no_foreign_page(method: &Method, headers: &HeaderMap) -> Result<(), St
     let Some(site) = headers.get(SITE) else {
         return Ok(());
     };
-    // A person who follows a link is welcome from anywhere.
-    let follows =
+    // People may follow a link from any page.
+    let is_navigation =
         || *method == Method::GET && headers.get(MODE).is_some_and(|mode| mode == "navigate");
-    if site == "same-origin" || site == "none" || follows() {
+    if site == "same-origin" || site == "none" || is_navigation() {
         return Ok(());
     }
     Err("a page of another site".to_owned())
@@ -97,7 +97,7 @@ pub(super) fn single_header<'a>(
     }
 }
 
-// Makes text from outside safe to show.
+// Cuts and escapes untrusted text, so that it can be shown.
 pub(super) fn excerpt(text: &str) -> String {
     let cut: String = text.chars().take(100).collect();
     toolgate_core::escape(&cut).to_string()
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_are_ours_and_no_others() {
+    fn only_own_and_listed_pages_are_admitted() {
         let listed = |origin| Some(PageOrigin::Listed(HeaderValue::from_static(origin)));
         let table = [
             ("http://localhost:7460", Some(PageOrigin::Own)),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_browser_that_says_whose_page_asks_is_believed() {
+    fn requests_of_foreign_pages_are_recognised_by_fetch_metadata() {
         type Row = (&'static [(&'static str, &'static str)], Method, bool);
         let table: [Row; 8] = [
             (&[], Method::POST, true),

@@ -12,10 +12,10 @@ const MAX_BUCKETS: usize = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum RateKey {
     Token(u64),
-    // An address. Of IPv6 only the prefix that a provider gives to one customer.
+    // An address. For IPv6 only the first 64 bits, because a customer usually gets a whole prefix.
     V4([u8; 4]),
     V6([u8; 8]),
-    // Shared by everybody who has no bucket.
+    // Shared by all callers without their own bucket.
     Others,
 }
 
@@ -107,12 +107,12 @@ mod tests {
         assert_eq!(
             (0..20).filter(|_| rate.take(v4(1)).is_ok()).count(),
             10,
-            "it holds no more than it holds"
+            "a bucket never holds more than the burst"
         );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn many_addresses_take_no_more_memory_and_share_what_is_left() {
+    async fn beyond_the_maximum_new_addresses_share_a_bucket() {
         let rate = RateLimiter::new(2.0, 1.0);
         let of = |number: u32| RateKey::from(IpAddr::from(number.to_be_bytes()));
         for number in 0..MAX_BUCKETS as u32 {
@@ -124,11 +124,11 @@ mod tests {
         assert_eq!(rate.buckets.lock().len(), MAX_BUCKETS + 1);
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(rate.take(of(1_000_003)), Ok(()));
-        assert_eq!(rate.buckets.lock().len(), 1, "full buckets are let go");
+        assert_eq!(rate.buckets.lock().len(), 1, "full buckets are dropped");
     }
 
     #[test]
-    fn neighbours_behind_one_ipv6_prefix_are_one() {
+    fn addresses_with_the_same_ipv6_prefix_share_a_bucket() {
         let who = |ip: &str| RateKey::from(ip.parse::<IpAddr>().unwrap());
         assert_eq!(who("2001:db8::1"), who("2001:db8::ffff:1"));
         assert_ne!(who("2001:db8::1"), who("2001:db8:1::1"));

@@ -1,4 +1,4 @@
-//! Responses of the guard itself: an envelope for a tool call, else a problem.
+//! Builds the guard's own responses: an envelope for a tool call, a problem otherwise.
 
 use std::any::Any;
 
@@ -15,7 +15,7 @@ use tracing::error;
 use crate::api::escaped_path;
 use crate::problem::Problem;
 
-/// Why an admitted caller has to try again later.
+/// Why a known caller has to try again later.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum AdmissionError {
     Stopping,
@@ -31,8 +31,8 @@ pub(super) struct DeferredRefusal {
 }
 
 impl AdmissionError {
-    pub(super) fn answer(self, parts: &Parts) -> Response {
-        self.defer(parts).answer()
+    pub(super) fn into_response(self, parts: &Parts) -> Response {
+        self.defer(parts).into_response()
     }
 
     pub(super) fn defer(self, parts: &Parts) -> DeferredRefusal {
@@ -43,7 +43,7 @@ impl AdmissionError {
         }
     }
 
-    /// The status, when to try again in seconds, and the reason.
+    /// The status, the seconds until the next try, and the reason.
     fn details(self) -> (StatusCode, u32, String) {
         let busy = StatusCode::SERVICE_UNAVAILABLE;
         match self {
@@ -63,8 +63,8 @@ impl AdmissionError {
 }
 
 impl DeferredRefusal {
-    /// A panic in a route costs one response, never the connection.
-    pub(super) fn panicked(&self, panic: &(dyn Any + Send)) -> Response {
+    /// Logs a panic in a route and answers with an internal error, so that the connection survives.
+    pub(super) fn panic_response(&self, panic: &(dyn Any + Send)) -> Response {
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let text = toolgate_core::escape(text.unwrap_or("panic without a message"));
@@ -74,7 +74,7 @@ impl DeferredRefusal {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response()
     }
 
-    pub(super) fn answer(self) -> Response {
+    pub(super) fn into_response(self) -> Response {
         let (status, seconds, reason) = self.refusal.details();
         let called = decoded_tool_in_path(self.uri.path()).filter(|_| self.method == Method::POST);
         let Some(tool) = called else {
@@ -99,8 +99,9 @@ pub(crate) fn decoded_tool_in_path(path: &str) -> Option<String> {
     Some(percent_decode_str(name).decode_utf8_lossy().into_owned())
 }
 
+/// Turns plain-text errors of axum into problems. Leaves other responses unchanged.
 pub(super) async fn as_problem(response: Response) -> Response {
-    const SENTENCE: usize = 4096;
+    const MAX_DETAIL_BYTES: usize = 4096;
     let status = response.status();
     let kind = response.headers().get(header::CONTENT_TYPE);
     let is_plain = kind.is_none_or(|kind| kind.as_bytes().starts_with(b"text/plain"));
@@ -108,7 +109,7 @@ pub(super) async fn as_problem(response: Response) -> Response {
         return response;
     }
     let (mut parts, body) = response.into_parts();
-    let text = to_bytes(body, SENTENCE).await.unwrap_or_default();
+    let text = to_bytes(body, MAX_DETAIL_BYTES).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let detail = match (text.trim(), status) {
         ("", StatusCode::METHOD_NOT_ALLOWED) => {

@@ -1,4 +1,4 @@
-//! Browser sessions, which stand for a token after signing in.
+//! Browser sessions: after signing in, a cookie identifies the caller instead of a token.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use tokio::time::Instant;
 
 use super::token::digest;
 
-const LIFE: Duration = Duration::from_secs(12 * 3600);
-// Beyond this the oldest session ends.
+const LIFETIME: Duration = Duration::from_secs(12 * 3600);
+// If there are more, the oldest session ends.
 const MAX_SESSIONS: usize = 1024;
 /// The port becomes part of the name, because browsers send a cookie to every port of a host, and
 /// other programs listen there.
@@ -54,9 +54,9 @@ impl BrowserSessions {
                 sessions.remove(&oldest);
             }
         }
-        let ends = now + LIFE;
+        let ends = now + LIFETIME;
         sessions.insert(digest(id.as_bytes()), BrowserSession { number, ends });
-        HeaderValue::from_maybe_shared(self.cookie(&id, LIFE, headers)).ok()
+        HeaderValue::from_maybe_shared(self.cookie(&id, LIFETIME, headers)).ok()
     }
 
     pub(super) fn find(&self, headers: &HeaderMap) -> Option<u64> {
@@ -133,7 +133,7 @@ mod tests {
         let sessions = BrowserSessions::new(7460);
         let shown = open(&sessions, 3);
         assert_eq!(sessions.find(&shown), Some(3));
-        tokio::time::advance(LIFE - Duration::from_secs(1)).await;
+        tokio::time::advance(LIFETIME - Duration::from_secs(1)).await;
         assert_eq!(sessions.find(&shown), Some(3));
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(sessions.find(&shown), None);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_oldest_makes_room() {
+    async fn the_oldest_session_is_evicted() {
         let sessions = BrowserSessions::new(7460);
         let first = open(&sessions, 1);
         for _ in 0..MAX_SESSIONS {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_no_session_opens_nothing() {
+    async fn invalid_cookies_are_not_sessions() {
         let sessions = BrowserSessions::new(7460);
         let cookie = sessions.open(1, &HeaderMap::new()).unwrap();
         let cookie = cookie.to_str().unwrap();

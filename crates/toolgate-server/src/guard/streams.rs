@@ -1,4 +1,4 @@
-//! Limits responses that have no end of their own, and ends them.
+//! Limits event streams, which are responses without an end, and ends them on shutdown.
 
 use std::sync::Arc;
 
@@ -15,21 +15,21 @@ use crate::ServeSettings;
 use crate::problem::Problem;
 
 // Event streams that may be open at once.
-const EVENTS: usize = 256;
+const MAX_EVENT_STREAMS: usize = 256;
 // Streams of MCP clients. Every client of the older revisions keeps one.
-const LISTENERS: usize = 1024;
+const MAX_MCP_STREAMS: usize = 1024;
 
-/// Separate limits, so that MCP clients don't take streams from people who watch the gateway.
+/// Separate limits, so that MCP clients can't take the streams of people who watch the gateway.
 pub(super) struct StreamLimits {
     events: CallerPermits,
-    // Used where no token is needed, because callers can't be told apart there.
+    // Used if no token is needed, because callers can't be distinguished then.
     anonymous: EvictingPermits,
-    listeners: CallerPermits,
+    mcp: CallerPermits,
 }
 
 pub(super) struct StreamRequester {
     pub(super) number: u64,
-    pub(super) is_full: bool,
+    pub(super) is_unrestricted: bool,
     pub(super) is_get: bool,
     pub(super) is_mcp: bool,
     pub(super) permit: Option<CallerPermit>,
@@ -40,20 +40,20 @@ pub(super) struct StreamRequester {
 impl StreamLimits {
     pub(super) fn new(settings: &ServeSettings) -> Self {
         Self {
-            events: CallerPermits::new(EVENTS, settings),
-            anonymous: EvictingPermits::new(EVENTS),
-            listeners: CallerPermits::new(LISTENERS, settings),
+            events: CallerPermits::new(MAX_EVENT_STREAMS, settings),
+            anonymous: EvictingPermits::new(MAX_EVENT_STREAMS),
+            mcp: CallerPermits::new(MAX_MCP_STREAMS, settings),
         }
     }
 
     pub(super) fn taken(&self) -> usize {
-        self.events.taken() + self.anonymous.taken() + self.listeners.taken()
+        self.events.taken() + self.anonymous.taken() + self.mcp.taken()
     }
 }
 
 impl RequestGuard {
-    /// Makes a stream hold a permit while it lasts, and end with the gateway: one that watches at
-    /// once, one that works together with its calls.
+    /// Makes a stream hold a permit while it lasts, and end when the gateway stops: at once if it
+    /// only watches, or together with the running calls if it is the response to a call.
     pub(super) fn limit_stream(
         &self,
         response: Response,
@@ -66,24 +66,24 @@ impl RequestGuard {
         };
         let is_anonymous = requester.is_get && !requester.is_mcp && requester.number == 0;
         let anonymous = is_anonymous.then(|| self.streams.anonymous.acquire());
-        let (permit, end) = if anonymous.is_some() {
+        let (permit, stop) = if anonymous.is_some() {
             (None, &self.gateway.stopping)
         } else if requester.is_get {
-            match self.acquire_watch_permit(&requester) {
+            match self.acquire_stream_permit(&requester) {
                 Ok(permit) => (Some(permit), &self.gateway.stopping),
                 Err(problem) => return (problem.into_response(), None),
             }
         } else {
-            // A stream that works keeps the permit of its request.
+            // The response to a call keeps the permit of its request.
             (requester.permit, &self.gateway.calls)
         };
-        let revoked = self.keys.tokens.load().revoked(requester.number);
-        let end = end.clone();
+        let revoked = self.auth.tokens.load().revoked(requester.number);
+        let stop = stop.clone();
         let evicted = anonymous.as_ref().map(|permit| permit.evicted.clone());
         let evicted = evicted.unwrap_or_default();
-        let cut = Box::pin(async move {
+        let end = Box::pin(async move {
             tokio::select! {
-                () = end.cancelled() => {}
+                () = stop.cancelled() => {}
                 () = revoked.cancelled() => {}
                 () = evicted.cancelled() => {}
             }
@@ -93,17 +93,17 @@ impl RequestGuard {
             _permit: permit,
             _anonymous: anonymous,
             _memory: requester.memory,
-            cut,
+            end,
         };
         (response, Some(stream))
     }
 
-    fn acquire_watch_permit(&self, requester: &StreamRequester) -> Result<CallerPermit, Problem> {
+    fn acquire_stream_permit(&self, requester: &StreamRequester) -> Result<CallerPermit, Problem> {
         let permits = match requester.is_mcp {
-            true => &self.streams.listeners,
+            true => &self.streams.mcp,
             false => &self.streams.events,
         };
-        let permit = permits.acquire(requester.number, requester.is_full);
+        let permit = permits.acquire(requester.number, requester.is_unrestricted);
         permit.map_err(|most| {
             let detail = format!(
                 "too many streams are open (the limit here is {most}); close one, or try again later"

@@ -9,11 +9,12 @@ use super::Caller;
 use crate::ServeSettings;
 use crate::rights::Rights;
 
-/// Stores tokens as hashes: all have equal length, and none can be read from memory.
+/// The valid tokens, stored as hashes: all have the same length, and no token can
+/// be read from memory.
 pub(crate) struct AccessTokens {
     known: Vec<KnownToken>,
-    // The number of the next new token. Numbers are never reused, so that nobody inherits what
-    // belonged to a former token.
+    // The number of the next new token. Numbers are never reused, so that no token inherits the
+    // sessions or conversations of a former one.
     next: u64,
 }
 
@@ -60,8 +61,8 @@ impl AccessTokens {
         }
     }
 
-    /// Applies new settings. A token with the same name, tools and rights keeps its number, and
-    /// with it its sessions. Any other gets a new number.
+    /// Returns the tokens of new settings. An unchanged token keeps its number, and with it its
+    /// sessions. A token whose secret, name, tools or rights changed gets a new number.
     pub(crate) fn with_settings(&self, settings: &ServeSettings) -> Self {
         let mut after = Self::new(settings);
         after.next = self.next;
@@ -80,6 +81,7 @@ impl AccessTokens {
         after
     }
 
+    /// Cancels [`revoked`](Self::revoked) of all tokens that `others` doesn't contain.
     pub(crate) fn revoke_all_but(&self, others: &Self) {
         for known in &self.known {
             if others.by_number(known.caller.number).is_none() {
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_opens_its_own_share_and_nothing_else_opens_any() {
+    fn a_token_has_its_own_tools_and_other_texts_are_no_tokens() {
         let settings = json!({
             "token": "all-all-all-all-all",
             "tokens": [

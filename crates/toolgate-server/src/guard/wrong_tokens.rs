@@ -13,7 +13,7 @@ use tracing::warn;
 use super::rate::{RateKey, RateLimiter};
 use crate::problem::Problem;
 
-// Wrong tokens from one address, at once and per minute.
+// How many wrong tokens an address may send, at once and per minute.
 const ATTEMPTS: f64 = 10.0;
 // How long such a response is delayed.
 pub(super) const RESPONSE_DELAY: Duration = Duration::from_secs(1);
@@ -22,8 +22,8 @@ const LOG_INTERVAL: Duration = Duration::from_secs(60);
 // Addresses that are tracked for logging.
 const MAX_ADDRESSES: usize = 1024;
 
-/// Counts wrong tokens by address. Right ones never pass here: behind a proxy everybody shares one
-/// address, and whoever guesses there must not lock the others out.
+/// Counts wrong tokens by address. Valid tokens are never delayed: behind a proxy all callers share
+/// one address, and a caller who guesses tokens must not lock out the others.
 pub(crate) struct WrongTokens {
     rate: RateLimiter,
     unlogged: Arc<Mutex<HashMap<RateKey, u64>>>,
@@ -42,6 +42,7 @@ impl Default for WrongTokens {
 }
 
 impl WrongTokens {
+    /// Counts a wrong token. Returns a refusal if the address has sent too many.
     pub(crate) fn record(&self, peer: IpAddr) -> Option<Response> {
         self.log_attempt(peer);
         let seconds = self.rate.take(peer.into()).err()?;
@@ -52,7 +53,8 @@ impl WrongTokens {
         Some(response)
     }
 
-    /// Logs the first one at once, and the number of further ones once a minute.
+    /// Logs the first wrong token of an address at once, and the number of further
+    /// ones once a minute.
     fn log_attempt(&self, peer: IpAddr) {
         let who = RateKey::from(peer);
         {

@@ -19,11 +19,11 @@ use super::connection_watch::{CloseReason, ConnectionWatch};
 use super::head_scanner::HeadScanner;
 use crate::guard::{ConnectionAddresses, RequestGuard};
 
-const HEAD_SIZE: usize = 16 << 10;
-const BUFFER: usize = 64 << 10;
-// How long a peer may keep sending what nobody reads, so that it can read the reason.
-const LINGER: Duration = Duration::from_secs(2);
-const LATE: &[u8] =
+const MAX_HEAD_BYTES: usize = 16 << 10;
+const MAX_BUFFER_BYTES: usize = 64 << 10;
+// How long a closing connection still reads and discards what the peer sends.
+const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
+const HEAD_TIMEOUT_RESPONSE: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 /// Serves until either side ends the connection. Once `stop` is cancelled it ends
@@ -31,7 +31,7 @@ const LATE: &[u8] =
 pub(super) async fn serve_connection<I>(
     guard: Arc<RequestGuard>,
     io: I,
-    ends: ConnectionAddresses,
+    addresses: ConnectionAddresses,
     watch: Arc<ConnectionWatch>,
     stop: CancellationToken,
 ) where
@@ -40,22 +40,22 @@ pub(super) async fn serve_connection<I>(
     let service = service_fn(|request| {
         watch.mark_busy();
         let (guard, watch) = (&guard, &watch);
-        Box::pin(async move { Ok::<_, Infallible>(guard.handle(ends, watch, request).await) })
+        Box::pin(async move { Ok::<_, Infallible>(guard.handle(addresses, watch, request).await) })
     });
     let io = TokioIo::new(ObservedIo::new(io, Arc::clone(&watch)));
     let mut connection = http1::Builder::new()
-        .header_read_timeout(None) // The watch does that, without a timer for every request.
-        .max_header_size(HEAD_SIZE)
-        .max_buf_size(BUFFER)
+        .header_read_timeout(None) // The watch does this, without a timer for each request.
+        .max_header_size(MAX_HEAD_BYTES)
+        .max_buf_size(MAX_BUFFER_BYTES)
         .serve_connection(io, service);
     let mut stopped = std::pin::pin!(stop.cancelled());
-    let mut told = false;
+    let mut is_shutting_down = false;
     let ended = poll_fn(|context| {
-        if let Some(end) = watch.poll_close(context.waker()) {
-            return Poll::Ready(Err(end));
+        if let Some(reason) = watch.poll_close(context.waker()) {
+            return Poll::Ready(Err(reason));
         }
-        if !told && stopped.as_mut().poll(context).is_ready() {
-            told = true;
+        if !is_shutting_down && stopped.as_mut().poll(context).is_ready() {
+            is_shutting_down = true;
             Pin::new(&mut connection).graceful_shutdown();
         }
         connection.poll_without_shutdown(context).map(Ok)
@@ -63,9 +63,9 @@ pub(super) async fn serve_connection<I>(
     .await;
     let mut io = connection.into_parts().io.into_inner().io;
     match ended {
-        Err(CloseReason::Close) => {}
-        Err(CloseReason::Late) => {
-            drop(tokio::time::timeout(LINGER, io.write_all(LATE)).await);
+        Err(CloseReason::Idle) => {}
+        Err(CloseReason::HeadTimeout) => {
+            drop(tokio::time::timeout(LINGER_TIMEOUT, io.write_all(HEAD_TIMEOUT_RESPONSE)).await);
             linger(io).await;
         }
         Ok(Err(error)) if !error.is_parse() => debug!(%error, "a connection failed"),
@@ -75,15 +75,15 @@ pub(super) async fn serve_connection<I>(
     }
 }
 
-/// Closes without losing the last response: if the peer's bytes met a closed socket, the
-/// reset would discard it.
+/// Closes without losing the last response: if bytes of the peer arrived at a closed socket, the
+/// system would reset the connection and the peer might never read the response.
 pub(super) async fn linger<I: AsyncRead + AsyncWrite + Unpin>(mut io: I) {
-    let drained = async {
+    let drain = async {
         drop(io.shutdown().await);
-        let mut scrap = [0_u8; 4096];
-        while io.read(&mut scrap).await.is_ok_and(|count| count > 0) {}
+        let mut discarded = [0_u8; 4096];
+        while io.read(&mut discarded).await.is_ok_and(|count| count > 0) {}
     };
-    drop(tokio::time::timeout(LINGER, drained).await);
+    drop(tokio::time::timeout(LINGER_TIMEOUT, drain).await);
 }
 
 struct ObservedIo<I> {
@@ -115,7 +115,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for ObservedIo<I> {
         let new = &buffer.filled()[before..];
         if !new.is_empty() {
             self.watch.mark_reading();
-            self.heads.read(new);
+            self.heads.scan(new);
             self.watch.record_heads(&self.heads);
         }
         read

@@ -16,11 +16,11 @@ use super::head_scanner::HeadScanner;
 // Timeouts are counted in ticks.
 pub(super) const TICK: Duration = Duration::from_secs(1);
 // Ticks for the head of a request, from its first byte or the start of the connection.
-const HEAD: u32 = 10;
+const HEAD_TICKS: u32 = 10;
 // Ticks between two requests.
-const IDLE: u32 = 60;
+const IDLE_TICKS: u32 = 60;
 // Ticks that a peer may leave a response unread.
-const UNREAD: u32 = 30;
+const UNREAD_TICKS: u32 = 30;
 
 const FRESH: u8 = 0;
 const WAITING: u8 = 1;
@@ -29,15 +29,16 @@ const BUSY: u8 = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CloseReason {
-    // The head of a request took too long, so the peer is told.
-    Late,
-    // Idle, or the peer doesn't read.
-    Close,
+    // The head of a request took too long. The peer gets a 408.
+    HeadTimeout,
+    // The connection was idle, or the peer doesn't read its response. It is closed silently.
+    Idle,
 }
 
+/// Why a request's body was not read to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BodyFault {
-    Late,
+pub(crate) enum BodyLimitError {
+    Timeout,
     TooLarge,
     TooManyValues,
     // The memory budget is used up.
@@ -54,16 +55,16 @@ pub(crate) struct ConnectionWatch {
     since: AtomicU32,
     // The tick at which the peer stopped reading, plus one. 0 while it reads.
     blocked: AtomicU32,
-    end: OnceLock<CloseReason>,
+    close_reason: OnceLock<CloseReason>,
     // Requests started, and heads scanned.
     requests: AtomicU64,
     heads: AtomicU64,
     two_lengths: AtomicBool,
     bare_newline: AtomicBool,
-    // No known caller has used this connection yet. Such connections are counted together.
+    // True until a known caller uses this connection. `unknown` counts all such connections.
     is_unknown: AtomicBool,
     unknown: Arc<AtomicUsize>,
-    body_fault: OnceLock<BodyFault>,
+    body_error: OnceLock<BodyLimitError>,
     body_unread: AtomicBool,
     waker: AtomicWaker,
 }
@@ -85,16 +86,16 @@ impl ConnectionWatch {
         Arc::new(Self::new(Arc::default(), Arc::default()))
     }
 
-    fn enter(&self, phase: u8) {
+    fn enter_phase(&self, phase: u8) {
         self.since.store(self.clock.load(Relaxed), Relaxed);
         self.phase.store(phase, Relaxed);
     }
 
-    /// Bytes have arrived. Unless a request is in progress, they belong to a head.
+    /// Records that bytes have arrived. Unless a request is in progress, they belong to a head.
     pub(super) fn mark_reading(&self) {
         match self.phase.load(Relaxed) {
-            WAITING => self.enter(READING),
-            // The first bytes of a fresh connection have been due since it began.
+            WAITING => self.enter_phase(READING),
+            // On a new connection the time for the head counts from its start.
             FRESH => self.phase.store(READING, Relaxed),
             _ => {}
         }
@@ -102,11 +103,11 @@ impl ConnectionWatch {
 
     pub(super) fn mark_busy(&self) {
         self.requests.fetch_add(1, Relaxed);
-        self.enter(BUSY);
+        self.enter_phase(BUSY);
     }
 
     pub(crate) fn mark_idle(&self) {
-        self.enter(WAITING);
+        self.enter_phase(WAITING);
     }
 
     pub(super) fn record_heads(&self, heads: &HeadScanner) {
@@ -136,12 +137,12 @@ impl ConnectionWatch {
         self.bare_newline.load(Relaxed)
     }
 
-    pub(crate) fn record_body_fault(&self, fault: BodyFault) {
-        self.body_fault.get_or_init(|| fault);
+    pub(crate) fn record_body_error(&self, error: BodyLimitError) {
+        self.body_error.get_or_init(|| error);
     }
 
-    pub(crate) fn body_fault(&self) -> Option<BodyFault> {
-        self.body_fault.get().copied()
+    pub(crate) fn body_error(&self) -> Option<BodyLimitError> {
+        self.body_error.get().copied()
     }
 
     pub(crate) fn mark_body_unread(&self) {
@@ -166,31 +167,31 @@ impl ConnectionWatch {
 
     pub(super) fn poll_close(&self, waker: &Waker) -> Option<CloseReason> {
         self.waker.register(waker);
-        self.end.get().copied()
+        self.close_reason.get().copied()
     }
 
-    fn close(&self, end: CloseReason) {
-        self.end.get_or_init(|| end);
+    fn close(&self, reason: CloseReason) {
+        self.close_reason.get_or_init(|| reason);
         self.waker.wake();
     }
 
-    /// For how many ticks it has waited for a request.
+    /// For how many ticks the connection has waited for a request; `None` while it is busy.
     fn idle_ticks(&self, now: u32) -> Option<u32> {
         let waits = self.phase.load(Relaxed) != BUSY && self.blocked.load(Relaxed) == 0;
         waits.then(|| now.wrapping_sub(self.since.load(Relaxed)))
     }
 
-    fn overdue(&self, now: u32) -> Option<CloseReason> {
+    fn overdue_reason(&self, now: u32) -> Option<CloseReason> {
         let blocked = self.blocked.load(Relaxed);
         if blocked != 0 {
             let waited = now.wrapping_sub(blocked).wrapping_add(1);
-            return (waited >= UNREAD).then_some(CloseReason::Close);
+            return (waited >= UNREAD_TICKS).then_some(CloseReason::Idle);
         }
         let waited = self.idle_ticks(now)?;
         match self.phase.load(Relaxed) {
-            READING if waited >= HEAD => Some(CloseReason::Late),
-            FRESH if waited >= HEAD => Some(CloseReason::Close),
-            WAITING if waited >= IDLE => Some(CloseReason::Close),
+            READING if waited >= HEAD_TICKS => Some(CloseReason::HeadTimeout),
+            FRESH if waited >= HEAD_TICKS => Some(CloseReason::Idle),
+            WAITING if waited >= IDLE_TICKS => Some(CloseReason::Idle),
             _ => None,
         }
     }
@@ -201,14 +202,14 @@ pub(super) struct ConnectionReaper {
     clock: Arc<AtomicU32>,
     next: AtomicU64,
     unknown: Arc<AtomicUsize>,
-    // In the order in which the connections came.
+    // By number, and so in the order in which connections were accepted.
     watches: Mutex<BTreeMap<u64, Arc<ConnectionWatch>>>,
 }
 
 impl ConnectionReaper {
-    /// Registers a connection. It counts until [`leave`](Self::leave), or until it
-    /// is told to close.
-    pub(super) fn join(&self) -> (u64, Arc<ConnectionWatch>) {
+    /// Registers a connection. It counts until [`unregister`](Self::unregister), or until
+    /// the reaper closes it.
+    pub(super) fn register(&self) -> (u64, Arc<ConnectionWatch>) {
         let watch = Arc::new(ConnectionWatch::new(
             Arc::clone(&self.clock),
             Arc::clone(&self.unknown),
@@ -218,7 +219,7 @@ impl ConnectionReaper {
         (number, watch)
     }
 
-    pub(super) fn leave(&self, number: u64) {
+    pub(super) fn unregister(&self, number: u64) {
         if let Some(watch) = self.watches.lock().remove(&number) {
             watch.mark_known();
         }
@@ -235,7 +236,7 @@ impl ConnectionReaper {
         let waiting = watches
             .iter()
             .filter_map(|(number, watch)| Some((watch.idle_ticks(now)?, *number)));
-        // A connection that came within this tick has not waited yet.
+        // A connection that became idle within this tick is too recent to close.
         let longest = waiting.filter(|(waited, _)| *waited > 0).max();
         evict(&mut watches, longest.map(|(_, number)| number))
     }
@@ -260,11 +261,11 @@ impl ConnectionReaper {
         let now = self.clock.fetch_add(1, Relaxed).wrapping_add(1);
         self.watches
             .lock()
-            .retain(|_, watch| match watch.overdue(now) {
+            .retain(|_, watch| match watch.overdue_reason(now) {
                 None => true,
-                Some(end) => {
+                Some(reason) => {
                     watch.mark_known();
-                    watch.close(end);
+                    watch.close(reason);
                     false
                 }
             });
@@ -276,6 +277,6 @@ fn evict(watches: &mut BTreeMap<u64, Arc<ConnectionWatch>>, number: Option<u64>)
         return false;
     };
     watch.mark_known(); // It no longer counts.
-    watch.close(CloseReason::Close);
+    watch.close(CloseReason::Idle);
     true
 }

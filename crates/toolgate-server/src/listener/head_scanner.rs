@@ -1,13 +1,13 @@
 //! Scans the heads of requests as they arrive.
 
-/// Finds heads with both `Content-Length` and `Transfer-Encoding`. The parser silently drops one of
-/// them; a proxy in front may have used the other, and then two requests are taken for one.
+/// Finds heads with both `Content-Length` and `Transfer-Encoding`. Hyper silently drops one of them.
+/// A proxy in front may have used the other, and then the two see different requests.
 ///
-/// It follows pipelined requests too, but after a chunked body it doesn't know where
+/// The scanner follows pipelined requests too, but after a chunked body it doesn't know where
 /// the next head begins.
 #[derive(Default)]
 pub(super) struct HeadScanner {
-    at: ScanPosition,
+    position: ScanPosition,
     // Heads that were scanned completely.
     pub(super) count: u64,
     // A head had both lengths.
@@ -18,7 +18,7 @@ pub(super) struct HeadScanner {
 
 enum ScanPosition {
     Head(HeadParser),
-    // Bytes of the body that are still to come.
+    // How many bytes of the body are still to come.
     Body(u64),
     Unknown,
 }
@@ -37,8 +37,8 @@ struct HeadParser {
     has_begun: bool,
     last: u8,
     bare_newline: bool,
-    by_length: Option<ContentLength>,
-    by_chunks: bool,
+    content_length: Option<ContentLength>,
+    is_chunked: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -49,20 +49,20 @@ enum ContentLength {
 
 // Enough for a header's name and a number.
 const MAX_LINE_BYTES: usize = 32;
-const BY_LENGTH: &[u8] = b"content-length:";
-const BY_CHUNKS: &[u8] = b"transfer-encoding:";
+const CONTENT_LENGTH: &[u8] = b"content-length:";
+const TRANSFER_ENCODING: &[u8] = b"transfer-encoding:";
 
 impl HeadScanner {
-    pub(super) fn read(&mut self, mut bytes: &[u8]) {
+    pub(super) fn scan(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            let used = match &mut self.at {
+            let used = match &mut self.position {
                 ScanPosition::Unknown => return,
                 ScanPosition::Body(left) => {
                     let used =
                         usize::try_from(*left).map_or(bytes.len(), |left| left.min(bytes.len()));
                     *left -= used as u64;
                     if *left == 0 {
-                        self.at = ScanPosition::default();
+                        self.position = ScanPosition::default();
                     }
                     used
                 }
@@ -71,8 +71,8 @@ impl HeadScanner {
                     self.bare_newline |= head.bare_newline;
                     if is_over {
                         self.count += 1;
-                        self.two_lengths |= head.by_chunks && head.by_length.is_some();
-                        self.at = head.next();
+                        self.two_lengths |= head.is_chunked && head.content_length.is_some();
+                        self.position = head.position_after();
                     }
                     used
                 }
@@ -87,18 +87,18 @@ impl HeadParser {
     fn read(&mut self, bytes: &[u8]) -> (usize, bool) {
         let mut at = 0;
         while let Some(end) = memchr::memchr(b'\n', &bytes[at..]) {
-            self.add(&bytes[at..at + end]);
+            self.add_to_line(&bytes[at..at + end]);
             self.bare_newline |= self.last != b'\r';
             at += end + 1;
-            if self.end_of_line() {
+            if self.end_line() {
                 return (at, true);
             }
         }
-        self.add(&bytes[at..]);
+        self.add_to_line(&bytes[at..]);
         (bytes.len(), false)
     }
 
-    fn add(&mut self, line: &[u8]) {
+    fn add_to_line(&mut self, line: &[u8]) {
         let new = line.len().min(MAX_LINE_BYTES - self.length);
         self.line[self.length..self.length + new].copy_from_slice(&line[..new]);
         self.length += new;
@@ -106,7 +106,7 @@ impl HeadParser {
     }
 
     /// True if it was the last line. Skips empty lines before the first, like the parser does.
-    fn end_of_line(&mut self) -> bool {
+    fn end_line(&mut self) -> bool {
         let line = &self.line[..self.length];
         let is_whole = self.length < MAX_LINE_BYTES;
         let after = |name: &[u8]| {
@@ -114,12 +114,12 @@ impl HeadParser {
             start.eq_ignore_ascii_case(name).then_some(rest)
         };
         let is_empty = line.is_empty() || line == b"\r";
-        if let Some(value) = after(BY_LENGTH) {
+        if let Some(value) = after(CONTENT_LENGTH) {
             let value = str::from_utf8(value.trim_ascii()).unwrap_or("");
             let bytes = value.parse().ok().filter(|_| is_whole);
-            self.by_length = Some(bytes.map_or(ContentLength::Unclear, ContentLength::Bytes));
+            self.content_length = Some(bytes.map_or(ContentLength::Unclear, ContentLength::Bytes));
         }
-        self.by_chunks |= after(BY_CHUNKS).is_some();
+        self.is_chunked |= after(TRANSFER_ENCODING).is_some();
         self.length = 0;
         self.last = 0;
         let is_over = is_empty && self.has_begun;
@@ -127,9 +127,9 @@ impl HeadParser {
         is_over
     }
 
-    fn next(&self) -> ScanPosition {
-        match self.by_length {
-            _ if self.by_chunks => ScanPosition::Unknown,
+    fn position_after(&self) -> ScanPosition {
+        match self.content_length {
+            _ if self.is_chunked => ScanPosition::Unknown,
             Some(ContentLength::Unclear) => ScanPosition::Unknown,
             None | Some(ContentLength::Bytes(0)) => ScanPosition::default(),
             Some(ContentLength::Bytes(bytes)) => ScanPosition::Body(bytes),
@@ -142,7 +142,7 @@ impl HeadParser {
 #[cfg(any(test, fuzzing))]
 pub(crate) fn scan_in_pieces(bytes: &[u8], piece: usize) -> (u64, bool) {
     let mut heads = HeadScanner::default();
-    bytes.chunks(piece).for_each(|bytes| heads.read(bytes));
+    bytes.chunks(piece).for_each(|bytes| heads.scan(bytes));
     (heads.count, heads.two_lengths)
 }
 
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn every_head_is_found_until_a_body_in_chunks() {
+    fn every_head_is_found_up_to_a_chunked_body() {
         let get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
         let post = "POST / HTTP/1.1\r\ncontent-length: 20\r\n\r\nhello\r\n\r\nhello\r\n\r\n..";
         let both = "POST / HTTP/1.1\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n";

@@ -4,13 +4,13 @@ use prometheus_client::registry::Registry;
 
 // Other systems have no `/proc`.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn figures() -> Registry {
+pub(super) fn registry() -> Registry {
     Registry::default()
 }
 
-/// Leaves out what can't be read.
+/// Leaves out values that can't be read.
 #[cfg(target_os = "linux")]
-pub(super) fn figures() -> Registry {
+pub(super) fn registry() -> Registry {
     use prometheus_client::metrics::counter::ConstCounter;
     use prometheus_client::metrics::gauge::ConstGauge;
     use prometheus_client::registry::Unit;
@@ -71,7 +71,7 @@ mod linux {
         }
 
         fn parse(text: &str) -> Option<Self> {
-            // The name of the program stands in brackets, and may itself hold spaces and brackets.
+            // The program's name is in brackets, and may itself contain spaces and brackets.
             let (_, rest) = text.rsplit_once(')')?;
             let fields: Vec<&str> = rest.split_whitespace().collect();
             // `proc(5)` counts from 1, and this list begins with its third field.

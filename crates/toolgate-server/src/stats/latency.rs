@@ -1,13 +1,14 @@
-//! Counts durations in buckets that grow by a tenth: small, and exact enough for plots.
+//! Counts durations in buckets that grow by about a tenth each, so that they take little memory and
+//! are exact enough for plots.
 
 use std::time::Duration;
 
 // In milliseconds.
-const MIN_LATENCY: f64 = 0.01;
+const MIN_LATENCY_MS: f64 = 0.01;
 // Buckets per doubling.
-const FINENESS: f64 = 8.0;
-// About three minutes. Longer durations count as that.
-const LAST: u8 = 194;
+const BUCKETS_PER_DOUBLING: f64 = 8.0;
+// The last bucket holds durations of about three minutes and all longer ones.
+const LAST_BUCKET: u8 = 194;
 
 // Upper bounds of the histogram in plots, in milliseconds.
 pub(super) const BOUNDS_MS: [f64; 16] = [
@@ -74,12 +75,12 @@ impl LatencyBuckets {
 }
 
 fn bucket(milliseconds: f64) -> u8 {
-    let doublings = (milliseconds / MIN_LATENCY).max(1.0).log2();
-    ((doublings * FINENESS) as u64).min(u64::from(LAST)) as u8
+    let doublings = (milliseconds / MIN_LATENCY_MS).max(1.0).log2();
+    ((doublings * BUCKETS_PER_DOUBLING) as u64).min(u64::from(LAST_BUCKET)) as u8
 }
 
 fn middle(bucket: u8) -> f64 {
-    MIN_LATENCY * ((f64::from(bucket) + 0.5) / FINENESS).exp2()
+    MIN_LATENCY_MS * ((f64::from(bucket) + 0.5) / BUCKETS_PER_DOUBLING).exp2()
 }
 
 /// More than three digits would be noise.

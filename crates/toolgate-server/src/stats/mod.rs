@@ -28,15 +28,15 @@ const MAX_CALLERS: usize = 64;
 const MAX_TOOLS_PER_CALLER: usize = 256;
 // Steps of the last minute, and of the time over which the status computes its error rate and
 // percentile.
-const MINUTE: u64 = 60 / STEP.as_secs();
-const LATELY: u64 = 300 / STEP.as_secs();
+const STEPS_PER_MINUTE: u64 = 60 / STEP.as_secs();
+const STEPS_IN_SUMMARY: u64 = 300 / STEP.as_secs();
 
 /// Counts calls and knows which are running. Clones share their counts.
 #[derive(Clone)]
 pub struct Stats(Arc<StatsState>);
 
 struct StatsState {
-    // Steps are counted from here, because the wall clock may jump.
+    // Steps are series from here, because the wall clock may jump.
     start: Instant,
     // Every call locks it, so nothing slow is done under the lock.
     inner: Mutex<StatsTables>,
@@ -113,9 +113,9 @@ impl Stats {
         may_show: impl Fn(&str, Option<&str>) -> bool,
     ) -> StatsSummary {
         let mut sum = SummaryBuilder::default();
-        for (key, counted) in self.tool_series(caller) {
+        for (key, series) in self.tool_series(caller) {
             if may_show(&key.name, key.server()) {
-                sum.add(&counted.lock(), self.step());
+                sum.add(&series.lock(), self.step());
             }
         }
         let mut running = self.running();
@@ -136,8 +136,8 @@ impl Stats {
         tools.retain(|(key, _)| may_show(&key.name, key.server()));
         let mut tools: Vec<ToolStats> = tools
             .into_iter()
-            .map(|(key, counted)| {
-                let series = counted.lock().clone();
+            .map(|(key, series)| {
+                let series = series.lock().clone();
                 ToolStats {
                     source: key.source.to_string(),
                     server: key.server().map(str::to_owned),
@@ -161,7 +161,7 @@ impl Stats {
         };
         let tools = tools.into_iter().flatten();
         tools
-            .map(|(key, counted)| (key.clone(), Arc::clone(counted)))
+            .map(|(key, series)| (key.clone(), Arc::clone(series)))
             .collect()
     }
 
@@ -183,7 +183,7 @@ impl Stats {
     fn count(&self, record: &CallRecord) {
         let elapsed = record.outcome.elapsed;
         let failure = record.outcome.result.as_ref().err().map(ToolError::kind);
-        let counted = {
+        let series = {
             let mut inner = self.0.inner.lock();
             inner.running.remove(&record.outcome.call_id);
             inner.all.count(self.step(), elapsed, failure);
@@ -192,8 +192,8 @@ impl Stats {
                 .definition()
                 .map(|tool| inner.series_of_call(tool, record.caller.as_ref()))
         };
-        for counted in counted.into_iter().flatten().flatten() {
-            let mut series = counted.lock();
+        for series in series.into_iter().flatten().flatten() {
+            let mut series = series.lock();
             series.count(self.step(), elapsed, failure);
         }
     }
@@ -209,8 +209,8 @@ struct SummaryBuilder {
 impl SummaryBuilder {
     fn add(&mut self, series: &CallSeries, now: u64) {
         self.calls += series.calls;
-        self.minute.merge(&series.recent(now, MINUTE));
-        self.lately.merge(&series.recent(now, LATELY));
+        self.minute.merge(&series.recent(now, STEPS_PER_MINUTE));
+        self.lately.merge(&series.recent(now, STEPS_IN_SUMMARY));
     }
 
     fn summary(&self, in_flight: usize) -> StatsSummary {
@@ -252,8 +252,8 @@ fn series_in(
     key: ToolKeyRef<'_>,
     most: usize,
 ) -> Option<SharedSeries> {
-    if let Some(counted) = tools.get(&key) {
-        return Some(Arc::clone(counted));
+    if let Some(series) = tools.get(&key) {
+        return Some(Arc::clone(series));
     }
     let has_room = tools.len() < most;
     has_room.then(|| Arc::clone(tools.entry(key.to_key()).or_default()))

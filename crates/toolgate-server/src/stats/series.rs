@@ -1,4 +1,4 @@
-//! The calls of one tool over time.
+//! Counts the calls of one tool in steps of time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, SystemTime};
@@ -39,7 +39,7 @@ pub(super) struct ToolFigures {
     failures: u64,
     /// The number of failures of each kind.
     errors: BTreeMap<&'static str, u64>,
-    /// The median duration in the last half hour, like the figures below.
+    /// The median duration. Like the other percentiles and the histogram, of the last half hour.
     p50_ms: Option<f64>,
     p95_ms: Option<f64>,
     p99_ms: Option<f64>,

@@ -62,7 +62,7 @@ async fn calls_are_counted_by_tool_and_step() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_old_is_forgotten_but_not_its_number() {
+async fn old_steps_are_dropped_but_totals_stay() {
     let stats = Stats::default();
     let executor = gate(&stats);
     call(&executor, "wait", json!({ "ms": 1 })).await;
@@ -108,7 +108,7 @@ async fn names_that_mean_no_tool_are_counted_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_while_a_report_is_made() {
+async fn calls_do_not_wait_for_a_report() {
     let stats = Stats::default();
     let executor = gate(&stats);
     call(&executor, "wait", json!({ "ms": 1 })).await;

@@ -10,15 +10,15 @@ use toolgate_net::root_cause;
 use super::span::{TraceSpan, encode_spans};
 
 // A collector that takes longer counts as unreachable.
-const PATIENCE: Duration = Duration::from_secs(5);
-// The variables from which OpenTelemetry's exporters read headers such as keys. The first
-// that is set counts.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+// The environment variables from which OpenTelemetry exporters read headers, such as API keys. The
+// first one that is set counts.
 const HEADERS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
     "OTEL_EXPORTER_OTLP_HEADERS",
 ];
 
-/// A trait so that tests can see what would be sent.
+/// A trait, so that tests can record spans instead of sending them.
 pub(super) trait SpanExporter: Send + Sync {
     fn export(&self, spans: Vec<TraceSpan>) -> impl Future<Output = Result<(), String>> + Send;
 }
@@ -37,7 +37,7 @@ impl OtlpCollector {
             endpoint.set_path(&path);
         }
         let client = toolgate_net::client_builder(toolgate_net::is_local_url(address))
-            .timeout(PATIENCE)
+            .timeout(REQUEST_TIMEOUT)
             .build()
             .map_err(|error| error.to_string())?;
         let given = HEADERS.iter().find_map(|name| std::env::var(name).ok());

@@ -1,4 +1,4 @@
-//! The part of protobuf's encoding that spans need.
+//! Encodes the parts of protobuf that spans need.
 
 const VARINT: u64 = 0;
 const FIXED64: u64 = 1;

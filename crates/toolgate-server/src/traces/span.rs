@@ -1,4 +1,4 @@
-//! A span, and its encoding as OTLP's protobuf.
+//! [`TraceSpan`], and its encoding in OTLP's protobuf.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

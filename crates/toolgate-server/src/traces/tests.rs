@@ -106,7 +106,7 @@ async fn a_collector_that_is_away_costs_no_call_anything() {
         .unwrap();
     let executor = gate(&traces);
     let begun = SystemTime::now();
-    for _ in 0..2 * WAITING {
+    for _ in 0..2 * QUEUE_CAPACITY {
         executor.execute(ToolCall::new("broken", json!({}))).await;
     }
     traces.flush().await;
@@ -167,7 +167,7 @@ async fn j5_a_panic_costs_the_spans_at_hand_until_there_are_too_many() {
         let executor = gate(&traces);
         for _ in 0..10 {
             executor.execute(ToolCall::new("broken", json!({}))).await;
-            tokio::time::sleep(2 * GATHER).await;
+            tokio::time::sleep(2 * BATCH_DELAY).await;
         }
         assert_eq!(counter.load(Ordering::Relaxed), taken, "{panics} panics");
     }

@@ -254,7 +254,7 @@ async fn all_tools_are_no_right_to_approve() {
 }
 
 #[tokio::test]
-async fn who_approved_when_and_how_is_told_with_the_call() {
+async fn a_call_shows_who_approved_it_when_and_how() {
     let mut gateway = with_tokens().await;
     answered_as(&gateway, "agent", "warden").await;
     gateway.sign_in("full");

@@ -374,7 +374,7 @@ async fn j5_what_keeps_mocks_may_refuse_or_panic_and_the_gateway_goes_on() {
         ),
         // It is in the file, but not in use yet.
         (
-            || Err(ConfigWriteError::Taken("there is one".to_owned())),
+            || Err(ConfigWriteError::NameTaken("there is one".to_owned())),
             409,
         ),
         (|| panic!("a bug"), 500),

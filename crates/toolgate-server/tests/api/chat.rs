@@ -184,7 +184,7 @@ async fn a_turn_is_told_as_it_goes_and_the_next_one_goes_on_from_it() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused() {
+async fn invalid_messages_are_rejected() {
     let (gateway, _fake) = with(Script::new([]), ServeSettings::default()).await;
     for (body, status) in [
         (json!({ "message": "hi", "conversation": "nope" }), 404),
@@ -319,7 +319,7 @@ async fn a_conversation_is_its_callers_alone_and_uses_its_tools_only() {
 }
 
 #[tokio::test]
-async fn who_begins_many_conversations_drives_out_its_own() {
+async fn many_conversations_of_a_caller_evict_only_its_own() {
     let mut settings = ServeSettings::default();
     settings.token = long("full");
     settings.tokens = vec![token("some", &["echo"])];

@@ -36,7 +36,7 @@ async fn every_path_is_a_route_and_takes_exactly_the_methods_that_are_named() {
 }
 
 #[tokio::test]
-async fn what_is_no_route_is_a_problem() {
+async fn unknown_paths_are_problems() {
     let gateway = ApiTestGateway::start().await;
     for path in [
         "/api",
@@ -56,7 +56,7 @@ async fn what_is_no_route_is_a_problem() {
 }
 
 #[tokio::test]
-async fn it_is_complete_in_itself() {
+async fn every_operation_is_fully_described() {
     let gateway = ApiTestGateway::start().await;
     let document = gateway.document();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
@@ -146,7 +146,7 @@ async fn examples_are_of_their_schemas() {
 }
 
 #[tokio::test]
-async fn it_says_how_to_come_in() {
+async fn security_schemes_are_described() {
     let open = ApiTestGateway::start().await;
     let mut plan = TestGatewayOptions::default();
     plan.settings.token = long("full");

@@ -68,7 +68,7 @@ async fn calls_are_open_and_the_operators_acts_are_not() {
 
 /// A server could attack the gateway that started it this way.
 #[tokio::test]
-async fn nobody_without_a_name_approves_what_it_calls() {
+async fn callers_without_a_name_cannot_approve_their_own_calls() {
     let mut gateway = ApiTestGateway::start().await;
     gateway.sign_out();
     let mut listening = gateway.events("/api/events?kinds=approval,tools").await;

@@ -146,7 +146,7 @@ async fn all_tools_are_no_right_to_see_or_do_more() {
 
 /// Lines of a server's stderr are among them, and may be about the calls of others.
 #[tokio::test]
-async fn what_is_for_an_operator_is_not_shown_to_a_token_with_a_list() {
+async fn operator_details_are_hidden_from_restricted_tokens() {
     for has_journal in [false, true] {
         let mut gateway = gateway(has_journal).await;
         for (tool, details) in [
@@ -243,7 +243,7 @@ async fn post_as(token: &str, gateway: &ApiTestGateway, path: &str, body: &Value
 }
 
 #[tokio::test]
-async fn what_a_server_prints_is_for_the_operator() {
+async fn server_output_is_shown_only_to_the_operator() {
     let mut gateway = gateway(false).await;
     let says = "echo 'noise of others'; echo 'words of others' >&2; exec sleep 600";
     let program = ServerProgram {

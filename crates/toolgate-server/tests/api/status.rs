@@ -60,7 +60,7 @@ async fn status_stats_and_metrics_count_the_same_calls() {
 }
 
 #[tokio::test]
-async fn what_is_not_well_is_told_in_words() {
+async fn problems_are_reported_in_words() {
     let gateway = ApiTestGateway::start().await;
     assert_eq!(
         gateway.get("/healthz").await.json(),

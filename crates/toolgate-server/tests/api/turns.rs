@@ -61,7 +61,7 @@ async fn turns_of_another_process_are_listed_with_their_calls() {
     interrupted.outcome = TurnOutcome::Interrupted;
     let journal = voice(&gateway);
     for turn in [&asked, &failed, &interrupted] {
-        journal.keep_turn(turn);
+        journal.record_turn(turn);
     }
     journal.close().await;
 
@@ -97,7 +97,7 @@ async fn pages_go_back_and_what_is_new_is_asked_for() {
     let gateway = gateway().await;
     let journal = voice(&gateway);
     for n in 1..=5 {
-        journal.keep_turn(&turn(n));
+        journal.record_turn(&turn(n));
     }
     journal.flush().await;
     for (query, expected) in [
@@ -113,14 +113,14 @@ async fn pages_go_back_and_what_is_new_is_asked_for() {
         let expected: Vec<String> = expected.into_iter().map(id).collect();
         assert_eq!(ids(&list), expected, "{query}");
     }
-    journal.keep_turn(&turn(6));
+    journal.record_turn(&turn(6));
     journal.flush().await;
     let new = gateway.get(&format!("/api/turns?after={}", id(5))).await;
     assert_eq!(ids(&new.json()), [id(6)]);
 }
 
 #[tokio::test]
-async fn what_can_not_be_asked_is_told() {
+async fn invalid_turn_queries_are_rejected() {
     for gateway in [gateway().await, ApiTestGateway::start().await] {
         assert_eq!(gateway.get("/api/turns").await.json(), json!([]));
         for query in [

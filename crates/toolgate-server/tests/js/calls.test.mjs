@@ -72,7 +72,7 @@ test('what another search has found far back makes no holes in the list', async 
 test('live calls pass the filter too', () => {
   const store = new CallStore(() => {});
   gateway([]);
-  store.turn({ ...NO_FILTER, outcome: 'failed', search: 'kitchen' });
+  store.useFilter({ ...NO_FILTER, outcome: 'failed', search: 'kitchen' });
   store.take(call(1, { outcome: 'timeout', success: false, arguments: { room: 'Kitchen' } }), true);
   store.take(call(2, { outcome: 'timeout', success: false }), true);
   store.take(call(3, { arguments: { room: 'Kitchen' } }), true);

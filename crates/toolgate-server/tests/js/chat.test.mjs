@@ -40,7 +40,7 @@ test('every end settles the calls that still ran', () => {
     assert.equal(turn.state, state);
     assert.equal(turn.parts[0].state, 'stopped');
   }
-  assert.match(ended(running, false).error, /connection ended/);
+  assert.match(ended(running, false).error, /connection was lost/);
 });
 
 test('an end after the end changes nothing, nor does an unknown event', () => {

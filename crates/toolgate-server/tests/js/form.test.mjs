@@ -103,15 +103,15 @@ test('what is typed becomes a value, and what cannot stays text for the check to
   for (const [kind, typed, wanted] of table) assert.equal(parseTyped(kind, typed), wanted, `${kind} ${typed}`);
 });
 
-test('broken JSON is told with its place', () => {
+test('invalid JSON is reported with its position', () => {
   assert.deepEqual(parseJson(' '), { value: undefined });
   assert.deepEqual(parseJson('{"a": 1}'), { value: { a: 1 } });
   const table = [
-    ['{\n  "a": nope\n}', '"nope" is not expected there (line 2, column 8).'], ['{"a": ', 'it ends too early.'], ['{"a": 1', 'it ends too early.'],
-    ['{"a" 1}', '"1" is not expected there (line 1, column 6).'], ['{"a": 1,}', '"}" is not expected there (line 1, column 9).'], ['{"a": "b', 'it ends too early.'],
-    ["{'a': 1}", `"'" is not expected there (line 1, column 2).`], ['{} x', '"x" is not expected there (line 1, column 4).'],
+    ['{\n  "a": nope\n}', 'unexpected "nope" (line 2, column 8).'], ['{"a": ', 'it ends too early.'], ['{"a": 1', 'it ends too early.'],
+    ['{"a" 1}', 'unexpected "1" (line 1, column 6).'], ['{"a": 1,}', 'unexpected "}" (line 1, column 9).'], ['{"a": "b', 'it ends too early.'],
+    ["{'a': 1}", `unexpected "'" (line 1, column 2).`], ['{} x', 'unexpected "x" (line 1, column 4).'],
   ];
-  for (const [typed, wanted] of table) assert.equal(parseJson(typed).error, `This is not JSON yet: ${wanted}`, typed);
+  for (const [typed, wanted] of table) assert.equal(parseJson(typed).error, `This is not valid JSON: ${wanted}`, typed);
 });
 
 test('a value opens the variant it fits', () => {

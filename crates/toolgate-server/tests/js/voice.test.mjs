@@ -84,13 +84,13 @@ test('what is new comes on top, and only that is asked for', async () => {
   const asked = gateway(turns);
   const told = [];
   const store = new TurnStore((fresh) => told.push(...fresh.map(({ id }) => id)));
-  await store.news();
+  await store.newer();
   assert.deepEqual([store.loaded, store.complete, numbers(store)], [true, true, []]);
   turns.push(turn(1), turn(2));
-  await store.news();
+  await store.newer();
   turns.push(turn(3));
-  await store.news();
-  await store.news();
+  await store.newer();
+  await store.newer();
   assert.deepEqual([numbers(store), store.complete], [[3, 2, 1], true]);
   assert.deepEqual(told, ['t000002', 't000001', 't000003']);
   assert.deepEqual(asked.map(({ after }) => after), [undefined, undefined, 't000002', 't000003']);
@@ -102,7 +102,7 @@ test('where too much was missed the list begins again, and older turns can be as
   const store = new TurnStore(() => {});
   await store.older();
   turns.push(...range(10, 200).map(turn));
-  await store.news();
+  await store.newer();
   assert.deepEqual([numbers(store), store.complete], [down(200, 150), false]);
   await store.older();
   assert.deepEqual(numbers(store), down(200, 100));
@@ -114,8 +114,8 @@ test('turns of a journal that was begun anew come on top of the known ones', asy
   const store = new TurnStore(() => {});
   await store.older();
   turns.splice(0, 3, turn(6), turn(7));
-  await store.news();
-  await store.news();
+  await store.newer();
+  await store.newer();
   assert.deepEqual(numbers(store), [7, 6, 2, 1, 0]);
 });
 
@@ -125,7 +125,7 @@ test('no more than a thousand turns are kept', async () => {
   const store = new TurnStore(() => {});
   while (numbers(store).at(-1) !== 1000) await store.older();
   turns.push(turn(2000));
-  await store.news();
+  await store.newer();
   assert.deepEqual([numbers(store), store.complete, store.hasMore], [down(2001, 1001), false, false]);
 });
 
@@ -137,12 +137,12 @@ test('a failure is told, and over when the next question is answered', async () 
   await store.older();
   assert.deepEqual([store.error.detail, store.loaded], ['only whoever may use all tools may read what was said', false]);
   globalThis.fetch = answer;
-  await store.news();
+  await store.newer();
   assert.deepEqual([store.error, numbers(store)], [null, [1]]);
   globalThis.fetch = async () => { throw new TypeError('network'); };
-  await store.news();
+  await store.newer();
   assert.deepEqual([store.error.status, numbers(store)], [0, [1]]);
   const asked = gateway([turn(1)]);
-  await store.news();
+  await store.newer();
   assert.deepEqual([store.error, numbers(store), asked.length, asked[0].after], [null, [1], 1, 't000001']);
 });

@@ -312,7 +312,7 @@ impl TurnEngine {
 
     fn record_turn(&self, turn: &VoiceTurn) {
         if let Some(journal) = &self.journal {
-            journal.keep_turn(turn);
+            journal.record_turn(turn);
         }
         self.observer.event(VoiceEvent::Turn(turn));
     }

@@ -13,7 +13,7 @@ const part = (at, id) => cards.nth(at).getByTestId(id);
 
 async function nothing() {
   await page.goto(`${url}/#/voice`);
-  await page.getByText('Nothing was said yet').waitFor();
+  await page.getByText('No voice turns yet').waitFor();
   assert.match(await bench.text('empty'), /toolgate voice/);
   await bench.until('the title', async () => (await page.title()) === 'Voice · Toolgate');
   await bench.accessible('voice empty');

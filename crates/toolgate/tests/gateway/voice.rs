@@ -66,7 +66,7 @@ fn speak_some(home: &Path) {
         interrupted.wake_word = None;
         interrupted.calls.push(format!("{:032x}", 7));
         for turn in [hostile, failed, interrupted, turn(executor).await] {
-            journal.keep_turn(&turn);
+            journal.record_turn(&turn);
         }
     });
 }
@@ -74,7 +74,7 @@ fn speak_some(home: &Path) {
 fn speak_much(home: &Path) {
     beside(home, "toolgate voice", async |journal, executor| {
         for _ in 0..60 {
-            journal.keep_turn(&turn(executor).await);
+            journal.record_turn(&turn(executor).await);
         }
     });
 }

@@ -1,11 +1,11 @@
-// The conversation itself. It lives as long as the page, so that a look at the calls does not lose it.
+// The state of the conversation. It is kept while the page is open, so that visiting another view doesn't lose it.
 
 import { streamPost } from '../api.js';
 import { ended, newTurn, reduce } from './turns.js';
 
 const listeners = new Set();
 
-/** `model` is `{ provider, model, why }` once the gateway has said it. */
+/** `model` is `{ provider, model, why }` once the gateway has sent it. */
 export const conversation = { id: null, model: null, turns: [] };
 
 let stopping = null;
@@ -20,14 +20,14 @@ export function isRunning() {
   return stopping !== null;
 }
 
-/** Asks; resolves when the turn is over, whatever its end. */
-export async function ask(message) {
+/** Sends a message. Resolves when the turn is over, even if it failed. */
+export async function sendMessage(message) {
   const controller = new AbortController();
   stopping = controller;
-  const mine = conversation.turns.push(newTurn(message)) - 1;
+  const index = conversation.turns.push(newTurn(message)) - 1;
   const turns = conversation.turns;
   const set = (turn) => {
-    turns[mine] = turn;
+    turns[index] = turn;
     changed();
   };
   changed();
@@ -35,20 +35,20 @@ export async function ask(message) {
     await streamPost('/api/chat', { message, conversation: conversation.id }, ({ event, data }) => {
       if (turns !== conversation.turns) return;
       if (event === 'conversation') Object.assign(conversation, { id: data.id, model: data });
-      set(reduce(turns[mine], event, data ?? {}));
+      set(reduce(turns[index], event, data ?? {}));
     }, { signal: controller.signal });
-    set(ended(turns[mine], controller.signal.aborted));
+    set(ended(turns[index], controller.signal.aborted));
   } catch (error) {
-    if (controller.signal.aborted) set(ended(turns[mine], true));
-    else set(reduce(turns[mine], 'error', { detail: forgotten(error) }));
+    if (controller.signal.aborted) set(ended(turns[index], true));
+    else set(reduce(turns[index], 'error', { detail: errorDetail(error) }));
   } finally {
     if (stopping === controller) stopping = null;
     changed();
   }
 }
 
-/** A conversation is kept for an hour only; the next question then begins another. */
-function forgotten(error) {
+/** The text of an error. If the gateway has dropped the conversation after an idle hour, the next message starts another. */
+function errorDetail(error) {
   if (error.status !== 404) return error.detail ?? error.message;
   conversation.id = null;
   return 'The gateway no longer has this conversation. Send your message again to start a new one.';

@@ -1,6 +1,6 @@
-// What the chat proposes to ask. Pure.
+// The example questions of the chat.
 
-/** Sentences that are understood without a model, each with the tool it needs. The house comes first. */
+/** Sentences that are understood without a model, each with the tool it needs. Those about a home come first. */
 const EXAMPLES = [
   ['Which lights are on?', 'list_zwave_devices'],
   ['Is anything still on?', 'list_zwave_devices'],
@@ -12,7 +12,7 @@ const EXAMPLES = [
 ];
 const MAX_EXAMPLES = 4;
 
-/** A few of them that these tools can answer. */
+/** The first few examples that these tools can answer. */
 export function examplesFor(tools) {
   const names = new Set(tools);
   return EXAMPLES.filter(([, tool]) => names.has(tool)).map(([text]) => text).slice(0, MAX_EXAMPLES);

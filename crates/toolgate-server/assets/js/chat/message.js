@@ -1,4 +1,4 @@
-// One turn of the conversation, drawn: the question, and the answer with its calls.
+// Draws one turn of the conversation: the question, and the answer with its calls.
 
 import { fill, h, patchList, setText } from '../dom.js';
 import { brief, duration, jsonTree } from '../format.js';

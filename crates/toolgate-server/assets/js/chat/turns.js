@@ -1,6 +1,6 @@
-// What a conversation says so far, built from the events of `/api/chat`. Pure.
+// Builds the turns of a conversation from the events of `/api/chat`. Pure functions.
 
-/** A question with the answer that is coming. `parts` are text, thinking, call and notice, in the order they came. */
+/** A question whose answer is still running. `parts` are of kind text, thinking, call or notice, in order of arrival. */
 export function newTurn(question) {
   return { question, parts: [], state: 'running', error: null, done: null };
 }
@@ -30,11 +30,11 @@ export function reduce(turn, event, data) {
   }
 }
 
-/** The turn when its stream ended: stopped by the person, or cut without a last word. */
+/** The turn after its stream has ended: stopped by the user, or cut off without `done` or `error`. */
 export function ended(turn, stopped) {
   if (turn.state !== 'running') return turn;
   if (stopped) return settled(turn, 'stopped');
-  return { ...settled(turn, 'failed'), error: 'The connection ended before the answer did.' };
+  return { ...settled(turn, 'failed'), error: 'The connection was lost before the answer was complete.' };
 }
 
 function settled(turn, state) {
@@ -47,13 +47,13 @@ function answered(part, data) {
   return { ...part, state: success ? 'success' : 'failed', callId, durationMs, error, preview };
 }
 
-/** Without the words of this round, which began after the last call. */
+/** The parts without the text of this round, which began after the last call. */
 function withoutRound(parts) {
   const last = parts.findLastIndex((part) => part.kind === 'call');
   return parts.filter((part, at) => at <= last || part.kind !== 'text');
 }
 
-/** Text grows the last part if that is of the same kind. */
+/** Appends text to the last part if it is of the same kind, or adds a part. */
 function appended(parts, kind, text) {
   const last = parts.at(-1);
   if (last?.kind === kind) return [...parts.slice(0, -1), { kind, text: last.text + text }];
@@ -67,7 +67,7 @@ function withAnswer(turn) {
   return hasText || !answer ? turn : { ...turn, parts: [...turn.parts, { kind: 'text', text: String(answer) }] };
 }
 
-/** How an answer may end that is not just an answer. */
+/** Labels of the ways in which an answer may end early. */
 const ENDS = {
   refusal: 'Declined',
   empty: 'No answer',
@@ -79,8 +79,8 @@ const ENDS = {
 };
 
 /**
- * What comes after an answer: `{ end, figures }`, how it ended if that is out of the ordinary, and what it took. Without a
- * model there is nothing to tell: the answer itself says what was not understood.
+ * The footnote of an answer: `{ end, figures }`, how it ended if that is unusual, and its cost. Empty without a model,
+ * because then the answer itself says what was not understood.
  */
 export function footnote({ done, provider }, formatDuration) {
   if (!done || provider === 'intents') return { end: '', figures: '' };

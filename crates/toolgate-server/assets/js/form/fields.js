@@ -1,5 +1,5 @@
-// The fields of a form, by kind. Each is `{ element, read() }`; `read` gives undefined for what is not to be sent.
-// Composite fields ask their parts. The context `form` knows every field by its path, for the messages beside them.
+// The fields of a form, by kind. Each is `{ element, read() }`; `read` returns undefined if nothing is to be sent.
+// Composite fields read their parts. The context `form` knows every field by its path, to show messages beside it.
 
 import { fill, h, uid } from '../dom.js';
 import { brief, pretty } from '../format.js';
@@ -7,13 +7,13 @@ import { prose } from '../prose.js';
 import { childPath } from './schema.js';
 import { bestVariant, emptyOf, extras, fromEntries, initialValue, isFixed, isObject, parseJson, parseTyped, same } from './value.js';
 
-/** A field for `model` at `path` that starts with `value`. */
+/** Creates the field for `model` at `path` with a first `value`. */
 export function field(model, path, value, form) {
   const make = { object: objectField, array: arrayField, choice: choiceField, enum: enumField, boolean: booleanField, json: jsonField }[model.kind];
   return (make ?? textField)(model, path, value, form);
 }
 
-/** Label, explanation, control and place for messages. `control` gets the ids it is described by. */
+/** The label, explanation, control and messages of a field. `control` gets the ids of the elements that describe it. */
 function labelled(model, path, form, makeControl, { group = false } = {}) {
   const id = uid('f');
   const [hintId, errorId] = [`${id}-hint`, `${id}-error`];
@@ -45,7 +45,7 @@ function nameOf(model, path) {
   return /\[(\d+)\]$/.exec(path)?.[0] ?? 'value';
 }
 
-/** An item that was added is there, so that the word would say nothing. */
+/** Items of a list aren't labelled as required: they were added on purpose. */
 function mustBeGiven(model) {
   return model.required && model.key !== '';
 }
@@ -55,7 +55,7 @@ function explanation(model) {
   const words = [said, model.hint && `${capital(model.hint)}.`];
   if (model.default !== undefined) words.push(`Default: ${brief(model.default, 80)}.`);
   if (model.nullable) words.push('May be null.');
-  // What the tool says need not end like a sentence, unless one follows.
+  // A tool's description gets a full stop only if another sentence follows.
   if (words.filter(Boolean).length > 1 && /[^.!?:…\s]\s*$/.test(said ?? '')) words[0] = `${said.trimEnd()}.`;
   return words.filter(Boolean).join(' ');
 }
@@ -96,7 +96,7 @@ function enumField(model, path, value, form) {
   const chosen = isFixed(model) && value === undefined ? 0 : model.options.findIndex((option) => same(option, value));
   const element = labelled(model, path, form, ({ id, describedBy }) => {
     select = h('select', { class: 'select', id, 'aria-describedby': describedBy, 'aria-required': String(model.required), onchange: () => form.left(path) },
-      !isFixed(model) && h('option', { value: UNSET }, model.required ? 'Choose…' : 'Not given'),
+      !isFixed(model) && h('option', { value: UNSET }, model.required ? 'Choose…' : 'Not set'),
       labels.map((label, index) => h('option', { value: String(index) }, label)));
     select.value = chosen < 0 ? UNSET : String(chosen);
     return select;
@@ -106,7 +106,7 @@ function enumField(model, path, value, form) {
 
 function booleanField(model, path, value, form) {
   const name = uid('b');
-  const options = [['true', true], ['false', false], ...(model.required ? [] : [['not given', undefined]])];
+  const options = [['true', true], ['false', false], ...(model.required ? [] : [['not set', undefined]])];
   const radios = options.map(([label, meaning]) => ({
     label, meaning,
     input: h('input', { type: 'radio', name, checked: meaning === value && (value !== undefined || !model.required), onchange: () => form.left(path) }),
@@ -117,7 +117,7 @@ function booleanField(model, path, value, form) {
   return { element, read: () => radios.find(({ input }) => input.checked)?.meaning };
 }
 
-/** For what a form cannot show: JSON. Text that is no JSON yet is said at the field and not sent. */
+/** A JSON editor for values that a form can't show. Text that is not valid JSON is reported and not sent. */
 function jsonField(model, path, value, form) {
   let area;
   const element = labelled(model, path, form, ({ id, describedBy }) => {
@@ -145,7 +145,7 @@ function objectField(model, path, value, form) {
   const read = () => {
     const entries = parts.map(([key, part]) => [key, part.read()]).filter(([, each]) => each !== undefined);
     const whole = { ...kept, ...fromEntries(entries) };
-    // Constants alone do not make an object that nobody filled in.
+    // An object of constants only counts as not filled in.
     const isGiven = value !== undefined || Object.keys(whole).some((key) => !fixed.has(key));
     return isGiven || model.required ? whole : undefined;
   };
@@ -155,7 +155,7 @@ function objectField(model, path, value, form) {
   return { element: group(model, path, form, h('div', { class: 'fields' }, body)), read };
 }
 
-/** A frame around the fields of an object or a list, with its own place for messages. */
+/** A frame around the fields of an object or a list, with its own messages. */
 function group(model, path, form, ...body) {
   const error = h('p', { class: 'field-error', 'data-testid': `try-error-${path}`, hidden: true });
   const about = explanation(model);
@@ -182,7 +182,7 @@ function arrayField(model, path, value, form) {
     form.forget(path);
     parts = values.map((each, index) => field(model.item, childPath(path, index), each, form));
     fill(list, parts.map((part, index) => h('div', { class: 'item' }, part.element, removeButton(index))));
-    add.hidden = parts.length >= model.most;
+    add.hidden = parts.length >= model.max;
   };
   const values = () => parts.map((part) => part.read() ?? emptyOf(model.item));
   const removeButton = (index) => h('button', {
@@ -208,7 +208,7 @@ function choiceField(model, path, value, form) {
   let part;
   const start = bestVariant(model.variants, value);
   const body = h('div', { class: 'variant' });
-  const select = h('select', { class: 'select', 'aria-label': `Form of ${path || 'the arguments'}`, 'data-testid': `try-variant-${path}` },
+  const select = h('select', { class: 'select', 'aria-label': `Variant of ${path || 'the arguments'}`, 'data-testid': `try-variant-${path}` },
     model.variants.map(({ label }, index) => h('option', { value: String(index) }, label)));
   const draw = (index, given) => {
     form.forget(path);
@@ -222,13 +222,13 @@ function choiceField(model, path, value, form) {
     draw(Number(select.value), initialValue(model.variants[Number(select.value)].model));
     form.changed(path);
   });
-  const chooser = h('div', { class: 'row' }, h('span', { class: 'field-hint' }, 'Form'), select);
+  const chooser = h('div', { class: 'row' }, h('span', { class: 'field-hint' }, 'Variant'), select);
   const element = path === '' ? h('div', { class: 'fields' }, chooser, body) : group(model, path, form, chooser, body);
   draw(start, value);
   return { element, read: () => part.read() };
 }
 
-/** A variant has the same path as its choice; the choice's own place for messages is the one that counts. */
+/** A variant has the same path as its choice, so only the choice shows messages for it. */
 function innerForm(form, path) {
   return { ...form, register: (at, place) => at !== path && form.register(at, place) };
 }

@@ -1,13 +1,13 @@
-// A form for a schema: its fields, what they say together, and the messages beside them.
+// A form for a schema: its fields, their combined value, and the messages beside them.
 
 import { field } from './fields.js';
 import { at } from './path.js';
 import { placeViolations } from './schema.js';
 
 /**
- * `{ element, read(), show(violations, all), problems(), focusFirst() }`. `onChange` is called whenever something was
- * typed or chosen. A message about a field that was never touched and is empty is held back until `all` is true: a
- * form that is red from the start does not help.
+ * Returns `{ element, read(), show(violations, all), problems(), focusFirst() }`. `onChange` is called after every input.
+ * Messages about empty fields that were never touched are hidden until `all` is true, so that a new form isn't full of
+ * errors.
  */
 export function createForm(model, value, onChange) {
   const places = new Map();

@@ -1,4 +1,4 @@
-// Paths of parameters as the gateway writes them. Pure.
+// Paths of parameters as the gateway writes them. Pure functions.
 
 /** The value at a path such as `o.inner.depth` or `a[1]`; undefined if there is none. */
 export function at(value, path) {

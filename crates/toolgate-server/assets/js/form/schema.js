@@ -1,17 +1,17 @@
-// From a JSON Schema to the model of a form. Pure. Schemas come from tools, so depth and number of fields are bounded.
+// Builds the model of a form from a JSON Schema. Schemas come from tools, so depth and number of fields are bounded.
 
 const MAX_DEPTH = 6;
 const MAX_FIELDS = 200;
 const MAX_TEXT_LENGTH = 600;
 
 /**
- * The model of one value. `kind` is string, number, integer, boolean, enum, array, object, choice or json; the last is
- * an editor for whatever a form cannot show.
+ * The model of one value. `kind` is string, number, integer, boolean, enum, array, object, choice or json. The last is a
+ * JSON editor for values that a form can't show.
  */
 export function formModel(schema) {
   const builder = new Builder(schema);
   const root = builder.node(schema, { key: '', required: true, depth: 0 });
-  // Arguments are an object always, whatever a careless schema says.
+  // Arguments are always an object, even if a careless schema doesn't say so.
   if (root.kind === 'object' || root.kind === 'choice') return root;
   return { ...root, kind: 'object', fields: [], free: true };
 }
@@ -22,7 +22,7 @@ export function childPath(parent, key) {
   return parent === '' ? key : `${parent}.${key}`;
 }
 
-/** The field a violation belongs beside: the one named, or the nearest shown that holds it, or "" for the whole form. */
+/** The field to show a violation at: the one it names, or the nearest one that contains it, or "" for the whole form. */
 export function nearestShown(path, shown) {
   let candidate = path === 'arguments' ? '' : path;
   while (candidate !== '' && !shown.has(candidate)) {
@@ -32,7 +32,7 @@ export function nearestShown(path, shown) {
   return candidate;
 }
 
-/** Violations by the field they are shown at; a path deeper than its field is said in the message. */
+/** Groups violations by the field they are shown at. If the violation is deeper, its message begins with the path. */
 export function placeViolations(violations, shown) {
   const placed = new Map();
   for (const { parameter, message } of violations) {
@@ -110,7 +110,7 @@ class Builder {
     const isSimple = items !== null && typeof items === 'object' && !Array.isArray(items) && !schema.prefixItems;
     if (!isSimple) return { kind: 'json' };
     const item = this.node(items, { key: '', required: true, depth: depth + 1 });
-    return { kind: 'array', item, least: schema.minItems ?? 0, most: schema.maxItems ?? Infinity };
+    return { kind: 'array', item, min: schema.minItems ?? 0, max: schema.maxItems ?? Infinity };
   }
 
   object(schema, depth) {
@@ -120,14 +120,14 @@ class Builder {
     const fields = properties.map(([key, value]) =>
       this.node(value, { key, required: required.has(key), depth: depth + 1 }),
     );
-    // What must be given comes first; otherwise the tool's own order.
+    // Required properties come first; otherwise the tool's own order is kept.
     fields.sort((a, b) => Number(b.required) - Number(a.required));
-    // A schema that names no properties at all takes any; one that names none takes none.
+    // A schema without `properties` accepts any property; one with an empty `properties` has none.
     return { kind: 'object', fields, free: schema.properties === undefined && schema.additionalProperties !== false };
   }
 }
 
-/** The schema with references inside the document `root` followed and `allOf` joined. */
+/** The schema with references into the document `root` resolved and `allOf` merged. */
 export function resolveSchema(schema, root, left = 8) {
   if (!isSchema(schema)) return {};
   if (typeof schema.$ref === 'string' && left > 0) {
@@ -162,7 +162,7 @@ function merge(a, b) {
   return merged;
 }
 
-/** `["string", "null"]` and `anyOf: [X, null]` are X that may be null. */
+/** Treats `["string", "null"]` and `anyOf: [X, null]` as X that may be null. */
 function withoutNull(schema) {
   if (Array.isArray(schema.type) && schema.type.includes('null')) {
     const types = schema.type.filter((type) => type !== 'null');
@@ -188,13 +188,13 @@ function guessType(schema) {
   return 'any';
 }
 
-/** The kind of value, in words; a reference that was not followed goes by its name. */
+/** The type in words. An unresolved reference is shown by its name. */
 export function typeName(schema) {
   if (!isSchema(schema)) return 'anything';
   if (typeof schema.$ref === 'string') return schema.$ref.split('/').at(-1);
   if ('const' in schema) return 'constant';
   if (schema.enum) return 'one of';
-  if (schema.oneOf || schema.anyOf) return 'one of several forms';
+  if (schema.oneOf || schema.anyOf) return 'one of several variants';
   const type = guessType(schema);
   if (type === 'array') return isSchema(schema.items) ? `list of ${typeName(schema.items)}` : 'list';
   if (type === 'string' && schema.format) return String(schema.format);
@@ -216,7 +216,7 @@ const HINTS = [
   ['pattern', (value) => `must match ${text(value).slice(0, 80)}`],
 ];
 
-/** What the schema asks of a value, in words, before anything is typed. */
+/** The constraints of the schema in words, shown before anything is typed. */
 export function hintOf(schema) {
   const { minimum, maximum } = schema;
   const range = minimum !== undefined && maximum !== undefined;

@@ -1,6 +1,6 @@
-// Values of a form: what a field starts with and what its text means. Pure.
+// The values of a form: initial values, and how typed text is read. Pure functions.
 
-/** The value a new form starts with: defaults, and constants that must be given. */
+/** The initial value of a form: defaults and required constants. */
 export function initialValue(model) {
   if (model.default !== undefined) return structuredClone(model.default);
   if (isFixed(model)) return model.options[0];
@@ -10,30 +10,30 @@ export function initialValue(model) {
     return isGiven ? fromEntries(given) : undefined;
   }
   if (model.kind === 'choice' && model.required) return initialValue(model.variants[0].model);
-  if (model.kind === 'array' && model.required && model.least > 0) {
-    return Array.from({ length: Math.min(model.least, 20) }, () => initialValue(model.item) ?? emptyOf(model.item));
+  if (model.kind === 'array' && model.required && model.min > 0) {
+    return Array.from({ length: Math.min(model.min, 20) }, () => initialValue(model.item) ?? emptyOf(model.item));
   }
   return undefined;
 }
 
-/** True if there is one value only and it must be given. */
+/** True if only one value is allowed and it is required. */
 export function isFixed(model) {
   return model.kind === 'enum' && model.required && model.options.length === 1;
 }
 
-/** Own properties even for the name `__proto__`, which a hostile schema may use. */
+/** Builds an object whose properties are its own, even one named `__proto__`, which a hostile schema may use. */
 export function fromEntries(entries) {
   return Object.fromEntries(entries);
 }
 
-/** What stands for an item that was added and not filled in yet. */
+/** The value of a list item that was added but not filled in yet. */
 export function emptyOf(model) {
   return { string: '', object: {}, array: [] }[model.kind] ?? null;
 }
 
 /**
- * What a person typed, as a value. Text that is not a number is sent as it is, so that the check says what is wrong
- * rather than the page guessing; an empty field is not sent.
+ * Converts typed text to a value. Text that should be a number but isn't is sent unchanged, so that the gateway's check
+ * says what is wrong. An empty field is not sent.
  */
 export function parseTyped(kind, typed) {
   if (kind === 'string') return typed === '' ? undefined : typed;
@@ -47,7 +47,7 @@ function isNumber(typed) {
   return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(typed) && Number.isFinite(Number(typed));
 }
 
-/** Parses JSON, or says why it is not JSON, with the line. */
+/** Parses JSON. Returns `{ value }`, or `{ error }` with line and column. */
 export function parseJson(typed) {
   if (typed.trim() === '') return { value: undefined };
   try {
@@ -58,16 +58,16 @@ export function parseJson(typed) {
 }
 
 function describeSyntax(typed, error) {
-  const said = /at position (\d+)/.exec(error.message)?.[1];
-  const position = said === undefined ? firstStranger(typed) : Number(said);
-  if (position >= typed.trimEnd().length) return 'This is not JSON yet: it ends too early.';
+  const reported = /at position (\d+)/.exec(error.message)?.[1];
+  const position = reported === undefined ? firstErrorPosition(typed) : Number(reported);
+  if (position >= typed.trimEnd().length) return 'This is not valid JSON: it ends too early.';
   const before = typed.slice(0, position).split('\n');
   const found = typed.slice(position).match(/^[\w.+-]+|^[\s\S]/)[0].slice(0, 20);
-  return `This is not JSON yet: ${JSON.stringify(found)} is not expected there (line ${before.length}, column ${before.at(-1).length + 1}).`;
+  return `This is not valid JSON: unexpected ${JSON.stringify(found)} (line ${before.length}, column ${before.at(-1).length + 1}).`;
 }
 
-/** Where the first invalid text begins. Not every engine reports it. */
-function firstStranger(typed) {
+/** The position of the first error. Not every browser reports it. */
+function firstErrorPosition(typed) {
   const token = /\s*(?:"(?:[^"\\\n]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|(?:true|false|null)\b|[{}[\],:])/y;
   while (token.lastIndex < typed.length) {
     const from = token.lastIndex;
@@ -76,7 +76,7 @@ function firstStranger(typed) {
   return typed.length;
 }
 
-/** How well a value fits a variant: used to choose the variant a value is shown in. */
+/** Scores how well a value fits a variant, to choose the variant in which it is shown. */
 export function fits(model, value) {
   if (value === undefined) return 0;
   if (value === null) return model.nullable ? 1 : 0;
@@ -121,14 +121,14 @@ export function isObject(value) {
   return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
-/** Properties of a value that the form has no field for; they are sent as they are. */
+/** The properties of a value that the form has no field for; they are sent unchanged. */
 export function extras(model, value) {
   if (!isObject(value)) return {};
   const known = new Set(model.fields.map((field) => field.key));
   return fromEntries(Object.entries(value).filter(([key]) => !known.has(key)));
 }
 
-/** True if the form can show the value without losing any of it. */
+/** True if the form can show the whole value. */
 export function canShow(model, value) {
   if (value === undefined) return true;
   if (value === null) return model.kind === 'json';

@@ -1,13 +1,13 @@
-// Markdown as models write it, as a tree of blocks: headings, lists, tables, quotes, code. Pure. Raw HTML is text like any
-// other. Not all of CommonMark: no references, no headings by underlining (in an answer a line of dashes is a rule).
+// Parses Markdown as models write it into a tree of blocks: headings, lists, tables, quotes, code. Raw HTML stays text. It is
+// a subset of CommonMark, without references and underlined headings (in an answer a line of dashes is a rule).
 
 import { inline } from './inline.js';
 
-/** Longer texts are shown as they are. */
+/** Longer texts are shown as plain text. */
 export const MAX_LENGTH = 100_000;
-/** So many nodes in one text; what is beyond stays text. */
+/** The limit of nodes in one text; the rest stays plain text. */
 const MAX_NODES = 8000;
-/** Lists and quotes in each other. */
+/** The limit for nested lists and quotes. */
 const MAX_DEPTH = 8;
 const MAX_COLUMNS = 40;
 
@@ -20,8 +20,8 @@ const ITEM = /^( *)([-*+]|\d{1,9}[.)])(?:( {1,4})(?! )|( )(?= )|$)(.*)$/;
 const CODE = /^(?: {4}|\t)\s*\S/;
 
 /**
- * The blocks of a text. Each has a `kind`, and a `key` that stays the same while it does, so that only what changed is drawn
- * again as the text grows: `paragraph` and `heading` (with `level` as typed and `rank` in the outline) have `children`,
+ * The blocks of a text. Each has a `kind`, and a `key` that changes only with the block, so that a growing text redraws only
+ * what changed: `paragraph` and `heading` (with `level` as typed and `rank` in the outline) have `children`,
  * `code` has `text` and `language`, `list` has `ordered`, `start`, `tight` and `items` of blocks, `quote` has `blocks`,
  * `table` has `align`, `head` and `rows` of cells, `plain` has `text`, `rule` nothing.
  */
@@ -73,7 +73,7 @@ function fenced(lines, at) {
   return { block: { kind: 'code', language, text }, next: Math.min(end + 1, lines.length) };
 }
 
-/** The rank is that of the outline: an answer that begins with `###` has no empty levels above it. */
+/** The rank is the level in the outline, so that an answer that begins with `###` doesn't skip levels. */
 function heading(line, at, state) {
   const [, signs, rest = ''] = HEADING.exec(line);
   const { outline } = state;
@@ -97,7 +97,7 @@ function quote(lines, at, state, depth) {
   return { block: { kind: 'quote', blocks: blocksOf(inner, state, depth + 1) }, next: end };
 }
 
-/** An item goes on in what is indented, and in a line of text right below it. */
+/** An item continues with indented lines, and with a line of text directly below it. */
 function list(lines, at, state, depth) {
   const first = ITEM.exec(lines[at]);
   const sort = first[2].at(-1);
@@ -127,7 +127,7 @@ function item(lines, state, depth) {
   return blocksOf(lines, state, depth + 1);
 }
 
-/** Where the item that began before `at` ends. Models indent what is inside by two or by the width of the sign. */
+/** Where the item that began before `at` ends. Models indent its content by two or by the width of its marker. */
 function itemEnd(lines, at, indent, width) {
   let end = at;
   for (; end < lines.length; end += 1) {
@@ -143,7 +143,7 @@ function itemEnd(lines, at, indent, width) {
   return end;
 }
 
-/** True if a blank line stands between the blocks of an item. */
+/** True if there is a blank line between the blocks of an item. */
 function hasGap(lines) {
   let fence = false;
   for (let at = 1; at < lines.length; at += 1) {
@@ -164,14 +164,14 @@ function nextLine(lines, at) {
 
 const TAB = 4;
 
-/** How far a line is indented. */
+/** The indent of a line. */
 function spaces(line) {
   let width = 0;
   for (let at = 0; line[at] === ' ' || line[at] === '\t'; at += 1) width += line[at] === '\t' ? TAB : 1;
   return width;
 }
 
-/** The line without that much of its indent, or all of it if it has less. */
+/** The line without this much of its indent, or without all of it if there is less. */
 function dedent(line, width) {
   let at = 0;
   let left = width;
@@ -198,7 +198,7 @@ function table(lines, at, state) {
   return { block, next: end };
 }
 
-/** `| a | b |` → `['a', 'b']`; a bar behind a backslash is text. */
+/** `| a | b |` → `['a', 'b']`; an escaped bar is text. */
 function cells(line) {
   const inner = line.trim().replace(/^\|/, '').replace(/(^|[^\\])\|$/, '$1');
   const all = [];
@@ -225,7 +225,7 @@ function paragraph(lines, at, state) {
   return { block: { kind: 'paragraph', children: inline(text, state.budget) }, next: end };
 }
 
-/** True if another block begins at this line, though no blank line stands before it. */
+/** True if another block begins at this line even without a blank line before it. */
 function begins(line) {
   return FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line) || ITEM.test(line);
 }

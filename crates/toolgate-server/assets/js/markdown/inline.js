@@ -1,18 +1,18 @@
-// Markdown inside a line: code, emphasis and links, as nodes. Pure. Every step is linear in the text, since it comes from a
-// model and may be made to be slow.
+// Parses Markdown inside a line into nodes: code, emphasis and links. Every step is linear in the length of the text, because
+// a model may write text that is made to be slow.
 
-/** Emphasis nested deeper than this stays as it was typed. */
+/** Emphasis nested deeper than this stays plain text. */
 const MAX_DEPTH = 12;
 const MAX_ADDRESS_LENGTH = 2000;
-/** What it takes from the budget to look for the end of a link. */
+/** The cost of a search for the end of a link, taken from the budget. */
 const LOOK = 5;
 const SCHEMES = new Set(['http:', 'https:', 'mailto:']);
 const PUNCTUATION = /[!-/:-@[-`{-~\p{P}\p{S}]/u;
 const LETTER = /[\p{L}\p{N}]/u;
-/** An address in the text ends where white space, a quote or a bracket does. */
+/** A URL in the text ends at white space, a quote or a bracket. */
 const BARE = /https?:\/\/[^\s<>"'`\\^{}|]{1,2001}/y;
 
-/** The address if a page may lead there, else null: no scripts, no data, nothing relative to this page. */
+/** The URL if the page may link to it, else null: no scripts, no data, nothing relative to this page. */
 export function safeAddress(text) {
   if (text.length > MAX_ADDRESS_LENGTH) return null;
   try {
@@ -25,7 +25,7 @@ export function safeAddress(text) {
 
 /**
  * The nodes of a text: strings, and `{ tag, children }` with the tags `em`, `strong`, `del`, `code`, `br` and `a` (which has
- * an `href`). `budget.nodes` says how many may still be made; when they are used up the rest is one string.
+ * an `href`). `budget.nodes` is how many may still be created; when it is used up, the rest becomes one string.
  */
 export function inline(text, budget) {
   return new Scanner(text, budget).run(true);
@@ -55,7 +55,7 @@ class Scanner {
     return joined(state.nodes);
   }
 
-  /** Takes what begins at `at` if it is anything but text; returns where to go on. */
+  /** Consumes the element that begins at `at`, if it isn't text; returns where to continue. */
   special(state, at, to) {
     switch (this.text[at]) {
       case '\\': return this.escaped(state, at, to);
@@ -96,11 +96,11 @@ class Scanner {
     return this.add(state, { tag: 'code', children: [trimmed] }, close + length);
   }
 
-  /** A link or, since pictures from elsewhere are never loaded, a picture as a link to it. */
+  /** A link, or an image as a link to it, because foreign images are never loaded. */
   link(state, at, to, from) {
     const close = this.brackets.get(at);
     if (!state.links || close === undefined || close >= to || this.text[close + 1] !== '(') return from;
-    // Whatever comes of it, looking costs: a thousand links that are not closed must not take a thousand looks at all the rest.
+    // Even a failed search costs budget, or a thousand unclosed links would each scan the whole rest.
     this.budget.nodes -= LOOK;
     const target = destination(this.text, close + 2, to);
     const href = target && safeAddress(target.address);
@@ -118,7 +118,7 @@ class Scanner {
     return href ? this.add(state, { tag: 'a', href, children: [address] }, at + end + 2) : at;
   }
 
-  /** `https://…` in the middle of a text, without the punctuation behind it. */
+  /** `https://…` in running text, without the punctuation after it. */
   bare(state, at, to) {
     if (!state.links || (at > 0 && LETTER.test(this.text[at - 1]))) return at;
     BARE.lastIndex = at;
@@ -153,12 +153,12 @@ class Scanner {
     return end;
   }
 
-  /** Wraps what stands behind the nearest opener of the same sign; returns how many signs are left over. */
+  /** Wraps the nodes after the nearest opener of the same sign; returns how many signs are left over. */
   closeWith(state, sign, given) {
     let left = given;
     const { openers, nodes } = state;
     while (left > 0 && this.budget.nodes > 0 && openers.some((each) => each.sign === sign)) {
-      // What was opened in between and not closed is text.
+      // Signs that were opened in between and not closed are text.
       while (openers.at(-1).sign !== sign) openers.pop();
       const opener = openers.at(-1);
       const used = Math.min(opener.left, left, 2);
@@ -181,7 +181,7 @@ function flush(state) {
   state.plain = '';
 }
 
-/** Neighbouring strings as one. */
+/** Joins neighbouring strings. */
 function joined(nodes) {
   const all = [];
   for (const node of nodes) {
@@ -206,7 +206,7 @@ function fencesOf(text) {
   return runs;
 }
 
-/** Where each `[` is closed. What stands in code or behind a backslash does not count. */
+/** Where each `[` is closed. Brackets in code or after a backslash don't count. */
 function bracketsOf(text, fences) {
   const closes = new Map();
   const open = [];
@@ -225,7 +225,7 @@ function afterCode(run, at) {
   return run.close === undefined ? at + run.length : run.close + run.length;
 }
 
-/** `address "title")` from `from` on: `{ address, end }`, or null. */
+/** Parses `address "title")` at `from`: `{ address, end }`, or null. */
 function destination(text, from, to) {
   const rest = text.slice(from, Math.min(to, from + MAX_ADDRESS_LENGTH));
   const pointed = /^\s*<([^<>\n]*)>/.exec(rest);
@@ -235,7 +235,7 @@ function destination(text, from, to) {
   return tail ? { address: found[1], end: from + found[0].length + tail[0].length } : null;
 }
 
-/** Up to white space or the bracket that closes the link; brackets in pairs belong to the address. */
+/** The address up to white space or the bracket that closes the link; paired brackets belong to the address. */
 function bareDestination(rest) {
   const lead = /^\s*/.exec(rest)[0].length;
   let depth = 0;
@@ -250,14 +250,14 @@ function bareDestination(rest) {
   return end === lead ? null : [rest.slice(0, end), rest.slice(lead, end)];
 }
 
-/** Whether a run of signs may open or close emphasis: by what stands on either side of it. */
+/** Whether a run of signs may open or close emphasis, judged by the characters on both sides. */
 function flanking(text, start, end, sign) {
   const before = start > 0 ? text[start - 1] : ' ';
   const after = end < text.length ? text[end] : ' ';
   const left = !isSpace(after) && (!PUNCTUATION.test(after) || isSpace(before) || PUNCTUATION.test(before));
   const right = !isSpace(before) && (!PUNCTUATION.test(before) || isSpace(after) || PUNCTUATION.test(after));
   if (sign !== '_') return { opens: left, closes: right };
-  // snake_case is a name.
+  // The underscores of snake_case names are not emphasis.
   return { opens: left && (!right || PUNCTUATION.test(before)), closes: right && (!left || PUNCTUATION.test(after)) };
 }
 
@@ -265,7 +265,7 @@ function isSpace(sign) {
   return /\s/.test(sign);
 }
 
-/** Without what belongs to the sentence: a full stop, or a bracket that was opened before the address. */
+/** Strips what belongs to the sentence: a full stop, or a bracket that was opened before the URL. */
 function withoutTail(address) {
   const loose = address.includes('(') ? /[.,;:!?*_~\]]/ : /[.,;:!?*_~\])]/;
   let end = address.length;

@@ -1,4 +1,4 @@
-// A model's answer on the page, out of its Markdown. Every element is made here: nothing of the text becomes markup.
+// Shows the Markdown of a model's answer. All elements are created here; nothing in the text is used as markup.
 
 import { h } from '../dom.js';
 import { visible } from '../text.js';
@@ -7,7 +7,7 @@ import { MAX_LENGTH, parse } from './blocks.js';
 
 const drawn = new WeakMap();
 
-/** Shows `text` in `element`. What is there of it already stays, so that a growing text keeps its selection and its focus. */
+/** Shows `text` in `element`. Unchanged blocks stay, so that a growing text keeps its selection and focus. */
 export function showMarkdown(element, text) {
   const blocks = text.length > MAX_LENGTH ? [{ kind: 'plain', text, key: text }] : parse(text);
   const before = drawn.get(element) ?? [];
@@ -22,7 +22,7 @@ export function showMarkdown(element, text) {
 function draw(block) {
   switch (block.kind) {
     case 'heading':
-      // The page has the first rank.
+      // Rank 1 belongs to the heading of the page.
       return h(`h${Math.min(6, block.rank + 1)}`, { class: `md-heading md-h${block.level}` }, nodes(block.children));
     case 'code':
       return code(block);
@@ -41,7 +41,7 @@ function draw(block) {
   }
 }
 
-/** Without paragraphs where the list has none. */
+/** The content of an item, without a paragraph if the list is tight. */
 function item(blocks, tight) {
   return blocks.map((block) => (tight && block.kind === 'paragraph' ? nodes(block.children) : draw(block)));
 }
@@ -65,7 +65,7 @@ function code({ text, language }) {
 
 function table({ align, head, rows }) {
   const side = (column) => (align[column] ? `md-${align[column]}` : null);
-  // A heading that says nothing is no heading.
+  // An empty heading would only confuse screen readers.
   const headings = head.map((cell, column) => h(cell.length > 0 ? 'th' : 'td', { scope: cell.length > 0 && 'col', class: side(column) }, nodes(cell)));
   return h('div', { class: 'table-wrap', tabindex: '0', role: 'group', 'aria-label': 'Table' }, h('table', { class: 'table' },
     h('thead', null, h('tr', null, headings)),

@@ -1,4 +1,4 @@
-// Reading an OpenAPI document. Pure.
+// Reads an OpenAPI document. Pure functions.
 
 import { resolveSchema } from '../form/schema.js';
 
@@ -27,7 +27,7 @@ function route(document, path, item, method) {
   };
 }
 
-/** Paragraphs, the first of which is the summary, whichever field it stands in; a line break inside one is a space. */
+/** The paragraphs of the summary and description; the first one is shown as the summary. Joins the lines of each. */
 function words(operation) {
   const all = [operation.summary, operation.description].filter(Boolean).join('\n\n');
   const paragraphs = all.split(/\n\s*\n/).map((one) => one.replaceAll(/\s*\n\s*/g, ' ').trim());
@@ -55,7 +55,7 @@ function exampleOf(document, media) {
   return named?.value ?? sample(media.schema ?? {}, document);
 }
 
-/** A value of the schema's form, to start from; only what must be given, unless nothing must. */
+/** A sample value for a schema. Objects have only their required properties, or all if none is required. */
 export function sample(schema, document, left = 5) {
   const one = resolveSchema(schema, document);
   for (const given of [one.example, one.examples?.[0], one.const, one.default, one.enum?.[0]]) if (given !== undefined) return given;
@@ -70,10 +70,10 @@ export function sample(schema, document, left = 5) {
   return { string: '', integer: one.minimum ?? 0, number: one.minimum ?? 0, boolean: false, array: [], null: null }[type] ?? {};
 }
 
-/** Tags that most people look for. */
+/** The order of the tags unless the document defines one. */
 const FIRST_TAGS = ['tools', 'calls', 'chat', 'events', 'servers', 'mcp'];
 
-/** Routes under their tags: in the order of the document's own list of tags, else the most wanted first. */
+/** Groups routes by tag, in the order of the document's own list of tags or else of `FIRST_TAGS`. */
 export function byTag(document, routes) {
   const groups = new Map((document.tags ?? FIRST_TAGS.map((name) => ({ name }))).map(({ name, description }) => [name, { name, description: description ?? '', routes: [] }]));
   for (const one of routes) {
@@ -83,7 +83,7 @@ export function byTag(document, routes) {
   return [...groups.values()].filter((group) => group.routes.length > 0);
 }
 
-/** The path with its parameters and query; `missing` names what the path still needs. */
+/** Fills in the parameters of the path and the query. `missing` names the path parameters without a value. */
 export function fillPath(path, parameters, values) {
   const missing = [];
   const filled = path.replace(/\{\*?([^}]+)\}/g, (whole, name) => {
@@ -92,9 +92,9 @@ export function fillPath(path, parameters, values) {
     return value === '' ? whole : encodeURIComponent(value);
   });
   const query = new URLSearchParams();
-  for (const { in: place, name } of parameters) {
+  for (const { in: location, name } of parameters) {
     const value = values[`query ${name}`] ?? '';
-    if (place === 'query' && value !== '') query.append(name, value);
+    if (location === 'query' && value !== '') query.append(name, value);
   }
   const text = query.toString();
   return { path: text ? `${filled}?${text}` : filled, missing };

@@ -1,4 +1,4 @@
-// One route, to send a request to: its parameters and body to fill in, and what came back.
+// A form to send a request to one route, and the response.
 
 import { address } from '../api.js';
 import { curl } from '../commands.js';
@@ -12,7 +12,7 @@ import { copyText, toast } from '../toast.js';
 import { tokenNeeded } from '../token.js';
 import { fillPath } from './document.js';
 
-/** Maximum length of the answer shown; the rest is only counted. */
+/** How many characters of a response are shown at most. */
 const MAX_SHOWN = 200_000;
 
 /** `{ element, leave() }`. */
@@ -39,7 +39,7 @@ export function tryout(route) {
   };
   const copy = () => {
     const request = wanted();
-    if (!request) return toast('Please fill in all required fields.', 'warn');
+    if (!request) return toast('Fill in all required fields first.', 'warn');
     copyText(curl({ method: request.method, url: address(request.path), body: request.body, token: tokenNeeded() }), 'Copied as curl');
   };
   view.element.addEventListener('submit', submit);
@@ -50,7 +50,7 @@ export function tryout(route) {
 }
 
 function build(route, values, changed, stop) {
-  const parameters = route.parameters.filter(({ in: place }) => place === 'path' || place === 'query');
+  const parameters = route.parameters.filter(({ in: location }) => location === 'path' || location === 'query');
   const fields = parameters.map((one) => parameterField(one, values, changed));
   const body = route.body && bodyField(route.body);
   const target = h('code', { class: 'api-target' });
@@ -113,22 +113,22 @@ function parameterField(parameter, values, changed) {
 
 function chooser(id, options, set) {
   return h('select', { class: 'select', id, onchange: (event) => set(event.target.value) },
-    h('option', { value: '' }, 'Not given'), options.map((option) => h('option', { value: String(option) }, String(option))));
+    h('option', { value: '' }, 'Not set'), options.map((option) => h('option', { value: String(option) }, String(option))));
 }
 
-/** Sends and shows the answer as it comes, which for a stream of events is until it is stopped. */
-async function exchange({ method, path, body, type }, signal, place) {
+/** Sends a request and shows the response as it arrives. A stream of events runs until it is stopped. */
+async function exchange({ method, path, body, type }, signal, container) {
   const began = performance.now();
   const init = { method, signal, credentials: 'same-origin', cache: 'no-store', redirect: 'manual' };
   if (body !== undefined) Object.assign(init, { body, headers: { 'content-type': type ?? 'application/json' } });
   try {
     const response = await fetch(address(path), init);
     const view = answerView(response, began);
-    fill(place, view.element);
+    fill(container, view.element);
     await readInto(response, view, began);
   } catch (error) {
-    if (error.name === 'AbortError') place.append(h('p', { class: 'muted small' }, 'Stopped.'));
-    else fill(place, h('p', { class: 'result-error' }, 'The gateway does not answer.'));
+    if (error.name === 'AbortError') container.append(h('p', { class: 'muted small' }, 'Stopped.'));
+    else fill(container, h('p', { class: 'result-error' }, 'The gateway does not answer.'));
   }
 }
 

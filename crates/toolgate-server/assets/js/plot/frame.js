@@ -1,4 +1,4 @@
-// What all plots share: the figure with its legend, axes, a cursor for mouse, finger and keyboard, and the same
+// The parts that all plots share: the figure with its legend, axes, a cursor for mouse, touch and keyboard, and the
 // numbers as a table for people who can't see the drawing.
 
 import { fill, h, perFrame, setAttr, setText, svg, uid } from '../dom.js';
@@ -121,7 +121,7 @@ function tableOf(title, { head, rows }) {
     h('tbody', null, rows.map(([first, ...rest]) => h('tr', null, h('th', { scope: 'row' }, first), rest.map((cell) => h('td', null, cell))))));
 }
 
-/** The inner rectangle, with room at the left for the longest label. */
+/** The rectangle of the plot itself, with room for the longest label at the left. */
 export function innerBox({ width, height }, labels) {
   const longest = Math.max(...labels.map((label) => label.length), 2);
   return {
@@ -143,7 +143,7 @@ export function yAxis(box, ticks, labels, scale) {
   });
 }
 
-/** Ticks below; a label that would leave the drawing is turned inwards. */
+/** Ticks below the plot. A label that would leave the drawing is aligned inwards. */
 export function xAxis(box, width, ticks) {
   return ticks.map(({ x, label }) => {
     const half = (label.length * CHARACTER) / 2;

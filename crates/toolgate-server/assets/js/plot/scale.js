@@ -1,4 +1,4 @@
-// Scales, ticks and units of the plots. Pure: numbers in, numbers and words out.
+// Scales, ticks and units of the plots. Pure functions.
 
 import { duration } from '../format.js';
 
@@ -18,7 +18,7 @@ export function niceTicks(max, count = 4, whole = false) {
   return Array.from({ length: steps + 1 }, (_, index) => round(index * step));
 }
 
-/** Removes the dust of binary fractions: 0.30000000000000004 becomes 0.3. */
+/** Removes errors of binary fractions: 0.30000000000000004 becomes 0.3. */
 export function round(value) {
   return Number(value.toPrecision(12));
 }
@@ -41,7 +41,7 @@ const TIME_STEPS = [
   60 * MINUTE, 120 * MINUTE, 360 * MINUTE, 720 * MINUTE, 1440 * MINUTE,
 ];
 
-/** Round moments between two times (epoch milliseconds), at most `count` of them. */
+/** Ticks at round times between two times in epoch milliseconds, at most about `count`. */
 export function timeTicks(from, to, count = 6) {
   const rough = Math.max(1, (to - from) / Math.max(1, count));
   const step = TIME_STEPS.find((candidate) => candidate >= rough) ?? TIME_STEPS.at(-1);
@@ -50,8 +50,8 @@ export function timeTicks(from, to, count = 6) {
   return { step, ticks };
 }
 
-/** Powers of ten within the range, with 2 and 5 between them while that makes no more than `most`. */
-export function logTicks(from, to, most = 8) {
+/** Powers of ten within the range, with 2 and 5 (or 3) between them if that makes at most `max` ticks. */
+export function logTicks(from, to, max = 8) {
   for (const factors of [[1, 2, 5], [1, 3], [1]]) {
     const ticks = [];
     for (let power = Math.floor(Math.log10(from)) - 1; 10 ** power <= to * 1.001; power += 1) {
@@ -60,12 +60,12 @@ export function logTicks(from, to, most = 8) {
         if (value >= from * 0.999 && value <= to * 1.001) ticks.push(value);
       }
     }
-    if (ticks.length <= most || factors.length === 1) return ticks;
+    if (ticks.length <= max || factors.length === 1) return ticks;
   }
   return [];
 }
 
-/** One unit for a whole axis of durations, so that its numbers can be compared. */
+/** The unit for a whole axis of durations. */
 export function durationUnit(maxMs) {
   if (maxMs >= 120 * SECOND) return { name: 'min', ms: MINUTE };
   if (maxMs >= 2 * SECOND) return { name: 's', ms: SECOND };
@@ -73,12 +73,12 @@ export function durationUnit(maxMs) {
   return { name: 'µs', ms: 0.001 };
 }
 
-/** A time that is looked back on, in words: seconds while it is short. */
+/** A length of time in words: seconds up to two minutes, then minutes. */
 export function span(seconds) {
   return seconds < 120 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
 }
 
-/** A number as short as it can be said: 0.5, 12, 1,200, 34 k. */
+/** A number in short form: 0.5, 12, 1,200, 34 k. */
 export function plain(value) {
   const size = Math.abs(value);
   if (size >= 1e6) return `${round(Math.round(value / 1e4) / 100)} M`;
@@ -86,7 +86,7 @@ export function plain(value) {
   return round(value).toLocaleString('en-GB', { maximumFractionDigits: 3 });
 }
 
-/** Neighbouring steps added up, `factor` at a time; the percentiles of a group are those of its worst step. */
+/** Joins `factor` neighbouring steps into one. The percentiles of a group are those of its worst step. */
 export function rebin(points, factor) {
   if (factor <= 1) return points;
   const groups = [];
@@ -113,15 +113,15 @@ function highest(points, key) {
   return values.length ? Math.max(...values) : null;
 }
 
-/** How many steps to join so that a bar is at least `least` pixels wide, in groups people count in. */
+/** How many steps to join so that a bar is at least `least` pixels wide. Groups are round numbers of minutes. */
 export function binFactor(steps, width, least = 5) {
   const needed = (steps * least) / Math.max(1, width);
   return [1, 2, 3, 6, 12, 18, 30].find((factor) => factor >= needed) ?? 60;
 }
 
 /**
- * The buckets of a latency histogram that are worth drawing: empty ones at both ends are left out, but one.
- * The first bucket begins a step below its bound and the last ends a step above, since neither has a bound there.
+ * The buckets of a latency histogram to draw, without empty ones at both ends except for one. The first and last bucket
+ * are open, so they are drawn as wide as their neighbours.
  */
 export function buckets(boundsMs, counts) {
   const all = counts.map((count, index) => ({

@@ -1,4 +1,4 @@
-// All tools: what they are, where they come from, how they are doing.
+// The list of all tools, with their sources and statistics.
 
 import { get, events } from '../api.js';
 import { debounce, empty, fill, h, patchList, perFrame, setAttr, setText } from '../dom.js';
@@ -18,10 +18,10 @@ const PORTION = 200;
 const REFRESH_MS = 5000;
 const cellsOf = new WeakMap();
 
-/** What the operator chose, kept while the page is open. */
+/** The search, source and sorting that were chosen, kept while the page is open. */
 const chosen = { query: '', source: '', column: 'calls', reverse: false };
 
-/** `scroll` is where the list was when it was left for one of its tools. */
+/** `scroll` is the scroll position when the list was left for one of its tools. */
 export function mountList(root, scroll = 0) {
   const state = { tools: null, stats: null, limit: PORTION };
   const view = page(() => draw());

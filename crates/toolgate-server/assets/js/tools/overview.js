@@ -1,8 +1,8 @@
-// How one tool is doing: numbers, plots over the last half hour, kinds of failure, its last calls.
+// The statistics of one tool: numbers, plots of the last half hour, kinds of failure, the last calls.
 
 import { events, get } from '../api.js';
 import { empty, fill, h, perFrame } from '../dom.js';
-import { ago, brief, count, dateTime, duration, outcome, percent, time, way } from '../format.js';
+import { ago, brief, count, dateTime, duration, outcome, percent, time, originLabel } from '../format.js';
 import { histogramPlot, latencyPlot, ratePlot } from '../plot.js';
 import { command } from '../toast.js';
 import { toolgateCall } from '../commands.js';
@@ -51,7 +51,7 @@ export function mountOverview(root, tool) {
   };
 }
 
-/** Loads now, soon after a call of this tool, and now and then, since steps pass without calls too. */
+/** Loads now, shortly after each call of this tool, and at intervals, because time passes without calls too. */
 function keepFresh(name, load) {
   let soon = 0;
   let last = 0;
@@ -84,14 +84,14 @@ function show(tool, state, view, plots, measured) {
   if (isQuiet) return;
   fill(view.tiles, tiles(state.stats, state.step));
   fill(view.errors, failures(state.stats));
-  fill(view.calls, state.calls.length ? callsTable(tool, state.calls) : h('p', { class: 'muted' }, 'None are kept.'));
+  fill(view.calls, state.calls.length ? callsTable(tool, state.calls) : h('p', { class: 'muted' }, 'No calls are recorded.'));
   plots.rate.update(state.stats?.series ?? []);
   plots.latency.update(state.stats?.series ?? []);
   if (state.stats) plots.histogram.update(state.stats);
 }
 
 function neverCalled(tool) {
-  return empty('Not called yet', 'Its numbers appear here with the first call. Try it from this page, or from a terminal:',
+  return empty('Not called yet', 'Statistics appear here after the first call. Try the tool from this page, or from a terminal:',
     command(toolgateCall(tool.name, sample(tool.parameters ?? {}, tool.parameters))),
     h('p', null, h('a', { class: 'btn btn-primary', href: toolHref(tool.name, 'try') }, 'Try it')));
 }
@@ -114,12 +114,12 @@ function tiles(stats, step) {
 function failures(stats) {
   const classes = errorClasses(stats);
   if (classes.length === 0) return h('p', { class: 'muted no-failures' }, 'None.');
-  const most = classes[0].count;
+  const max = classes[0].count;
   return h('ul', { class: 'classes' }, classes.map(({ kind, count: times, share }) => {
     const { text, tone } = outcome(kind);
     return h('li', { class: `tone-${tone}` },
       h('a', { href: `#/calls?tool=${encodeURIComponent(stats.tool)}&outcome=${encodeURIComponent(kind)}` }, text),
-      h('span', { class: 'class-bar', 'aria-hidden': 'true' }, h('i', { style: { width: `${(times / most) * 100}%` } })),
+      h('span', { class: 'class-bar', 'aria-hidden': 'true' }, h('i', { style: { width: `${(times / max) * 100}%` } })),
       h('span', { class: 'num' }, count(times)), h('span', { class: 'num muted' }, percent(share)));
   }));
 }
@@ -139,7 +139,7 @@ function callRow(tool, call) {
     h('td', null, h('a', { class: 'mono', href: `#/calls/${encodeURIComponent(call.id)}`, title: `${dateTime(call.started_at)}, ${ago(call.started_at)}` }, time(call.started_at))),
     h('td', null, h('span', { class: `badge tone-${tone}`, title: call.error ?? '' }, text)),
     h('td', { class: 'num' }, duration(call.duration_ms)),
-    h('td', { class: 'muted' }, call.caller ?? way(call.origin).short),
+    h('td', { class: 'muted' }, call.caller ?? originLabel(call.origin).short),
     h('td', { class: 'last-args' }, h('code', { class: 'truncate' }, brief(call.arguments, 200))),
     h('td', { class: 'num' }, h('a', { class: 'btn btn-small', href: again, 'aria-label': `Try again with the arguments of ${time(call.started_at)}` }, 'Try again')));
 }

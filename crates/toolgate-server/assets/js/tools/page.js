@@ -1,4 +1,4 @@
-// The page of one tool: how it is doing, a form to try it, its definition.
+// The page of one tool: its statistics, a form to try it, its definition.
 
 import { events, get } from '../api.js';
 import { debounce, empty, fill, h, setAttr } from '../dom.js';
@@ -75,8 +75,8 @@ function head(tool) {
 }
 
 function showTab(state) {
-  const asked = state.params.query?.get('tab') ?? 'overview';
-  const [key, , mountTab] = TABS.find(([name]) => name === asked) ?? TABS[0];
+  const wanted = state.params.query?.get('tab') ?? 'overview';
+  const [key, , mountTab] = TABS.find(([name]) => name === wanted) ?? TABS[0];
   const from = state.params.query?.get('from') ?? null;
   if (state.tab === `${key} ${from}`) return;
   state.leaveTab();

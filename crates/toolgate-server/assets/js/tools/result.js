@@ -1,4 +1,4 @@
-// The envelope of a call, for reading.
+// Shows the envelope of a call.
 
 import { h } from '../dom.js';
 import { bytes, duration, jsonTree, outcome, pretty } from '../format.js';
@@ -8,7 +8,7 @@ import { copyText } from '../toast.js';
 
 const MAX_SHOWN = 100_000;
 
-/** `roundTripMs` is what the page measured, the way to the gateway included. */
+/** `roundTripMs` is the time that the page measured, including the network. */
 export function resultView(envelope, roundTripMs) {
   const { text, tone } = outcome(envelope.success ? 'success' : (envelope.error_kind ?? 'tool_error'));
   const raw = pretty(envelope);
@@ -17,7 +17,7 @@ export function resultView(envelope, roundTripMs) {
       h('h2', null, h('span', { class: `badge tone-${tone}`, 'data-testid': 'try-outcome' }, icon(envelope.success ? 'check' : 'alert'), text)),
       h('span', { class: 'result-times' },
         h('b', { 'data-testid': 'try-duration' }, duration(envelope.execution_time_ms ?? roundTripMs)),
-        h('span', { class: 'muted small', title: 'Including the way from this page to the gateway and back' }, ` · ${duration(roundTripMs)} in all`))),
+        h('span', { class: 'muted small', title: 'Including the network between this page and the gateway' }, ` · ${duration(roundTripMs)} in total`))),
     envelope.success ? h('div', { class: 'result-body' }, renderResult(envelope.result, envelope.content)) : failure(envelope),
     h('div', { class: 'result-foot' },
       envelope.call_id && h('a', { href: `#/calls/${encodeURIComponent(envelope.call_id)}` }, 'Open this call'),
@@ -34,5 +34,5 @@ function failure(envelope) {
 }
 
 function cut(text) {
-  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}\n… ${bytes(text.length - MAX_SHOWN)} more; copy it to see all.` : text;
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}\n… ${bytes(text.length - MAX_SHOWN)} more; copy the envelope to see all of it.` : text;
 }

@@ -1,17 +1,17 @@
-// What the list and the page of a tool say about it. Pure.
+// Computes what the list and the page of a tool show about it. Pure functions.
 
-/** Sums over the last `minutes` of a tool's series; a tool that was never called has zeros. */
+/** Sums over the last `minutes` of a tool's series; all zero if the tool was never called. */
 export function recent(stats, stepSeconds, minutes = 30) {
   const steps = Math.max(1, Math.round((minutes * 60) / stepSeconds));
   const series = (stats?.series ?? []).slice(-steps);
   const calls = series.reduce((total, step) => total + step.calls, 0);
   const failures = series.reduce((total, step) => total + step.failures, 0);
-  // A gateway that started a minute ago has no five minutes to divide by.
+  // The gateway may have started more recently than `minutes` ago.
   const covered = Math.min(minutes, Math.max(1, (series.length * stepSeconds) / 60));
   return { calls, failures, share: calls > 0 ? failures / calls : null, perMinute: calls / covered };
 }
 
-/** One row of the list per tool, with its numbers if it has any. */
+/** The rows of the list: each tool with its statistics, if there are any. */
 export function rowsOf(tools, stats) {
   const byName = new Map((stats?.tools ?? []).map((one) => [one.tool, one]));
   return tools.map((tool) => {
@@ -36,7 +36,7 @@ const ORDERS = {
   p95: (row) => row.p95 ?? -1,
 };
 
-/** Sorted by a column; words upwards, numbers downwards unless `reverse`. Names decide between equals. */
+/** Sorts by a column: text ascending, numbers descending, or the other way with `reverse`. Ties are sorted by name. */
 export function sorted(rows, column, reverse = false) {
   const key = ORDERS[column] ?? ORDERS.name;
   const compare = (a, b) => {
@@ -44,11 +44,11 @@ export function sorted(rows, column, reverse = false) {
     if (typeof first === 'string') return first < second ? -1 : first > second ? 1 : 0;
     return second - first;
   };
-  const turn = reverse ? -1 : 1;
-  return rows.toSorted((a, b) => turn * compare(a, b) || (a.tool.name < b.tool.name ? -1 : 1));
+  const direction = reverse ? -1 : 1;
+  return rows.toSorted((a, b) => direction * compare(a, b) || (a.tool.name < b.tool.name ? -1 : 1));
 }
 
-/** What an operator must know before running a tool: `{ text, tone, title }` each. */
+/** Badges with what a person should know before running a tool, as `{ text, tone, title }`. */
 export function badgesOf(tool) {
   const { read_only: readOnly, destructive } = tool.annotations ?? {};
   const badges = [];
@@ -58,10 +58,10 @@ export function badgesOf(tool) {
   return badges;
 }
 
-/** Everything the tool says of itself, also what it does not say. */
+/** The tool's annotations as pairs of label and value. */
 export function traits(tool) {
-  const words = [['read_only', 'read-only'], ['idempotent', 'idempotent'], ['destructive', 'destructive'], ['open_world', 'reaches outside']];
-  return words.map(([key, label]) => [label, { true: 'yes', false: 'no' }[tool.annotations?.[key]] ?? 'not said']);
+  const words = [['read_only', 'read-only'], ['idempotent', 'idempotent'], ['destructive', 'destructive'], ['open_world', 'open world']];
+  return words.map(([key, label]) => [label, { true: 'yes', false: 'no' }[tool.annotations?.[key]] ?? 'not stated']);
 }
 
 /** True if a person must confirm before the page runs it. */

@@ -1,4 +1,4 @@
-// The gateway's API, from its own description: routes, what they take and give, and a form to send each.
+// The gateway's API as its OpenAPI document describes it: routes with their requests and responses, and a form for each.
 
 import { address, get } from '../api.js';
 import { empty, fill, h, setText } from '../dom.js';
@@ -19,7 +19,7 @@ export function mount(root, params) {
     (document) => {
       if (!state.gone) draw(page, document, state, params.id);
     },
-    (error) => fill(page, h('h1', { class: 'visually-hidden' }, 'API'), empty('The description could not be loaded', error.detail)),
+    (error) => fill(page, h('h1', { class: 'visually-hidden' }, 'API'), empty('The API description could not be loaded', error.detail)),
   );
   const forgetKeys = registerKeys('API', [{ keys: ['/'], label: 'Search routes', run: () => page.querySelector('.api-search')?.focus() }]);
   return () => {
@@ -88,14 +88,14 @@ function drawRoute(route, document, state) {
 function about(route, document) {
   return h('div', { class: 'api-about' },
     route.description && h('div', { class: 'api-text' }, prose(route.description)),
-    route.body && h('section', null, h('h3', null, 'Body'), h('p', { class: 'muted small' }, route.body.type), schemaView(route.body.schema, document, 'A JSON object of any form.')),
-    h('section', null, h('h3', null, 'Answers'), h('ul', { class: 'api-answers' }, route.responses.map((one) => answer(one, document)))));
+    route.body && h('section', null, h('h3', null, 'Body'), h('p', { class: 'muted small' }, route.body.type), schemaView(route.body.schema, document, 'Any JSON object.')),
+    h('section', null, h('h3', null, 'Responses'), h('ul', { class: 'api-answers' }, route.responses.map((one) => answer(one, document)))));
 }
 
 function answer({ status, description, type, schema }, document) {
   const line = [h('b', { class: 'num' }, status), ' ', prose(description), type && h('span', { class: 'field-type' }, type)];
   if (!schema) return h('li', null, line);
   const details = h('details', { class: 'schema-inner' }, h('summary', null, line));
-  details.addEventListener('toggle', () => details.append(schemaView(schema, document, 'JSON of any form.')), { once: true });
+  details.addEventListener('toggle', () => details.append(schemaView(schema, document, 'Any JSON.')), { once: true });
   return h('li', null, details);
 }

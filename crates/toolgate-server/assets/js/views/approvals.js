@@ -1,20 +1,20 @@
-// Calls that wait for approval. The banner is above every view; it never takes the focus.
+// The banner with the calls that wait for approval. It is above every view and never takes the focus.
 
 import { h, patchList, setText } from '../dom.js';
 import { get, post, events } from '../api.js';
-import { count, plural, span, way } from '../format.js';
+import { count, plural, span, originLabel } from '../format.js';
 import { icon } from '../icons.js';
 import { reveal, visible } from '../text.js';
 import { setWaiting } from '../title.js';
 import { toast, toastError } from '../toast.js';
 
-/** A click that was meant for what stood there before the banner came must not approve anything. */
-const GUARD = 600;
-/** What fits without scrolling. */
-const LINES = 10;
-const CHARACTERS = 800;
+/** Clicks in the first milliseconds are ignored: they were meant for what was there before the banner appeared. */
+const CLICK_GUARD = 600;
+/** How much fits without scrolling. */
+const MAX_LINES = 10;
+const MAX_CHARACTERS = 800;
 
-/** Shows the banner in `bands` for as long as the page lives. */
+/** Shows the banner in `bands` while the page is open. */
 export function approvals(bands) {
   const waiting = new Map();
   const list = h('div', { class: 'approvals', role: 'region', 'aria-label': 'Approvals', hidden: true });
@@ -32,7 +32,7 @@ export function approvals(bands) {
       waiting.delete(approval.id);
     } else if (!waiting.has(approval.id)) {
       waiting.set(approval.id, { approval, ends: ending(approval) });
-      setText(live, `${approval.tool} waits for your approval, asked by ${asker(approval).join('')}.`);
+      setText(live, `${approval.tool} waits for your approval, asked by ${callerOf(approval).join('')}.`);
     }
     draw();
   };
@@ -46,16 +46,16 @@ export function approvals(bands) {
   setInterval(() => waiting.size > 0 && draw(), 500);
 }
 
-/** When it ends by this machine's clock, which may differ from the gateway's: never longer than it was given. */
+/** When the approval expires by this machine's clock, which may differ from the gateway's. Never later than its full time. */
 function ending({ asked_at, expires_at }) {
   const given = Date.parse(expires_at) - Date.parse(asked_at);
   return Date.now() + Math.min(Math.max(Date.parse(expires_at) - Date.now(), 0) || given, given);
 }
 
 function create({ approval }) {
-  const born = performance.now();
-  const settle = (approve) => async (event) => {
-    if (performance.now() - born < GUARD) return;
+  const createdAt = performance.now();
+  const decide = (approve) => async (event) => {
+    if (performance.now() - createdAt < CLICK_GUARD) return;
     const buttons = event.currentTarget.parentElement.querySelectorAll('button');
     for (const button of buttons) button.disabled = true;
     try {
@@ -70,19 +70,19 @@ function create({ approval }) {
     icon('shield'), question(approval),
     h('span', { class: 'approval-left num', 'data-testid': 'approval-left' }),
     h('span', { class: 'row' },
-      h('button', { class: 'btn', type: 'button', 'data-testid': 'refuse', 'aria-label': `Refuse ${approval.tool}`, onclick: settle(false) }, icon('close'), 'Refuse'),
-      h('button', { class: 'btn btn-primary', type: 'button', 'data-testid': 'approve', 'aria-label': `Approve ${approval.tool}`, onclick: settle(true) }, icon('check'), 'Approve')));
+      h('button', { class: 'btn', type: 'button', 'data-testid': 'refuse', 'aria-label': `Refuse ${approval.tool}`, onclick: decide(false) }, icon('close'), 'Refuse'),
+      h('button', { class: 'btn btn-primary', type: 'button', 'data-testid': 'approve', 'aria-label': `Approve ${approval.tool}`, onclick: decide(true) }, icon('check'), 'Approve')));
 }
 
-/** The caller: the name of its token, if there is one, and the origin. */
-function asker({ caller, origin }) {
-  const { long } = way(origin);
+/** The name of the caller's token, if there is one, and the origin. */
+function callerOf({ caller, origin }) {
+  const { long } = originLabel(origin);
   return caller ? [caller, ` through ${long}`] : ['', long];
 }
 
 function question(approval) {
   const where = approval.server ? ` on ${visible(approval.server)}` : '';
-  const [caller, rest] = asker(approval);
+  const [caller, rest] = callerOf(approval);
   const name = reveal(approval.tool);
   const args = reveal(JSON.stringify(approval.arguments, null, 2));
   const marks = name.marks + args.marks;
@@ -94,11 +94,11 @@ function question(approval) {
     pre, longNote(approval.arguments));
 }
 
-/** Shows that more calls wait than fit on the screen. */
+/** A note if the arguments are too long to be seen without scrolling. */
 function longNote(args) {
   const lines = JSON.stringify(args, null, 2).split('\n').length;
   const size = JSON.stringify(args).length;
-  return (lines > LINES || size > CHARACTERS) && h('div', { class: 'muted small' }, `${count(size)} characters on ${plural(lines, 'line')}: scroll to read all of it.`);
+  return (lines > MAX_LINES || size > MAX_CHARACTERS) && h('div', { class: 'muted small' }, `${count(size)} characters on ${plural(lines, 'line')}; scroll to read them all.`);
 }
 
 function update(element, { ends }) {

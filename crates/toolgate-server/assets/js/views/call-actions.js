@@ -1,4 +1,4 @@
-// What can be done with a recorded call: copy it, run it again, keep its answer as a mock.
+// The actions for a recorded call: copy it as a command, run it again, save its result as a mock.
 
 import { h } from '../dom.js';
 import { address, post } from '../api.js';
@@ -19,7 +19,7 @@ function askedOf(call) {
   return call.asked ?? call.arguments ?? {};
 }
 
-/** The row of buttons; `onReplayed(id)` is told the new call's id. */
+/** The row of buttons. `onReplayed(id)` receives the id of the new call. */
 export function actions(call, onReplayed) {
   const button = (testid, name, text, run, props) => h('button', { class: 'btn btn-small', type: 'button', 'data-testid': testid, onclick: run, ...props }, icon(name), text);
   const gone = call.tool_definition ? {} : { disabled: true, title: 'This tool no longer exists' };
@@ -80,10 +80,10 @@ async function saveMock(call) {
 function showMock(saved) {
   const definition = pretty(saved.definition);
   return openDialog({
-    title: `${saved.name} is there`,
+    title: `${saved.name} was saved`,
     testid: 'mock-saved',
-    body: [saved.note && h('p', { class: 'field-error', 'data-testid': 'mock-note' }, `Beware: ${saved.note}.`),
-      h('p', { class: 'muted' }, `It is kept ${saved.kept}. Its entry in "tools" of the configuration:`),
+    body: [saved.note && h('p', { class: 'field-error', 'data-testid': 'mock-note' }, `Note: ${saved.note}.`),
+      h('p', { class: 'muted' }, `${saved.kept[0].toUpperCase()}${saved.kept.slice(1)}. Its entry for "tools" in the configuration:`),
       h('pre', { class: 'code', tabindex: '0' }, definition)],
     actions: [
       { text: 'Copy', value: null, testid: 'mock-copy', check: () => copyText(definition, 'Definition copied').then(() => false) },

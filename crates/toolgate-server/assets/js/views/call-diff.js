@@ -1,11 +1,11 @@
-// Arguments as they were asked for and as they were executed.
+// Compares the requested arguments of a call with the executed ones.
 
 import { h } from '../dom.js';
 import { jsonTree, pretty } from '../format.js';
 
 const WORDS = { same: '', renamed: 'renamed', changed: 'changed', dropped: 'dropped', added: 'added' };
 
-/** Line by line what became of each argument: `{ kind, from, asked, to, executed }`. */
+/** What happened to each argument: `{ kind, from, asked, to, executed }`. */
 export function differences({ asked, executed, renamed = [], dropped = [] }) {
   const before = asked ?? {};
   const after = executed ?? {};
@@ -31,7 +31,7 @@ export function diff(call) {
   const lines = differences(call);
   if (lines.every((line) => line.kind === 'same')) return root(tree(call.asked ?? call.executed), h('p', { class: 'muted small' }, 'Executed as requested.'));
   return root(h('div', { class: 'diff-table', role: 'table', 'aria-label': 'Requested and executed arguments' },
-    h('div', { class: 'diff-row diff-head', role: 'row' }, ['Asked', '', 'Executed'].map((text) => h('span', { role: 'columnheader' }, text || h('span', { class: 'visually-hidden' }, 'Difference')))),
+    h('div', { class: 'diff-row diff-head', role: 'row' }, ['Requested', '', 'Executed'].map((text) => h('span', { role: 'columnheader' }, text || h('span', { class: 'visually-hidden' }, 'Difference')))),
     lines.map(row)));
 }
 

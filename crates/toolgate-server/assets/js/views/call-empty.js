@@ -1,4 +1,4 @@
-// What the list says when there is nothing in it, and at its end.
+// The messages of the list of calls: when it is empty, and at its end.
 
 import { h, fill, empty } from '../dom.js';
 import { address } from '../api.js';
@@ -7,7 +7,7 @@ import { command } from '../toast.js';
 import { asCurl } from './call-actions.js';
 
 export function emptyList(store, clear) {
-  if (store.page.error?.status === 403) return empty('Sign in to see the calls', 'Only the operator may see the calls.');
+  if (store.page.error?.status === 403) return empty('Sign in to see the calls', 'Only the operator may see them.');
   if (store.page.error) {
     const again = h('button', { class: 'btn', type: 'button', onclick: () => store.older() }, 'Try again');
     return empty('The calls could not be fetched', store.page.error.detail, h('p', null, again));
@@ -27,17 +27,17 @@ onStatus((status) => {
   journal = status.journal?.state ?? 'ok';
 });
 
-/** The line under the list; `show()` draws what is the case. */
+/** The line below the list; `show(total)` updates it. */
 export function endOfList(store) {
   const element = h('div', { class: 'calls-end', hidden: true, 'data-testid': 'calls-end' });
   const again = h('button', { class: 'btn btn-small', type: 'button', onclick: () => store.older() }, 'Try again');
-  let said = null;
+  let shown = null;
   return {
     element,
     show(total) {
       const text = total === 0 ? '' : words(store);
-      if (said === text) return;
-      said = text;
+      if (shown === text) return;
+      shown = text;
       element.hidden = text === '';
       fill(element, text, store.page.error && [' ', again]);
     },
@@ -47,6 +47,6 @@ export function endOfList(store) {
 function words({ page, full }) {
   if (page.error) return `Older calls could not be fetched: ${page.error.detail}`;
   if (page.loading && page.loaded) return 'Fetching older calls…';
-  if (full && !page.complete) return 'These are the newest; search finds older ones.';
+  if (full && !page.complete) return 'Only the newest calls are listed; search to find older ones.';
   return journal === 'off' && page.complete ? 'The journal is off: only the newest calls are kept, and only while the gateway runs.' : '';
 }

@@ -1,17 +1,17 @@
-// The bar above the list: search, filters, pause. What it says is kept in the address, so that it can be shared.
+// The bar above the list: search, filters, pause. The filter is part of the URL, so that it can be shared.
 
 import { h, fill, debounce, setAttr } from '../dom.js';
 import { get } from '../api.js';
-import { count, outcome, outcomes, way, ways } from '../format.js';
+import { count, outcome, outcomes, originLabel, origins } from '../format.js';
 import { icon } from '../icons.js';
 import { NO_FILTER } from '../store.js';
 
-/** The filter that an address's query says. */
+/** The filter in the query of the hash. */
 export function filterOf(query) {
   return Object.fromEntries(Object.keys(NO_FILTER).map((name) => [name, query.get(name) ?? '']));
 }
 
-/** The address of a call (or of the list, without one) under this filter. */
+/** The hash of a call, or of the list without one, with this filter. */
 export function hashFor(id, filter) {
   const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ''));
   const text = query.toString();
@@ -25,7 +25,7 @@ export function toolbar({ onFilter, onPause }) {
     outcome: select('outcome', 'Outcome', [['', 'Outcome'], ['failed', 'Failed'], ...outcomes.map((word) => [word, outcome(word).text])]),
     server: select('server', 'Server', [['', 'Server']]),
     caller: select('caller', 'Asked by', [['', 'Asked by']]),
-    origin: select('origin', 'Through', [['', 'Through'], ...ways.map((word) => [word, way(word).short])]),
+    origin: select('origin', 'Through', [['', 'Through'], ...origins.map((word) => [word, originLabel(word).short])]),
   };
   const chip = h('span', { class: 'row' });
   const pause = h('button', { class: 'btn', type: 'button', 'aria-pressed': 'false', 'data-testid': 'call-pause', onclick: onPause });
@@ -72,7 +72,7 @@ class Toolbar {
     this.showCallers();
   }
 
-  /** Where nobody has a name there is nothing to choose. */
+  /** Hides the choice of callers if no caller has a name. */
   showCallers() {
     const { caller } = this.selects;
     caller.hidden = caller.options.length < 2;
@@ -93,8 +93,8 @@ class Toolbar {
   }
 
   changed() {
-    const said = Object.fromEntries(Object.entries(this.selects).map(([name, element]) => [name, element.value]));
-    this.set({ search: this.search.value.trim(), ...said });
+    const selected = Object.fromEntries(Object.entries(this.selects).map(([name, element]) => [name, element.value]));
+    this.set({ search: this.search.value.trim(), ...selected });
   }
 
   set(part) {

@@ -1,10 +1,10 @@
-// The keys of the list. They work wherever the focus is, but not while one types.
+// The keyboard shortcuts of the list of calls. They work everywhere on the page, except while typing.
 
 import { registerKeys } from '../keys.js';
 
-/** Registers them for `view` (see calls.js); the function returned takes them back. */
+/** Registers the shortcuts for `view` (see calls.js). Returns the function that unregisters them. */
 export function callKeys(view) {
-  /** Inside the drawer the arrows scroll and Enter presses; in the bar they belong to its fields. */
+  /** In the drawer, arrow keys scroll and Enter activates a button; in the bar they belong to its fields. */
   const inList = (event) => event.target === view.list || event.target === document.body || event.target.id === 'main';
   const move = (by) => () => view.step(typeof by === 'function' ? by() : by);
   const listOnly = (run) => (event) => (inList(event) ? run(event) : false);

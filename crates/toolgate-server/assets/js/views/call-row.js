@@ -1,19 +1,19 @@
-// One row of the list. Rows are made once and drawn again for other calls while scrolling.
+// A row of the list of calls. Rows are created once and reused for other calls while scrolling.
 
 import { h, setText, setAttr } from '../dom.js';
-import { brief, dateTime, duration, outcome, shortTime, way } from '../format.js';
+import { brief, dateTime, duration, outcome, shortTime, originLabel } from '../format.js';
 import { icon } from '../icons.js';
 import { visible } from '../text.js';
 
-/** The bar is logarithmic, from a tenth of a millisecond to a minute: so both a clock and a camera can be read off it. */
+/** The bar is logarithmic, from a tenth of a millisecond to a minute, so that fast and slow calls can be compared. */
 const MIN_MS = 0.1;
 const MAX_MS = 60_000;
-/** From here on a call is slow. */
+/** Calls of at least this duration, in milliseconds, are marked as slow. */
 export const SLOW = 1000;
 
 export const COLUMNS = [['time', 'Time'], ['asker', 'Asked by'], ['tool', 'Tool'], ['server', 'Server'], ['duration', 'Duration'], ['outcome', 'Outcome']];
 
-/** Where a duration stands on the bar, 0 to 1. */
+/** The position of a duration on the bar, from 0 to 1. */
 export function position(ms) {
   return Math.min(1, Math.max(0, Math.log(Math.max(ms, MIN_MS) / MIN_MS) / Math.log(MAX_MS / MIN_MS)));
 }
@@ -21,7 +21,6 @@ export function position(ms) {
 const MARK = `${position(SLOW) * 100}%`;
 const ICONS = { ok: 'check', bad: 'close', warn: 'alert', info: 'replay', muted: 'pause' };
 
-/** The row of headings. */
 export function headRow() {
   const title = { duration: 'Logarithmic; the mark on the bar is one second' };
   return h('div', { class: 'calls-head', role: 'row', 'aria-rowindex': '1' },
@@ -33,7 +32,7 @@ export function createRow() {
   const part = {
     time: cell('time', 'call-time'),
     caller: h('span', { class: 'call-caller' }),
-    way: h('span'),
+    origin: h('span'),
     name: h('span', { class: 'call-name' }),
     arguments: h('span', { class: 'call-arguments' }),
     server: cell('server', 'call-server'),
@@ -43,7 +42,7 @@ export function createRow() {
     icons: h('span', { class: 'row' }),
   };
   const bar = h('span', { class: 'bar', 'aria-hidden': 'true' }, part.fill, h('span', { class: 'bar-mark', style: { left: MARK } }));
-  part.asker = cell('asker', 'call-asker', part.caller, part.way);
+  part.asker = cell('asker', 'call-asker', part.caller, part.origin);
   part.outcome = cell('outcome', 'call-outcome', part.icons, part.word);
   const row = h('div', { class: 'call', role: 'row', 'data-testid': 'call-row' }, part.time, part.asker,
     cell('tool', 'call-what', part.name, part.arguments), part.server, cell('duration', 'call-duration', bar, part.ms), part.outcome);
@@ -51,7 +50,7 @@ export function createRow() {
   return row;
 }
 
-/** How long a call has taken so far, by this page's clock if it saw it begin. */
+/** The duration of a call so far, by this page's clock if it saw the call begin. */
 export function elapsed(record) {
   if (record.call.outcome !== 'running') return record.call.duration_ms;
   return record.seen === null ? Math.max(0, Date.now() - record.at) : performance.now() - record.seen;
@@ -76,13 +75,13 @@ function drawCall(row, part, call) {
   row.drawn = call;
   setText(part.time, shortTime(call.started_at));
   setAttr(part.time, 'title', dateTime(call.started_at));
-  const { short, long } = way(call.origin);
+  const { short, long } = originLabel(call.origin);
   setText(part.caller, call.caller ?? '');
-  setText(part.way, short);
+  setText(part.origin, short);
   setAttr(part.asker, 'title', call.caller ? `${call.caller} through ${long}` : long);
   setText(part.name, call.tool);
   setAttr(part.name, 'title', call.tool);
-  setText(part.arguments, visible(call.error ?? given(call.arguments)));
+  setText(part.arguments, visible(call.error ?? argumentsText(call.arguments)));
   part.arguments.classList.toggle('is-error', Boolean(call.error));
   setText(part.server, call.server ?? sourceWord(call.source));
   const { text, tone } = outcome(call.outcome);
@@ -94,8 +93,8 @@ function drawCall(row, part, call) {
   part.tone = tone;
 }
 
-/** Arguments that were no JSON, or too long to keep, come as text. */
-function given(args) {
+/** Arguments that were not JSON, or too long to keep, are text. */
+function argumentsText(args) {
   if (typeof args === 'string') return args.slice(0, 140);
   return args && Object.keys(args).length > 0 ? brief(args, 140) : '';
 }

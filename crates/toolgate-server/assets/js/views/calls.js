@@ -1,6 +1,6 @@
 // The live list of calls.
 
-import { h, fill, paced, perFrame, setText, setAttr } from '../dom.js';
+import { h, fill, throttle, perFrame, setText, setAttr } from '../dom.js';
 import { plural, count } from '../format.js';
 import { icon } from '../icons.js';
 import { CallStore } from '../store.js';
@@ -12,12 +12,12 @@ import { filterOf, hashFor, toolbar } from './call-filter.js';
 import { emptyList, endOfList } from './call-empty.js';
 
 /** Minimum time between announcements of failures to screen readers. */
-const TELL = 20_000;
+const ANNOUNCE_INTERVAL = 20_000;
 
 /** Minimum time between redraws, so that scrolling stays smooth in a burst. */
-const PACE = 80;
+const REDRAW_INTERVAL = 80;
 
-/** The calls outlive the view, so that coming back to it shows them at once. */
+/** Outlives the view, so that the calls are shown at once when the user returns to it. */
 const store = new CallStore((finished) => view?.changed(finished));
 let view = null;
 let started = false;
@@ -27,15 +27,15 @@ export function mount(root, params) {
   view.open(params);
   if (!started) {
     started = true;
-    store.turn(filterOf(params.query));
+    store.useFilter(filterOf(params.query));
     store.start();
   }
-  const mine = view;
+  const mounted = view;
   const unmount = () => {
-    mine.close();
-    if (view === mine) view = null;
+    mounted.close();
+    if (view === mounted) view = null;
   };
-  unmount.update = (next) => mine.open(next);
+  unmount.update = (next) => mounted.open(next);
   return unmount;
 }
 
@@ -47,12 +47,12 @@ class CallsView {
     this.unseen = 0;
     this.failed = [];
     this.redraw = perFrame(() => this.draw());
-    this.redrawSoon = paced(this.redraw, PACE);
+    this.redrawSoon = throttle(this.redraw, REDRAW_INTERVAL);
     this.build(root);
     this.offKeys = callKeys(this);
     this.timers = [
       setInterval(() => store.running.size > 0 && this.redraw(), 200),
-      setInterval(() => this.tell(), TELL),
+      setInterval(() => this.announceFailures(), ANNOUNCE_INTERVAL),
     ];
     this.resize = new ResizeObserver(() => this.measure());
     this.resize.observe(this.list);
@@ -90,7 +90,7 @@ class CallsView {
     this.timers.forEach(clearInterval);
   }
 
-  /** The address has changed: another call, or another filter. */
+  /** Called when the URL changes to another call or another filter. */
   open({ id, query }) {
     const filter = filterOf(query);
     this.tools.show(filter);
@@ -122,7 +122,7 @@ class CallsView {
     this.redraw();
   }
 
-  /** The store has changed; `finished` is a call that ended just now. */
+  /** Called when the store changes; `finished` is a call that has just ended. */
   changed(finished) {
     if (finished?.success === false) this.failed.push(finished.tool);
     this.redrawSoon();
@@ -135,18 +135,18 @@ class CallsView {
   draw() {
     const records = this.records();
     const total = records.length;
-    this.keepPlace(records);
+    this.keepScrollPosition(records);
     this.shown = records;
     this.virtual.draw(total, (index) => records[total - 1 - index]);
     setAttr(this.list, 'aria-rowcount', store.page.complete ? total + 1 : -1);
     const row = this.active && this.canvas.querySelector(`[data-id="${CSS.escape(this.active)}"]`);
     setAttr(this.list, 'aria-activedescendant', row?.id);
-    this.drawAround(total);
+    this.drawStatus(total);
     if (!this.paused) this.loadOlder(total);
   }
 
-  /** New calls come in at the top: scrolled-down readers keep their place and see how many are new. */
-  keepPlace(records) {
+  /** New calls appear at the top. If the list is scrolled down, it keeps its position and shows how many are new. */
+  keepScrollPosition(records) {
     const newest = records[records.length - 1];
     if (this.known !== undefined && newest && newest !== this.known && this.list.scrollTop > this.row / 2) {
       let added = 0;
@@ -159,7 +159,7 @@ class CallsView {
     this.known = newest;
   }
 
-  drawAround(total) {
+  drawStatus(total) {
     const waiting = this.paused ? store.shown().length - total : 0;
     setText(this.tools.count, total > 0 ? `${count(total)}${store.page.complete ? '' : '+'} ${total === 1 ? 'call' : 'calls'}` : '');
     this.tools.setPaused(this.paused !== null, waiting);
@@ -193,7 +193,7 @@ class CallsView {
     this.redraw();
   }
 
-  /** Moves the mark by `by` rows. An open drawer follows. */
+  /** Moves the selection by `by` rows. An open drawer follows. */
   step(by) {
     const total = this.shown.length;
     if (total === 0) return;
@@ -226,7 +226,7 @@ class CallsView {
     this.list.focus({ preventScroll: true });
   }
 
-  tell() {
+  announceFailures() {
     if (this.failed.length === 0) return;
     const names = [...new Set(this.failed)].slice(0, 3).join(', ');
     setText(this.live, `${plural(this.failed.length, 'call')} failed: ${names}`);

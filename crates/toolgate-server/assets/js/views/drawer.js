@@ -1,8 +1,8 @@
-// The details of one call. Beside the list on a wide screen, over the page on a narrow one.
+// The drawer with the details of one call: beside the list on a wide screen, over the page on a narrow one.
 
 import { h, fill, uid } from '../dom.js';
 import { get, events } from '../api.js';
-import { ago, bytes, dateTime, duration, jsonTree, outcome, pretty, way } from '../format.js';
+import { ago, bytes, dateTime, duration, jsonTree, outcome, pretty, originLabel } from '../format.js';
 import { icon } from '../icons.js';
 import { renderResult } from '../result.js';
 import { tabs } from '../tabs.js';
@@ -14,7 +14,7 @@ import { waterfall } from './waterfall.js';
 
 const NARROW = matchMedia('(max-width: 1100px)');
 
-/** Its buttons call `onClose()` and `onStep(by)`. Returns `{ element, open(id), close(), focus(), focusNext() }`. */
+/** Creates the drawer, whose buttons call `onClose()` and `onStep(by)`. */
 export function drawer(options) {
   return new Drawer(options);
 }
@@ -23,8 +23,8 @@ class Drawer {
   constructor({ onClose, onStep, store }) {
     Object.assign(this, { onClose, onStep, store });
     this.id = null;
-    this.turned = () => this.id && this.cover(NARROW.matches);
-    NARROW.addEventListener('change', this.turned);
+    this.onWidthChange = () => this.id && this.cover(NARROW.matches);
+    NARROW.addEventListener('change', this.onWidthChange);
     this.outside = (event) => !this.element.contains(event.target) && !event.target.closest('dialog, .toasts') && onClose();
     this.body = h('div', { class: 'drawer-body', tabindex: '-1' });
     this.title = h('h2', { class: 'mono drawer-title', id: uid('drawer'), tabindex: '-1' });
@@ -62,7 +62,7 @@ class Drawer {
     this.cover(false);
   }
 
-  /** On a narrow screen what lies under it is out of reach. */
+  /** On a narrow screen the drawer is a modal dialog, and the page below is inert. */
   cover(covered) {
     this.element.setAttribute('role', covered ? 'dialog' : 'complementary');
     if (covered) this.element.setAttribute('aria-modal', 'true');
@@ -74,17 +74,17 @@ class Drawer {
     for (const each of [list, bar, ...document.querySelectorAll('.topbar, .strip')]) if (each) each.inert = covered;
   }
 
-  /** Call this when the view is left. */
+  /** Must be called when the view is left. */
   end() {
     this.close();
-    NARROW.removeEventListener('change', this.turned);
+    NARROW.removeEventListener('change', this.onWidthChange);
   }
 
   focus() {
     this.title.focus({ preventScroll: true });
   }
 
-  /** The next call to be opened gets the focus. */
+  /** Focuses the drawer when the next call is opened. */
   focusNext() {
     this.wantsFocus = true;
   }
@@ -98,9 +98,9 @@ class Drawer {
       if (id === this.id) this.draw(call);
     } catch (error) {
       if (error.name === 'AbortError' || id !== this.id) return;
-      const gone = error.status === 404 ? 'This call is no longer recorded' : 'The call could not be fetched';
+      const title = error.status === 404 ? 'This call is no longer recorded' : 'The call could not be loaded';
       if (!this.store.byId.has(id)) fill(this.title, 'Call');
-      fill(this.body, h('div', { class: 'empty' }, h('h2', null, gone), h('p', null, error.detail)));
+      fill(this.body, h('div', { class: 'empty' }, h('h2', null, title), h('p', null, error.detail)));
     }
   }
 
@@ -132,7 +132,7 @@ function facts(call) {
     ['Began', `${dateTime(call.started_at)}, ${ago(call.started_at)}`, true],
     ['Took', duration(call.duration_ms ?? NaN)],
     ['Server', call.server ?? call.source],
-    ['Asked by', call.caller ? `${call.caller} through ${way(call.origin).long}` : way(call.origin).long],
+    ['Asked by', call.caller ? `${call.caller} through ${originLabel(call.origin).long}` : originLabel(call.origin).long],
     ['Approval', approval(call.approval), true],
     ['Process', call.run?.command && `${call.run.command}, pid ${call.run.pid}`],
     ['Size', call.result_bytes === null || call.result_bytes === undefined ? null : bytes(call.result_bytes)],
@@ -142,7 +142,7 @@ function facts(call) {
   return h('dl', { class: 'drawer-facts' }, entries.filter(([, value]) => value).map(([name, value, wide]) => ['dt', 'dd'].map((tag) => h(tag, { class: wide && 'is-wide' }, tag === 'dt' ? name : value))));
 }
 
-/** Who approved or refused it, how and when. */
+/** Who approved or refused the call, how and when. */
 function approval(answer) {
   if (!answer) return null;
   const means = { option: '--yes' }[answer.means] ?? answer.means;
@@ -156,7 +156,7 @@ function copyable(text, said) {
 
 function problem(call) {
   if (call.outcome === 'interrupted' && !call.error) {
-    return h('div', { class: 'problem tone-warn' }, h('p', null, 'The gateway stopped while this call ran, so its effect is unknown.'));
+    return h('div', { class: 'problem tone-warn' }, h('p', null, 'The gateway stopped while this call was running, so it is unknown what the call did.'));
   }
   if (!call.error && !call.hint) return null;
   const { tone } = outcome(call.outcome);
@@ -166,7 +166,7 @@ function problem(call) {
 }
 
 function result(call) {
-  if (call.outcome === 'running') return section('Result', h('p', { class: 'muted row' }, h('span', { class: 'spinner' }), 'Waiting for the answer'));
+  if (call.outcome === 'running') return section('Result', h('p', { class: 'muted row' }, h('span', { class: 'spinner' }), 'Waiting for the result'));
   const raw = () => h('pre', { class: 'code', tabindex: '0', 'data-testid': 'drawer-raw', 'aria-label': 'The call as JSON' }, pretty(rawOf(call)));
   const shown = () => h('div', { 'data-testid': 'drawer-result' }, call.success ? [cutNote(call), renderResult(call.result, call.content)] : h('p', { class: 'muted' }, 'The call returned no result.'));
   return h('section', { class: 'drawer-section' }, tabs('Result', [
@@ -176,10 +176,10 @@ function result(call) {
 }
 
 function cutNote(call) {
-  return call.result_cut && h('p', { class: 'muted small' }, 'The result was too long to store: this is the beginning.');
+  return call.result_cut && h('p', { class: 'muted small' }, 'The result was too long to store; this is its beginning.');
 }
 
-/** What is recorded, without the definition of the tool, which is under Schema. */
+/** The recorded call without the tool's definition, which is shown under Schema. */
 function rawOf(call) {
   const { tool_definition: _, ...rest } = call;
   return rest;
@@ -190,5 +190,5 @@ function schema(call) {
   const body = tool ? jsonTree(tool.parameters, { open: 3 }) : h('p', { class: 'muted' }, 'This tool no longer exists.');
   return h('details', { class: 'drawer-section', 'data-testid': 'drawer-schema' }, h('summary', null, h('h3', null, 'Schema')),
     tool?.description && h('p', { class: 'muted' }, tool.description), body,
-    tool?.output_schema && [h('h4', null, 'Answer'), jsonTree(tool.output_schema, { open: 2 })]);
+    tool?.output_schema && [h('h4', null, 'Result'), jsonTree(tool.output_schema, { open: 2 })]);
 }

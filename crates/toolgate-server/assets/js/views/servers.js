@@ -1,4 +1,4 @@
-// A card for each MCP server.
+// The view of all MCP servers, with a card for each.
 
 import { h, fill, debounce, empty, patchList, setText, setAttr } from '../dom.js';
 import { get, post, events } from '../api.js';
@@ -16,10 +16,10 @@ const STATES = {
   stopped: ['Stopped', 'muted'],
   disabled: ['Disabled', 'muted'],
 };
-/** Descriptions of the protocol eras. */
-const ERAS = { legacy: 'MCP with a session that begins with initialize', modern: 'MCP without sessions: every request stands alone' };
-/** A card lists this many tools at once; more are folded away. */
-const FEW = 8;
+/** Descriptions of the generations of the protocol, by the `era` of a server. */
+const ERAS = { legacy: 'With sessions, which begin with initialize', modern: 'Without sessions; every request is independent' };
+/** A longer list of tools is folded. */
+const MAX_UNFOLDED_TOOLS = 8;
 /** Servers that need attention come first. */
 const ORDER = ['failed', 'restarting', 'starting', 'connected', 'stopped', 'disabled'];
 
@@ -57,7 +57,7 @@ export function mount(root) {
 }
 
 function nothing() {
-  return empty('No MCP servers yet', 'The built-in tools work without any. Add one on this machine; a gateway with a configuration file uses it at once, any other after a restart:',
+  return empty('No MCP servers yet', 'The built-in tools work without servers. Add a server on this machine; the gateway uses it at once if it has a configuration file, or else after a restart:',
     command('toolgate add everything -- npx -y @modelcontextprotocol/server-everything'),
     command('toolgate add remote https://example.org/mcp'));
 }
@@ -96,7 +96,7 @@ async function reconnect(name, button) {
   button.disabled = true;
   try {
     await post(`/api/servers/${encodeURIComponent(name)}/reconnect`);
-    toast(`${name} is being connected again.`, 'ok');
+    toast(`${name} was reconnected.`, 'ok');
   } catch (error) {
     toastError(error);
   } finally {
@@ -108,7 +108,7 @@ async function trust(name, hash, button) {
   button.disabled = true;
   try {
     await post(`/api/servers/${encodeURIComponent(name)}/trust`, { hash });
-    toast(`The current tools of ${name} are accepted.`, 'ok');
+    toast(`The current tools of ${name} were accepted.`, 'ok');
   } catch (error) {
     toastError(error);
   } finally {
@@ -116,7 +116,7 @@ async function trust(name, hash, button) {
   }
 }
 
-/** Tools that are not what a person agreed to, with what differs. Drawn only when that changes, so that a button keeps its focus. */
+/** Lists tools that differ from what a person agreed to. Redrawn only when they change, so that a button keeps its focus. */
 function updateChanges(part, { name, changes }) {
   const known = `${changes?.hash ?? ''} ${may('manage_servers')}`;
   if (part.dataset.known === known) return;
@@ -171,7 +171,7 @@ function update(element, { server, at }) {
   part('reconnect').hidden = server.state === 'disabled' || !may('manage_servers');
 }
 
-/** Drawn only when the names change, so that a link keeps its focus. */
+/** Redrawn only when the names change, so that a link keeps its focus. */
 function updateTools(element, tools) {
   const details = element.querySelector('[data-part="offered"]');
   const names = tools.map(({ name }) => name);
@@ -179,19 +179,19 @@ function updateTools(element, tools) {
   if (details.dataset.known === known) return;
   details.dataset.known = known;
   details.hidden = names.length === 0;
-  details.open = names.length <= FEW;
+  details.open = names.length <= MAX_UNFOLDED_TOOLS;
   setText(details.querySelector('summary .muted'), `(${names.length})`);
   fill(details.lastElementChild, tools.map(({ name, description }) => h('li', null, h('a', { class: 'mono', href: toolHref(name), title: (description ?? '').slice(0, 300) }, name))));
 }
 
-/** Why a connected server can't do its work, or why that isn't known. */
+/** Why a connected server can't do its work, or why its health is unknown. */
 function health({ health }) {
   if (!health || health.state === 'healthy') return '';
-  const what = health.state === 'degraded' ? "Connected, but it can't do its work" : "Whether it can do its work isn't known";
+  const what = health.state === 'degraded' ? "Connected, but it can't do its work" : 'Its health is unknown';
   return `${what}: ${health.problem ?? 'no reason was given'} (${health.tool})`;
 }
 
-/** The log of a failed server is open at once: it is what people come to read. */
+/** The stderr of a failed server is unfolded, because it usually shows the reason. */
 function updateLines(details, all, server) {
   details.hidden = all.length === 0;
   setText(details.querySelector('summary .muted'), `(${all.length})`);
@@ -202,7 +202,7 @@ function updateLines(details, all, server) {
 }
 
 function next(server, at) {
-  if (server.state === 'disabled') return 'Switched off in the configuration';
+  if (server.state === 'disabled') return 'Disabled in the configuration';
   if (server.next_try_ms === null || server.next_try_ms === undefined) return server.attempts > 1 ? plural(server.attempts, 'attempt') : '';
   const left = Math.ceil((server.next_try_ms - (performance.now() - at)) / 1000);
   return left > 0 ? `Attempt ${server.attempts + 1} in ${span(left)}` : 'Trying now';

@@ -1,4 +1,4 @@
-// Tools: the list, or the page of one.
+// The view of the tools: the list, or the page of one tool.
 
 import { mountList } from '../tools/list.js';
 import { mountTool } from '../tools/page.js';
@@ -8,7 +8,7 @@ export function mount(root, params) {
   let listAt = 0;
   const leave = () => shown?.leave();
   const open = (next) => {
-    // Another tab of the same tool does not draw everything again.
+    // Another tab of the same tool doesn't redraw the whole page.
     if (shown && shown.id === next.id && shown.update) return shown.update(next);
     if (shown?.id === null) listAt = scrollY;
     leave();
@@ -16,7 +16,7 @@ export function mount(root, params) {
     const made = next.id === null ? { leave: mountList(root, isFirst ? 0 : listAt) } : mountTool(root, next);
     shown = { id: next.id, ...made };
     if (isFirst) return;
-    // The link that was followed is gone, and with it the focus.
+    // The link that had the focus was removed.
     document.getElementById('main').focus({ preventScroll: true });
     if (next.id !== null) scrollTo(0, 0);
   };

@@ -1,4 +1,4 @@
-// Try a tool: a form from its schema (or JSON), checked by the gateway while typing, and the result.
+// The form to try a tool, built from its schema or as JSON. The gateway checks the arguments while the user types.
 
 import { ApiError, address, get, post } from '../api.js';
 import { callUrl, curl, toolgateCall } from '../commands.js';
@@ -16,7 +16,7 @@ import { asksFirst } from '../tools/stats.js';
 
 const CHECK_AFTER_MS = 250;
 
-/** The input for each tool, so that it survives a look at another tab. */
+/** The input for each tool, kept while other views are open. */
 const drafts = new Map();
 
 export function mountTry(root, tool, { from } = {}) {
@@ -33,8 +33,8 @@ class Session {
     this.stopping = new AbortController();
     this.checks = 0;
     this.running = null;
-    // After the first attempt to run every message stays, also those of fields not touched yet.
-    this.insist = false;
+    // After the first attempt to run, all messages are shown, even those of fields not touched yet.
+    this.showsAll = false;
     this.checkSoon = debounce(() => this.check(), CHECK_AFTER_MS);
     this.build();
   }
@@ -90,16 +90,16 @@ class Session {
 
   reset() {
     drafts.delete(this.tool.name);
-    this.insist = false;
+    this.showsAll = false;
     this.show(initialValue(this.model) ?? {});
     fill(this.result, waiting());
   }
 
-  /** Draws the editor of the current mode with `value`; a value the form would lose part of is shown as JSON. */
+  /** Draws the editor with `value`. If the form can't show the whole value, switches to JSON. */
   show(value) {
     if (this.mode === 'form' && !canShow(this.model, value)) {
       this.mode = 'json';
-      toast('These arguments do not fit the form, so they are shown as JSON.', 'info');
+      toast("The form can't show these arguments, so they are shown as JSON.", 'info');
     }
     this.form = null;
     if (this.mode === 'form') {
@@ -121,7 +121,7 @@ class Session {
   switchTo(mode) {
     if (mode === this.mode) return;
     const { value, error } = this.read();
-    if (error) return toast('Complete the JSON before you show it as a form.', 'warn');
+    if (error) return toast('Correct the JSON before you switch to the form.', 'warn');
     this.mode = mode;
     this.show(value);
   }
@@ -135,31 +135,31 @@ class Session {
     }
     const { value, error } = parseJson(this.json.value);
     if (error) return { error };
-    return isObject(value ?? {}) ? { value: value ?? {} } : { error: 'Arguments are an object: { … }.' };
+    return isObject(value ?? {}) ? { value: value ?? {} } : { error: 'Arguments must be a JSON object: { … }.' };
   }
 
-  /** Lets the gateway check the arguments; true unless they would be rejected. */
+  /** Lets the gateway check the arguments. Resolves with false if they would be rejected. */
   async check() {
     const { value, error } = this.read();
     this.checks += 1;
-    const mine = this.checks;
-    if (error) return this.tell({ valid: false, violations: [], local: error });
+    const number = this.checks;
+    if (error) return this.showCheck({ valid: false, violations: [], local: error });
     try {
       const answer = await post(`/api/tools/${encodeURIComponent(this.tool.name)}/check`, value, { signal: this.stopping.signal });
-      return mine === this.checks ? this.tell(answer) : answer.valid;
+      return number === this.checks ? this.showCheck(answer) : answer.valid;
     } catch (problem) {
       if (problem.name === 'AbortError') return false;
-      // Without the check the call itself says what is wrong.
+      // If the check isn't available, the call itself reports what is wrong.
       setText(this.status, '');
       return true;
     }
   }
 
-  tell(answer) {
+  showCheck(answer) {
     const violations = answer.violations ?? [];
-    const rest = this.form ? this.form.show(violations, this.insist) : violations.map(({ parameter, message }) => (parameter ? `${parameter}: ${message}` : message));
+    const rest = this.form ? this.form.show(violations, this.showsAll) : violations.map(({ parameter, message }) => (parameter ? `${parameter}: ${message}` : message));
     const words = [this.form ? null : answer.local, ...rest, !answer.valid && !violations.length && !answer.local ? answer.error : null].filter(Boolean);
-    const isShown = words.length > 0 && (this.insist || !this.form || rest.length > 0 || answer.local);
+    const isShown = words.length > 0 && (this.showsAll || !this.form || rest.length > 0 || answer.local);
     fill(this.general, isShown ? words.map((word) => h('span', { class: 'field-message' }, word)) : null);
     this.general.hidden = !isShown;
     if (!this.form) this.json.setAttribute('aria-invalid', String(!answer.valid));
@@ -172,7 +172,7 @@ class Session {
   async submit(event) {
     event.preventDefault();
     if (this.running) return;
-    this.insist = true;
+    this.showsAll = true;
     if (!(await this.check())) return this.form ? this.form.focusFirst() : this.json.focus();
     const { value } = this.read();
     if (asksFirst(this.tool) && !(await confirmDialog(question(this.tool, value)))) return;
@@ -183,31 +183,31 @@ class Session {
     this.running = new AbortController();
     this.showRunning(true);
     const began = performance.now();
-    if (this.tool.needs_approval) fill(this.result, h('p', { class: 'try-waiting muted' }, 'Waits for approval, at the top of the page.'));
+    if (this.tool.needs_approval) fill(this.result, h('p', { class: 'try-waiting muted' }, 'Waiting for approval at the top of the page.'));
     try {
       const envelope = await post(`/api/tools/${encodeURIComponent(this.tool.name)}/call`, value, { signal: this.running.signal });
       fill(this.result, resultView(envelope, performance.now() - began));
-      if (envelope.error_kind === 'invalid_arguments') this.refuse();
+      if (envelope.error_kind === 'invalid_arguments') this.showRefusal();
     } catch (error) {
-      if (error.name === 'AbortError') fill(this.result, h('p', { class: 'muted' }, 'Stopped: this page no longer waits for the answer.'));
+      if (error.name === 'AbortError') fill(this.result, h('p', { class: 'muted' }, 'Stopped. This page no longer waits for the result; the tool may still be running.'));
       else if (error instanceof ApiError && isObject(error.body) && 'success' in error.body) fill(this.result, resultView(error.body, performance.now() - began));
       else fill(this.result, resultView({ success: false, error: error.detail ?? error.message, tool_name: this.tool.name }, performance.now() - began));
     } finally {
       this.running = null;
       this.showRunning(false);
-      // Where the answer is below the form it would not be seen.
+      // On a narrow screen the result is below the form, out of view.
       if (matchMedia('(max-width: 1000px)').matches) this.result.scrollIntoView({ block: 'nearest' });
     }
   }
 
-  /** True if no field is filled in. That may be valid, but checking it is not useful. */
+  /** True if no field is filled in. That may be valid, but the status shouldn't look like success. */
   isEmpty() {
     const { value } = this.read();
     return this.model.fields?.length > 0 && isObject(value) && Object.keys(value).length === 0;
   }
 
-  /** A tool may want more than its schema says. */
-  refuse() {
+  /** The tool itself may reject arguments that its schema allows. */
+  showRefusal() {
     this.status.className = 'try-status tone-warn';
     setText(this.status, 'The tool does not accept these arguments');
   }
@@ -221,32 +221,32 @@ class Session {
 
   copy(label, make) {
     const { value, error } = this.read();
-    if (error) return toast('Complete the JSON before you copy it.', 'warn');
+    if (error) return toast('Correct the JSON before you copy it.', 'warn');
     copyText(make(value), `Copied as ${label}`);
   }
 }
 
 function waiting() {
-  return h('div', { class: 'try-waiting muted' }, h('p', null, 'The answer appears here.'),
+  return h('div', { class: 'try-waiting muted' }, h('p', null, 'The result appears here.'),
     h('p', { class: 'small' }, h('kbd', null, 'Ctrl'), ' ', h('kbd', null, 'Enter'), ' runs from any field.'));
 }
 
 function question(tool, value) {
   const why = tool.annotations?.destructive === true
     ? 'According to the tool, it may delete or overwrite something.'
-    : 'Its calls need approval, at the top of this page.';
+    : 'Its calls need approval at the top of this page.';
   return { title: `Run ${tool.name}?`, text: why, body: h('pre', { class: 'code', tabindex: '0' }, pretty(value)), yes: 'Run it', danger: true };
 }
 
 function problems(count) {
-  return count > 0 ? `${plural(count, 'thing')} to fill in or correct` : 'Please correct the marked fields';
+  return count > 0 ? `${plural(count, 'field')} to fill in or correct` : 'Correct the marked fields';
 }
 
-/** What the gateway will do with the arguments before the tool sees them. */
+/** What the gateway does with the arguments before the tool gets them. */
 function notes(answer, isEmpty) {
   const words = [isEmpty ? 'Nothing filled in' : 'Valid'];
   if (answer.renamed?.length) words.push(`renamed: ${answer.renamed.map(([old, name]) => `${old} → ${name}`).join(', ')}`);
   if (answer.dropped?.length) words.push(`left out: ${answer.dropped.join(', ')}`);
-  if (answer.needs_approval) words.push('asks for approval');
+  if (answer.needs_approval) words.push('needs approval');
   return words.join(' · ');
 }

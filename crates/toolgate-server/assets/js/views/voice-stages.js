@@ -1,4 +1,4 @@
-// Where a voice turn's time went, stage by stage.
+// Shows how long each stage of a voice turn took.
 
 import { h } from '../dom.js';
 import { duration } from '../format.js';
@@ -13,7 +13,7 @@ const STAGES = [
 ];
 const TRANSCRIBED = 1;
 
-/** How long a turn took, as far as that is known. */
+/** The duration of a turn, up to its last known mark. */
 export function totalOf({ stages = {} }) {
   const known = STAGES.map(([mark]) => stages[mark]).filter(Number.isFinite);
   return known.length > 0 ? Math.max(...known) : NaN;
@@ -25,8 +25,8 @@ export function waitOf({ stages = {} }) {
 }
 
 /**
- * The stages in the order of time. Where a mark is missing, its time belongs to the next one; but a turn that failed, and one
- * that ended without a sound, spent that time in the stage it did not get out of. What came as text was never listened to.
+ * The stages in order of time. If a mark is missing, its time belongs to the next stage. But if a turn failed or ended without
+ * a sound, the time belongs to the stage in which it got stuck. Turns that arrived as text have no listening stage.
  */
 export function stagesOf({ stages = {}, outcome, heard }) {
   const last = STAGES.length - 1;
@@ -44,10 +44,10 @@ export function stagesOf({ stages = {}, outcome, heard }) {
   });
 }
 
-/** The stages as one bar, with their names and times below. */
+/** The stages as one bar, with names and durations below. */
 export function timeline(turn) {
   const steps = stagesOf(turn);
-  if (steps.length === 0) return h('p', { class: 'muted small', 'data-testid': 'turn-stages' }, 'The times of its stages are unknown.');
+  if (steps.length === 0) return h('p', { class: 'muted small', 'data-testid': 'turn-stages' }, 'The durations of the stages are unknown.');
   const bar = steps.map(({ tone, ms }) => h('span', { class: `stage stage-${tone}`, style: { 'flex-grow': ms } }));
   const names = steps.map(({ name, what, tone, ms }) => h('li', { title: what },
     h('span', { class: `stage-dot stage-${tone}`, 'aria-hidden': 'true' }), `${name} `, h('span', { class: 'stage-ms' }, duration(ms))));

@@ -1,4 +1,4 @@
-// The known voice turns, newest first: fetched page by page, and polled for new ones.
+// The loaded voice turns, newest first: fetched page by page, and polled for new ones.
 
 import { get } from '../api.js';
 
@@ -7,24 +7,24 @@ const PAGE = 50;
 const MAX_TURNS = 1000;
 
 export class TurnStore {
-  /** Calls `onChange(fresh)` after every change, with the turns since the first page. */
+  /** Calls `onChange(fresh)` after every change, with the turns that are new since the first page. */
   constructor(onChange) {
     this.onChange = onChange;
     this.turns = [];
     this.complete = false;
     this.loaded = false;
     this.error = null;
-    this.asking = null;
+    this.request = null;
   }
 
-  /** Whether older turns can be asked for. */
+  /** Whether older turns can be fetched. */
   get hasMore() {
     return this.loaded && !this.complete && this.turns.length < MAX_TURNS;
   }
 
-  /** The newest page at first, then one older page after the other. */
+  /** Fetches the newest page at first, then the next older one. */
   older() {
-    return this.alone(async () => {
+    return this.oneAtATime(async () => {
       const last = this.turns.at(-1);
       const page = await get(`/api/turns?${new URLSearchParams({ limit: PAGE, ...(last && { before: last.id }) })}`);
       this.turns = merged(this.turns, page);
@@ -35,10 +35,10 @@ export class TurnStore {
     });
   }
 
-  /** What is new. Where that is more than a page, the list begins again with it. */
-  news() {
+  /** Fetches new turns. If there is more than a page of them, the list starts over with that page. */
+  newer() {
     if (!this.loaded) return this.older();
-    return this.alone(async () => {
+    return this.oneAtATime(async () => {
       const newest = this.turns[0];
       const page = await get(`/api/turns?${new URLSearchParams({ limit: PAGE, ...(newest && { after: newest.id }) })}`);
       const known = new Set(this.turns.map(({ id }) => id));
@@ -52,15 +52,15 @@ export class TurnStore {
     });
   }
 
-  /** One request at a time, so that a late answer never undoes a later one. Errors are reported, not thrown. */
-  alone(question) {
-    this.asking ??= question().catch((error) => {
+  /** Runs one request at a time, so that a late response never replaces a newer one. Errors are reported, not thrown. */
+  oneAtATime(work) {
+    this.request ??= work().catch((error) => {
       this.error = error;
       this.onChange([]);
     }).finally(() => {
-      this.asking = null;
+      this.request = null;
     });
-    return this.asking;
+    return this.request;
   }
 }
 

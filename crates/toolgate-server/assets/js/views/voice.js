@@ -1,5 +1,5 @@
-// What a voice gateway heard and said. It is usually another process that shares the journal, so the live feed does not tell of
-// it: while this view is open, what is new is asked for.
+// The view of voice turns. The voice gateway is usually another process that shares the journal, so the live feed doesn't
+// report its turns: while this view is open, it polls for new ones.
 
 import { events } from '../api.js';
 import { connection } from '../feed.js';
@@ -12,8 +12,8 @@ import { visible } from '../text.js';
 import { TurnStore } from './voice-store.js';
 import { placeOf, turnCard, turnOutcome } from './voice-turn.js';
 
-/** How often the gateway is asked; it answers from an index, and almost always with nothing. */
-const POLL = 2000;
+/** The time between polls. They are cheap: the gateway uses an index, and usually there is nothing new. */
+const POLL_INTERVAL = 2000;
 /** After this status polling again is pointless. */
 const FORBIDDEN = 403;
 
@@ -32,19 +32,19 @@ export function mount(root) {
     patchList(list, turns, ({ id }) => id, turnCard);
     more.hidden = !store.hasMore;
     notes.show(error, loaded, isEmpty, journal);
-    if (fresh.length > 0) setText(live, told(fresh[0]));
+    if (fresh.length > 0) setText(live, announcement(fresh[0]));
   };
   const store = new TurnStore(draw);
   const notes = noteFor(note, store);
-  const look = () => !document.hidden && connection.state === 'open' && store.error?.status !== FORBIDDEN && store.news();
+  const poll = () => !document.hidden && connection.state === 'open' && store.error?.status !== FORBIDDEN && store.newer();
   const stopStatus = onStatus((status) => {
     const before = journal;
     journal = status.journal?.state ?? 'ok';
     if (journal !== before) draw([]);
   });
-  const stopEvents = events([], { open: (again) => again && store.news() });
-  const timer = setInterval(look, POLL);
-  document.addEventListener('visibilitychange', look);
+  const stopEvents = events([], { open: (again) => again && store.newer() });
+  const timer = setInterval(poll, POLL_INTERVAL);
+  document.addEventListener('visibilitychange', poll);
   const offKeys = registerKeys('Voice', [
     { keys: ['j'], label: 'Next turn', run: () => step(list, 1) },
     { keys: ['k'], label: 'Previous turn', run: () => step(list, -1) },
@@ -53,32 +53,32 @@ export function mount(root) {
   store.older();
   return () => {
     clearInterval(timer);
-    document.removeEventListener('visibilitychange', look);
+    document.removeEventListener('visibilitychange', poll);
     stopStatus();
     stopEvents();
     offKeys();
   };
 }
 
-/** Moves the focus by so many turns. */
+/** Moves the focus by `by` turns. */
 function step(list, by) {
   const cards = [...list.children];
   const at = cards.findIndex((card) => card.contains(document.activeElement));
   cards[at < 0 ? 0 : Math.min(cards.length - 1, Math.max(0, at + by))]?.focus();
 }
 
-function told(turn) {
+function announcement(turn) {
   return `${placeOf(turn)[0]}: ${visible(turn.heard)}. ${turnOutcome(turn.outcome).text}.`;
 }
 
-/** What stands above the list; drawn only when it changes, so that a button keeps its focus. */
+/** The note above the list. Redrawn only when it changes, so that a button keeps its focus. */
 function noteFor(element, store) {
-  let said = null;
+  let shown = null;
   return {
     show(error, loaded, isEmpty, journal) {
       const words = error ? `${isEmpty} ${error.message}` : !loaded ? 'loading' : isEmpty ? journal : '';
-      if (said === words) return;
-      said = words;
+      if (shown === words) return;
+      shown = words;
       if (error) fill(element, failed(error, isEmpty, store));
       else if (!loaded) fill(element, h('p', { class: 'muted' }, 'Loading…'));
       else fill(element, isEmpty && nothing(journal));
@@ -87,17 +87,17 @@ function noteFor(element, store) {
 }
 
 function failed(error, isEmpty, store) {
-  const again = h('button', { class: 'btn btn-small', type: 'button', onclick: () => store.news() }, 'Try again');
+  const again = h('button', { class: 'btn btn-small', type: 'button', onclick: () => store.newer() }, 'Try again');
   const why = error.detail ?? error.message;
-  if (error.status === FORBIDDEN) return empty('Not for this token', 'What was said is shown only to those who may use all tools.');
-  if (isEmpty) return empty('The turns could not be fetched', why, h('p', null, again));
-  return h('p', { class: 'voice-problem', role: 'alert' }, `Turns could not be fetched: ${why} `, again);
+  if (error.status === FORBIDDEN) return empty('Not allowed for this token', "Voice turns are shown only to callers who may see everybody's calls.");
+  if (isEmpty) return empty('The voice turns could not be loaded', why, h('p', null, again));
+  return h('p', { class: 'voice-problem', role: 'alert' }, `Voice turns could not be loaded: ${why} `, again);
 }
 
 function nothing(journal) {
   if (journal === 'off') {
-    return empty('No voice turns', 'Voice turns are read from the journal, and this gateway has none.');
+    return empty('No voice turns', 'Voice turns are read from the journal, and the journal of this gateway is off.');
   }
-  return empty('Nothing was said yet', 'A voice gateway listens, uses the tools and answers aloud. What it hears on this machine appears here after each answer. Start one:',
+  return empty('No voice turns yet', 'A voice gateway listens, uses the tools and speaks its answers. Each request it hears on this machine appears here with its answer. Start one:',
     command('toolgate voice'));
 }

@@ -1,4 +1,4 @@
-// Where a call's time went, step by step.
+// Shows how long each step of a call took.
 
 import { h } from '../dom.js';
 import { duration } from '../format.js';
@@ -11,10 +11,10 @@ const STEPS = [
   ['invoke_ms', 'Run', 'The tool itself', 'accent'],
 ];
 
-/** Steps that most calls do not have. */
+/** Steps that are left out if they took no time. */
 const MAY_WAIT = new Set(['approval_ms', 'queue_ms']);
 
-/** The steps with where each begins; what no step accounts for is shown as such. */
+/** The steps with their starts. Time that belongs to no step is shown as a step of its own. */
 export function stepsOf({ timings = {}, duration_ms: total }) {
   let at = 0;
   const steps = [];
@@ -26,7 +26,7 @@ export function stepsOf({ timings = {}, duration_ms: total }) {
   }
   const rest = (total ?? 0) + (timings?.approval_ms ?? 0) - at;
   if (rest > Math.max(0.05, at * 0.02)) {
-    steps.push({ name: 'Rest', what: 'Recording the call and handing over the answer', tone: 'muted', from: at, ms: rest });
+    steps.push({ name: 'Rest', what: 'Recording the call and returning the result', tone: 'muted', from: at, ms: rest });
     at += rest;
   }
   return { steps, total: at };
@@ -35,7 +35,7 @@ export function stepsOf({ timings = {}, duration_ms: total }) {
 export function waterfall(call) {
   const { steps, total } = stepsOf(call);
   if (steps.length === 0) {
-    return h('p', { class: 'muted', 'data-testid': 'drawer-waterfall' }, call.outcome === 'running' ? 'The call is running.' : 'The times of its steps are unknown.');
+    return h('p', { class: 'muted', 'data-testid': 'drawer-waterfall' }, call.outcome === 'running' ? 'The call is running.' : 'The durations of the steps are unknown.');
   }
   const share = (ms) => `${total > 0 ? (ms / total) * 100 : 0}%`;
   const rows = steps.map((step) => h('div', { class: 'fall-row', title: step.what, role: 'listitem' },

@@ -1,4 +1,4 @@
-//! The events of a chat turn, and their sender.
+//! The events of a chat turn, and the listener that sends them.
 
 use axum::response::sse;
 use serde::Serialize;
@@ -13,10 +13,10 @@ use utoipa::ToSchema;
 
 use super::super::sse::event;
 
-// Bytes of a result that are sent. The page of the call has the rest.
-const PREVIEW: usize = 500;
+// Longer results are cut; `/api/calls/{id}` has the rest.
+const MAX_PREVIEW_BYTES: usize = 500;
 
-/// Something that happens in a turn. The name of the event is the variant.
+/// An event of a turn. Its SSE name is the variant in lower case.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum ChatEvent {
@@ -93,7 +93,7 @@ pub(crate) enum ChatEvent {
         input_tokens: u64,
         /// Tokens written by the model.
         output_tokens: u64,
-        /// From the message to the end of the turn.
+        /// The time from the message to the end of the turn.
         duration_ms: f64,
     },
     /// `error`: the turn failed without an answer.
@@ -149,8 +149,8 @@ pub(super) fn sse_event(chat_event: &ChatEvent) -> sse::Event {
     event(chat_event.name(), chat_event)
 }
 
-// Never waits for the reader, because waiting would hold up the model. A reader that is too slow
-// ends the turn instead.
+// Never waits for the reader, because that would delay the model. If the reader is too slow, the
+// turn ends instead.
 pub(super) struct ChatEventSender {
     sender: mpsc::Sender<ChatEvent>,
     redactor: Redactor,
@@ -198,7 +198,7 @@ impl ChatEventSender {
             duration_ms: outcome.execution_time_ms(),
             error: error.map(|error| self.redactor.text(&error).into_owned()),
             preview: match &outcome.result {
-                Ok(output) => self.redactor.json(&output.to_result(), PREVIEW),
+                Ok(output) => self.redactor.json(&output.to_result(), MAX_PREVIEW_BYTES),
                 Err(_) => String::new(),
             },
         }

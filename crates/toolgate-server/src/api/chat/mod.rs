@@ -33,8 +33,8 @@ use crate::Gateway;
 use crate::guard::Caller;
 use crate::problem::Problem;
 
-// Events that wait for a reader. A slower reader is disconnected.
-const WAITING: usize = 4096;
+// How many events wait for the reader. A slower reader is disconnected.
+const EVENT_CAPACITY: usize = 4096;
 
 /// A message to the model.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -64,7 +64,7 @@ pub(crate) struct ChatRequest {
               UnreadableResponses,
               (status = 422, description = "The message is missing or empty", body = Problem),
               (status = 503, description = "No model is available, too many conversations are open, or the gateway is stopping", body = Problem)))]
-pub(crate) async fn say(
+pub(crate) async fn send_message(
     State(gateway): State<Gateway>,
     caller: Caller,
     headers: HeaderMap,
@@ -77,7 +77,7 @@ pub(crate) async fn say(
         Some(id) => gateway.chats.find(id, caller.number).ok_or_else(|| {
             Problem::not_found("there is no such conversation; it may have been idle for too long")
         })?,
-        None => begin(&gateway, &caller).await?,
+        None => start_conversation(&gateway, &caller).await?,
     };
     let Ok(mut conversation) = Arc::clone(&chat.conversation).try_lock_owned() else {
         return Err(Problem::conflict(
@@ -87,43 +87,46 @@ pub(crate) async fn say(
     let trace = CallerTrace::from_headers(&headers).map(|trace| (Some(trace.parent), trace.state));
     let (parent, state) = trace.unwrap_or_default();
     conversation.set_trace(parent, state);
-    let (sender, events) = mpsc::channel(WAITING);
+    let (sender, events) = mpsc::channel(EVENT_CAPACITY);
     let sender = ChatEventSender::new(sender, gateway.parts.redactor.clone());
     let stopping = gateway.stopping.clone();
-    let turn = turn(chat, conversation, request.message, sender, stopping);
+    let turn = run_turn(chat, conversation, request.message, sender, stopping);
     Ok(response(stream::unfold(
         ChatEventStream {
             events,
             turn: tokio::spawn(turn.in_current_span()),
-            beat: tokio::time::interval(KEEP_ALIVE),
-            cut: gateway.calls.clone(),
+            keep_alive_timer: tokio::time::interval(KEEP_ALIVE),
+            cancelled: gateway.calls.clone(),
             is_over: false,
         },
-        async |mut answering| {
-            let event = answering.next().await?;
-            Some((Ok::<_, Infallible>(event), answering))
+        async |mut stream| {
+            let event = stream.next().await?;
+            Some((Ok::<_, Infallible>(event), stream))
         },
     )))
 }
 
 // Uses the configured model, or one that is available.
-async fn begin(gateway: &Gateway, caller: &Caller) -> Result<Arc<RegisteredChat>, Problem> {
+async fn start_conversation(
+    gateway: &Gateway,
+    caller: &Caller,
+) -> Result<Arc<RegisteredChat>, Problem> {
     let parts = &gateway.parts;
     let toolbox = Toolbox::new(gateway.executor().clone()).with_scope(caller.scope.clone());
     let redactor = parts.redactor.clone();
     let (settings, tools) = (parts.model.clone(), toolbox.clone());
-    // Resolving a secret must not move between threads, so the search stays on one.
-    let choosing = tokio::task::spawn_blocking(move || {
-        Handle::current().block_on(choose(&settings, &tools, &redactor))
+    // Resolving a secret must not move between threads, so this runs on a single one.
+    let connecting = tokio::task::spawn_blocking(move || {
+        Handle::current().block_on(connect_model(&settings, &tools, &redactor))
     });
-    let chosen = choosing
+    let connected = connecting
         .await
         .map_err(|_| Problem::unavailable("no model could be chosen; see the log of the gateway"))?
         .map_err(|error| Problem::unavailable(parts.redactor.line(&error, 1000)))?;
-    let provider = chosen.router.source().to_string();
-    let model = chosen.router.model_name().to_owned();
-    let conversation = Conversation::new(chosen.router, toolbox, chosen.settings);
-    let chat = RegisteredChat::new(conversation, provider, model, chosen.why, caller.number);
+    let provider = connected.router.source().to_string();
+    let model = connected.router.model_name().to_owned();
+    let conversation = Conversation::new(connected.router, toolbox, connected.settings);
+    let chat = RegisteredChat::new(conversation, provider, model, connected.why, caller.number);
     gateway.chats.add(chat).ok_or_else(|| {
         Problem::unavailable(
             "too many conversations are open; try again when one of them has ended",
@@ -132,22 +135,22 @@ async fn begin(gateway: &Gateway, caller: &Caller) -> Result<Arc<RegisteredChat>
     })
 }
 
-async fn choose(
+async fn connect_model(
     settings: &ModelSettings,
     toolbox: &Toolbox,
     redactor: &toolgate_core::Redactor,
 ) -> Result<ConnectedModel, String> {
     let environment =
         |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-    let said_by = "the configuration says so";
-    let choice = toolgate_models::select_model(settings, said_by, &environment).await;
+    let why = "the configuration says so";
+    let choice = toolgate_models::select_model(settings, why, &environment).await;
     let choice = choice.map_err(|error| error.to_string())?;
     redactor.add_secrets(choice.settings.secrets());
     toolgate_models::connect(choice, toolbox).map_err(|error| error.to_string())
 }
 
-// When the gateway stops, the turn waits for its running tools and starts no more.
-async fn turn(
+// When the gateway stops, the turn waits for its running tools but starts no more.
+async fn run_turn(
     chat: Arc<RegisteredChat>,
     mut conversation: OwnedMutexGuard<Conversation>,
     message: String,
@@ -184,9 +187,9 @@ async fn turn(
 struct ChatEventStream {
     events: mpsc::Receiver<ChatEvent>,
     turn: JoinHandle<()>,
-    beat: Interval,
+    keep_alive_timer: Interval,
     // Cancelled when running calls must end.
-    cut: CancellationToken,
+    cancelled: CancellationToken,
     is_over: bool,
 }
 
@@ -202,8 +205,8 @@ impl ChatEventStream {
                 Some(event) => event,
                 None => self.unexpected_end().await,
             },
-            () = self.cut.cancelled() => ChatEvent::stopping(),
-            _ = self.beat.tick() => return Some(keep_alive()),
+            () = self.cancelled.cancelled() => ChatEvent::stopping(),
+            _ = self.keep_alive_timer.tick() => return Some(keep_alive()),
         };
         self.is_over = event.is_last();
         Some(sse_event(&event))
@@ -232,19 +235,19 @@ impl Drop for ChatEventStream {
 mod tests {
     use super::*;
 
-    fn answering(turn: JoinHandle<()>, events: mpsc::Receiver<ChatEvent>) -> ChatEventStream {
+    fn stream(turn: JoinHandle<()>, events: mpsc::Receiver<ChatEvent>) -> ChatEventStream {
         ChatEventStream {
             events,
             turn,
-            beat: tokio::time::interval(KEEP_ALIVE),
-            cut: CancellationToken::new(),
+            keep_alive_timer: tokio::time::interval(KEEP_ALIVE),
+            cancelled: CancellationToken::new(),
             is_over: false,
         }
     }
 
-    async fn next(answering: &mut ChatEventStream) -> Option<String> {
+    async fn next(stream: &mut ChatEventStream) -> Option<String> {
         loop {
-            let event = answering.next().await.map(|event| format!("{event:?}"));
+            let event = stream.next().await.map(|event| format!("{event:?}"));
             if event.as_ref().is_none_or(|event| event.contains("event:")) {
                 return event;
             }
@@ -256,7 +259,7 @@ mod tests {
         let text = || ChatEvent::Text {
             text: "so far".to_owned(),
         };
-        for (panics, is_cut, said) in [
+        for (panics, is_cancelled, expected) in [
             (true, false, "internal error"),
             (false, true, "the gateway is stopping"),
             (false, false, "read too slowly"),
@@ -264,23 +267,23 @@ mod tests {
             let (sender, events) = mpsc::channel(8);
             let turn = tokio::spawn(async move {
                 sender.send(text()).await.unwrap();
-                match (panics, is_cut) {
+                match (panics, is_cancelled) {
                     (true, _) => panic!("a bug"),
                     (false, true) => std::future::pending().await,
                     (false, false) => drop(sender),
                 }
             });
-            let mut answering = answering(turn, events);
-            assert!(next(&mut answering).await.unwrap().contains("so far"));
-            if is_cut {
-                answering.cut.cancel();
+            let mut stream = stream(turn, events);
+            assert!(next(&mut stream).await.unwrap().contains("so far"));
+            if is_cancelled {
+                stream.cancelled.cancel();
             }
-            let last = next(&mut answering).await.unwrap();
+            let last = next(&mut stream).await.unwrap();
             assert!(
-                last.contains("event: error") && last.contains(said),
+                last.contains("event: error") && last.contains(expected),
                 "{last}"
             );
-            assert_eq!(next(&mut answering).await, None);
+            assert_eq!(next(&mut stream).await, None);
         }
     }
 }

@@ -12,7 +12,7 @@ use toolgate_models::Conversation;
 // Each conversation holds its whole history.
 const MAX_CHATS: usize = 64;
 const MAX_PER_OWNER: usize = MAX_CHATS / 2;
-const IDLE: Duration = Duration::from_secs(3600);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
 #[derive(Default)]
 pub(crate) struct ChatRegistry(Mutex<RegistryState>);
@@ -20,7 +20,7 @@ pub(crate) struct ChatRegistry(Mutex<RegistryState>);
 #[derive(Default)]
 struct RegistryState {
     chats: HashMap<String, Arc<RegisteredChat>>,
-    // The model that was chosen last.
+    // The provider and name of the model that was chosen last.
     model: Option<(String, String)>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct RegisteredChat {
     pub(super) model: String,
     pub(super) why: String,
     owner: u64,
-    touched: Mutex<Instant>,
+    last_used: Mutex<Instant>,
 }
 
 impl RegisteredChat {
@@ -54,12 +54,12 @@ impl RegisteredChat {
             model,
             why,
             owner,
-            touched: Mutex::new(Instant::now()),
+            last_used: Mutex::new(Instant::now()),
         }
     }
 
     pub(super) fn touch(&self) {
-        *self.touched.lock() = Instant::now();
+        *self.last_used.lock() = Instant::now();
     }
 
     fn is_busy(&self) -> bool {
@@ -70,7 +70,7 @@ impl RegisteredChat {
 impl ChatRegistry {
     pub(super) fn find(&self, id: &str, caller: u64) -> Option<Arc<RegisteredChat>> {
         let mut state = self.0.lock();
-        state.forget_idle();
+        state.remove_idle();
         let chat = state.chats.get(id).filter(|chat| chat.owner == caller)?;
         chat.touch();
         Some(Arc::clone(chat))
@@ -80,7 +80,7 @@ impl ChatRegistry {
     /// of the caller with the most is evicted. Returns `None` if those are all busy.
     pub(super) fn add(&self, chat: RegisteredChat) -> Option<Arc<RegisteredChat>> {
         let mut state = self.0.lock();
-        state.forget_idle();
+        state.remove_idle();
         let full = match state.count_of_owner(chat.owner) {
             MAX_PER_OWNER.. => Some(chat.owner),
             _ if state.chats.len() >= MAX_CHATS => state.owner_with_most(),
@@ -89,7 +89,7 @@ impl ChatRegistry {
         if let Some(owner) = full {
             let idle = state.chats.values();
             let idle = idle.filter(|chat| chat.owner == owner && !chat.is_busy());
-            let oldest = idle.min_by_key(|chat| *chat.touched.lock())?.id.clone();
+            let oldest = idle.min_by_key(|chat| *chat.last_used.lock())?.id.clone();
             state.chats.remove(&oldest);
         }
         state.model = Some((chat.provider.clone(), chat.model.clone()));
@@ -114,8 +114,8 @@ impl RegistryState {
         owners.max_by_key(|owner| self.count_of_owner(*owner))
     }
 
-    fn forget_idle(&mut self) {
+    fn remove_idle(&mut self) {
         self.chats
-            .retain(|_, chat| chat.touched.lock().elapsed() < IDLE || chat.is_busy());
+            .retain(|_, chat| chat.last_used.lock().elapsed() < IDLE_TIMEOUT || chat.is_busy());
     }
 }

@@ -74,7 +74,7 @@ async fn an_operator_sees_and_mends_while_calls_fill_the_gateway() {
         }
         let events = bare("GET", "/api/events", &[("host", BIND)], "");
         let events = guard
-            .handle(ends(), &ConnectionWatch::for_test(), events)
+            .handle(loopback_addresses(), &ConnectionWatch::for_test(), events)
             .await;
         assert_eq!(events.status(), 200);
         for path in ["/api/approvals/1", "/api/servers/1/reconnect"] {
@@ -96,7 +96,7 @@ async fn a_place_comes_back_when_the_caller_is_gone() {
     let guard = guard(json!({ "concurrency": 1 }));
     let gone = ask(&guard, "POST", NAP, &[], r#"{"ms":10000}"#);
     drop(tokio::time::timeout(Duration::from_millis(1), gone).await);
-    assert_eq!(guard.under_way(), 0);
+    assert_eq!(guard.running_requests(), 0);
     let next = ask(&guard, "POST", NAP, &[], r#"{"ms":1}"#).await;
     assert_eq!(next.status, 200);
 }
@@ -169,7 +169,7 @@ async fn open_as(guard: &RequestGuard, method: &str, token: &str) -> http::Respo
     let headers = [("host", BIND), ("authorization", &bearer)];
     let request = bare(method, "/endless", &headers, "");
     guard
-        .handle(ends(), &ConnectionWatch::for_test(), request)
+        .handle(loopback_addresses(), &ConnectionWatch::for_test(), request)
         .await
 }
 
@@ -189,7 +189,7 @@ async fn streams_have_their_own_limit_with_a_share_for_the_operator() {
         let over = open_as(&guard, "GET", token).await;
         assert_eq!(over.status(), 503, "{token}");
     }
-    assert_eq!(guard.under_way(), 0, "none of them is running");
+    assert_eq!(guard.running_requests(), 0, "none of them is running");
     let over = open(&guard, "GET").await;
     assert_eq!(
         (
@@ -225,13 +225,13 @@ async fn the_last_quarter_of_the_places_is_the_operators() {
 }
 
 #[tokio::test]
-async fn a_stream_that_works_is_under_way_until_it_ends() {
+async fn a_working_stream_counts_as_running_until_it_ends() {
     let guard = with_stream(json!({ "concurrency": 1 }));
     let works = open(&guard, "POST").await;
-    assert_eq!((guard.under_way(), guard.streams.taken()), (1, 0));
+    assert_eq!((guard.running_requests(), guard.streams.taken()), (1, 0));
     assert_eq!(open(&guard, "POST").await.status(), 503);
     drop(works);
-    assert_eq!(guard.under_way(), 0);
+    assert_eq!(guard.running_requests(), 0);
     assert_eq!(open(&guard, "POST").await.status(), 200);
 }
 
@@ -319,7 +319,7 @@ async fn a_body_has_its_limit_by_its_word_and_by_its_bytes() {
                 .header(form[0].0, form[0].1);
             let response = guard
                 .handle(
-                    ends(),
+                    loopback_addresses(),
                     &ConnectionWatch::for_test(),
                     request.body(body).unwrap(),
                 )
@@ -352,7 +352,7 @@ async fn a_body_that_does_not_arrive_times_out() {
     let started = tokio::time::Instant::now();
     let back = read(
         guard
-            .handle(ends(), &ConnectionWatch::for_test(), request)
+            .handle(loopback_addresses(), &ConnectionWatch::for_test(), request)
             .await,
     )
     .await;
@@ -361,7 +361,7 @@ async fn a_body_that_does_not_arrive_times_out() {
         (408, 30)
     );
     assert_eq!(back.header("connection"), Some("close"));
-    assert_eq!(guard.under_way(), 0);
+    assert_eq!(guard.running_requests(), 0);
 }
 
 #[tokio::test]
@@ -393,7 +393,7 @@ async fn f29_without_a_token_streams_of_one_client_shut_nobody_out() {
     let open = async || {
         let request = bare("GET", "/api/events", &[("host", BIND)], "");
         let response = guard
-            .handle(ends(), &ConnectionWatch::for_test(), request)
+            .handle(loopback_addresses(), &ConnectionWatch::for_test(), request)
             .await;
         assert_eq!(response.status(), 200);
         response.into_body()

@@ -96,11 +96,11 @@ fn bind() -> SocketAddr {
     BIND.parse().unwrap()
 }
 
-pub(crate) fn ends() -> ConnectionAddresses {
+pub(crate) fn loopback_addresses() -> ConnectionAddresses {
     let ip = bind().ip();
     ConnectionAddresses {
         peer: ip,
-        reached: ip,
+        local: ip,
     }
 }
 
@@ -138,7 +138,7 @@ fn bare(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reque
 }
 
 async fn send(guard: &RequestGuard, request: Request<Full<Bytes>>) -> GuardReply {
-    send_from(ends().peer, guard, request).await
+    send_from(loopback_addresses().peer, guard, request).await
 }
 
 async fn send_from(
@@ -146,10 +146,13 @@ async fn send_from(
     guard: &RequestGuard,
     request: Request<Full<Bytes>>,
 ) -> GuardReply {
-    let ends = ConnectionAddresses { peer, ..ends() };
+    let addresses = ConnectionAddresses {
+        peer,
+        ..loopback_addresses()
+    };
     read(
         guard
-            .handle(ends, &ConnectionWatch::for_test(), request)
+            .handle(addresses, &ConnectionWatch::for_test(), request)
             .await,
     )
     .await

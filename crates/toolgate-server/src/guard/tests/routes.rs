@@ -203,7 +203,7 @@ fn has_the_usual_headers(back: &GuardReply) {
 }
 
 #[tokio::test]
-async fn who_has_a_token_comes_in_and_without_tokens_everybody_here_does() {
+async fn valid_tokens_are_admitted_and_without_tokens_everybody_local() {
     let bearer = format!("bEaReR  {TOKEN} ");
     let (open, guarded) = (guard(json!({})), guard(settings_with_tokens()));
     for host in [BIND, "localhost:7460", "localhost", "[::1]:7460"] {
@@ -278,7 +278,7 @@ async fn a_token_calls_its_own_tools_and_does_not_learn_of_others() {
 }
 
 #[tokio::test]
-async fn what_no_route_answers_is_a_problem_too() {
+async fn the_guard_answers_unknown_routes_with_problems() {
     let guard = guard(json!({}));
     let table = [
         ("GET", "/nope", 404),

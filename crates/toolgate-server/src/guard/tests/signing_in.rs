@@ -252,7 +252,7 @@ async fn a_token_that_is_taken_out_lets_nobody_in_and_cuts_its_streams() {
     let headers = [("host", BIND), ("authorization", lights.as_str())];
     let request = bare("GET", "/api/events", &headers, "");
     let stream = guard
-        .handle(ends(), &ConnectionWatch::for_test(), request)
+        .handle(loopback_addresses(), &ConnectionWatch::for_test(), request)
         .await;
     assert_eq!(stream.status(), 200);
     let settings = serde_json::from_value(json!({ "token": TOKEN })).unwrap();

@@ -197,7 +197,7 @@ async fn g6_a_body_of_100_mb_is_refused_unread_and_its_sender_learns_why() {
 }
 
 #[tokio::test]
-async fn who_asks_first_whether_to_send_a_large_body_is_not_told_to() {
+async fn expect_continue_for_a_large_body_is_rejected() {
     let served = TestListener::start(json!({})).await;
     let head = "POST /login HTTP/1.1\r\nhost: HOST\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 100000000\r\n\r\n";
     let answer = served.exchange(head).await;
@@ -264,7 +264,7 @@ async fn g6_callers_who_vanish_leave_nothing_behind() {
     until(|| {
         manager.reaper.count() == 0
             && manager.guard.streaming() == 0
-            && manager.guard.under_way() == 0
+            && manager.guard.running_requests() == 0
     })
     .await;
 }
@@ -295,7 +295,7 @@ async fn when_all_places_are_taken_the_idle_make_room_and_the_busy_stay() {
     );
     drop(refused);
     let (reaper, guard) = (Arc::clone(&manager.reaper), Arc::clone(&manager.guard));
-    until(|| guard.under_way() == 1).await;
+    until(|| guard.running_requests() == 1).await;
     reaper.tick();
     let mut connect = async || {
         let stream = TcpStream::connect(at).await.unwrap();
@@ -313,7 +313,7 @@ async fn when_all_places_are_taken_the_idle_make_room_and_the_busy_stay() {
         drop((waiting, healthy));
         reaper.tick();
     }
-    assert_eq!(guard.under_way(), 1, "the call goes on");
+    assert_eq!(guard.running_requests(), 1, "the call goes on");
 }
 
 #[tokio::test(start_paused = true)]
@@ -324,20 +324,23 @@ async fn a_system_without_files_is_left_alone_for_a_moment_and_reported_once() {
     let too_many = io::Error::from_raw_os_error(24);
     let started = Instant::now();
     manager.handle_accept_error(&too_many).await;
-    let first = manager.reported;
+    let first = manager.reported_at;
     manager.handle_accept_error(&too_many).await;
-    assert_eq!(started.elapsed(), BACK_OFF * 2, "no busy loop");
-    assert_eq!((first, manager.reported), (Some(started), Some(started)));
+    assert_eq!(started.elapsed(), ACCEPT_BACKOFF * 2, "no busy loop");
+    assert_eq!((first, manager.reported_at), (Some(started), Some(started)));
     let broken = io::Error::from(io::ErrorKind::ConnectionAborted);
     manager.handle_accept_error(&broken).await;
     assert_eq!(
         started.elapsed(),
-        BACK_OFF * 2,
+        ACCEPT_BACKOFF * 2,
         "one that broke is no reason to rest"
     );
     tokio::time::advance(REPORT_INTERVAL).await;
     manager.handle_accept_error(&too_many).await;
-    assert_ne!(manager.reported, first, "it is said again after a while");
+    assert_ne!(
+        manager.reported_at, first,
+        "it is reported again after a while"
+    );
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! Connections over real sockets, well-behaved and hostile ones.
 
 mod hostile;
-mod patience;
 mod stopping;
+mod timeout;
 
 use std::net::SocketAddr;
 

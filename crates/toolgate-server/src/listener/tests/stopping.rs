@@ -4,7 +4,7 @@ use futures::future::join_all;
 
 use super::*;
 
-async fn under_way(served: &TestListener, arguments: &str, count: usize) -> Vec<TcpStream> {
+async fn running_requests(served: &TestListener, arguments: &str, count: usize) -> Vec<TcpStream> {
     let mut calls = Vec::new();
     for _ in 0..count {
         let mut stream = served.connect().await;
@@ -24,7 +24,7 @@ async fn j1_a_hundred_calls_that_end_in_time_are_finished_and_nothing_new_is_tak
     let served = TestListener::start(json!({})).await;
     let mut idle = served.connect().await;
     assert!(served.is_well().await);
-    let mut calls = under_way(&served, r#"{"ms":2000}"#, 100).await;
+    let mut calls = running_requests(&served, r#"{"ms":2000}"#, 100).await;
     // A request after all of them has been answered: so they have all arrived.
     assert!(served.is_well().await);
     served.stop.cancel();
@@ -40,7 +40,7 @@ async fn j1_a_hundred_calls_that_end_in_time_are_finished_and_nothing_new_is_tak
 #[tokio::test(start_paused = true)]
 async fn j1_calls_that_do_not_end_are_cancelled_after_five_seconds_and_each_ends_in_an_envelope() {
     let served = TestListener::start(json!({})).await;
-    let mut calls = under_way(&served, r#"{"ms":25000}"#, 100).await;
+    let mut calls = running_requests(&served, r#"{"ms":25000}"#, 100).await;
     assert!(served.is_well().await);
     let started = Instant::now();
     served.stop.cancel();
@@ -52,5 +52,8 @@ async fn j1_calls_that_do_not_end_are_cancelled_after_five_seconds_and_each_ends
     }
     let took = started.elapsed();
     served.ended().await;
-    assert!(took >= GRACE && took <= GRACE + RESPONSE_GRACE, "{took:?}");
+    assert!(
+        took >= SHUTDOWN_GRACE && took <= SHUTDOWN_GRACE + RESPONSE_GRACE,
+        "{took:?}"
+    );
 }

@@ -14,7 +14,7 @@ export async function chat(bench) {
     await bench.until('the end of the call', async () => (await call.getAttribute('data-state')) === 'success');
     await call.locator('summary').click();
     await bench.until('its arguments and its result', async () => /Arguments.*"2 \^ 10".*Result.*1024/s.test(await call.textContent()));
-    assert.match(await bench.text('chat-model'), /^OfflineUnderstands plain sentences/);
+    assert.match(await bench.text('chat-model'), /^OfflineUnderstands simple sentences/);
     assert.ok(!(await page.locator('.answer-foot').first().isVisible()), 'nothing to tell of a model that is not there');
     await bench.id('chat-input').fill('What time is it?');
     await bench.id('chat-send').click();

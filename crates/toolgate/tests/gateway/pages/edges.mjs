@@ -26,7 +26,7 @@ export async function missing(bench) {
   await bench.step('an address that is none', async () => {
     await bench.page.goto(`${bench.url}/#/nonsense`);
     await bench.id('view-missing').waitFor();
-    await bench.page.getByText('Nothing is at #/nonsense').waitFor();
+    await bench.page.getByText('There is no page #/nonsense').waitFor();
     await bench.accessible('missing');
     await bench.page.getByRole('link', { name: 'Show the calls' }).click();
     await bench.id('view-calls').waitFor();
@@ -116,7 +116,7 @@ export async function lost(bench, pid) {
     await bench.go('#/calls');
     process.kill(pid, 'SIGKILL');
     await bench.id('connection-band').waitFor();
-    await bench.untilText('connection-band', /The gateway does not answer\. What you see is from/);
+    await bench.untilText('connection-band', /The gateway does not answer\. This page was last updated at/);
     await bench.untilText('strip-status', /^DOWN$/);
     assert.ok((await bench.id('call-row').count()) > 0, 'what was there stays to be read');
     await bench.id('retry-now').click();

@@ -36,7 +36,7 @@ export async function servers(bench) {
     await bench.accessible('servers');
 
     await part('house', 'reconnect').click();
-    await bench.untilText('toasts', /house is being connected again/);
+    await bench.untilText('toasts', /house was reconnected/);
     await bench.until('another process', async () => {
       const now = /pid (\d+)/.exec(await part('house', 'server-transport').textContent());
       return now && Number(now[1]) !== pid && (await part('house', 'server-state').textContent()) === 'Connected';
@@ -82,7 +82,7 @@ export async function changed(bench, file) {
     await bench.accessible('changed tools');
     assert.equal((await bench.call('look', {})).error_kind, 'denied');
     await bench.id('server-trust').click();
-    await bench.untilText('toasts', /The current tools of house are accepted/);
+    await bench.untilText('toasts', /The current tools of house were accepted/);
     await bench.until('nothing to agree to', async () => !(await bench.id('server-changes').isVisible()));
     assert.equal((await bench.call('look', {})).success, true);
   });

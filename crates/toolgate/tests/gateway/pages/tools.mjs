@@ -81,7 +81,7 @@ export async function form(bench) {
     await bench.id('try-run').click();
     assert.equal(await bench.id('approval-banner').count(), 0);
     await input('level').fill('30');
-    await bench.untilText('try-status', /^Valid.*asks for approval/);
+    await bench.untilText('try-status', /^Valid.*needs approval/);
     await bench.id('try-run').click();
     await page.getByText('Run volume?').waitFor();
     await bench.id('dialog-cancel').click();
@@ -112,6 +112,6 @@ export async function form(bench) {
     await bench.untilText('try-status', /^Valid/);
     await bench.id('try-run').click();
     await bench.id('try-stop').click();
-    await page.getByText('this page no longer waits').waitFor();
+    await page.getByText('This page no longer waits').waitFor();
   });
 }

@@ -1,15 +1,15 @@
-//! The place of a call in the table: a number made from its id, so that the table is sorted by time
+//! Computes `seq`, the primary key of a call, from the call's id. So the table is sorted by time
 //! and needs no index of ids.
 //!
 //! An id is 48 bits of milliseconds, 8 of the process, 12 of a number within the millisecond, 20
-//! more of the process and 40 of a counter, in hexadecimal. A place is the milliseconds, 6 bits of
-//! the process and 14 of the counter. Two calls of one process never have the same place. If calls
-//! of two processes do, the later one takes the next free place.
+//! more of the process and 40 of a counter, in hexadecimal. A `seq` is the milliseconds, 6 bits of
+//! the process and 14 of the counter. Two calls of one process never have the same `seq`. If calls
+//! of two processes do, the later one takes the next free number.
 
-/// How far from its own place a call may be.
-pub(crate) const MAX_DISTANCE: i64 = 16;
+/// How many numbers are tried for a call, beginning with the one computed from its id.
+pub(crate) const MAX_PROBES: i64 = 16;
 
-/// The place of a call, or 0 if the id isn't understood.
+/// The first `seq` to try for a call, or 0 if the id can't be parsed.
 pub(crate) fn for_id(id: &str) -> i64 {
     /// Digits of an id: all of it, the milliseconds and eight bits of the process, and everything
     /// but the end of the counter.
@@ -23,15 +23,16 @@ pub(crate) fn for_id(id: &str) -> i64 {
     first_at(head >> 8) | process << 14 | counter
 }
 
+/// The smallest `seq` of calls in this millisecond since 1970.
 pub(crate) fn first_at(millis: i64) -> i64 {
     millis.clamp(0, (1 << 43) - 1) << 20
 }
 
-/// The half-open range of places of all ids with this prefix.
+/// The half-open range of `seq` of all calls whose id has this prefix.
 pub(crate) fn range_for_prefix(prefix: &str) -> (i64, i64) {
     let start = for_id(&format!("{prefix:0<32}")) >> 20;
     let end = for_id(&format!("{prefix:f<32}")) >> 20;
-    (first_at(start), first_at(end + 1) + MAX_DISTANCE)
+    (first_at(start), first_at(end + 1) + MAX_PROBES)
 }
 
 #[cfg(test)]
@@ -42,13 +43,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_sorted_like_ids_and_found_by_their_beginning() {
+    fn seqs_are_sorted_like_ids_and_found_by_prefix() {
         let calls: Vec<String> = (0..20_000)
             .map(|_| ToolCall::new("t", json!({})).id().to_string())
             .collect();
         for pair in calls.windows(2) {
             let same_millisecond = pair[0][..12] == pair[1][..12];
-            // Other tests make calls as well: it need not be zero.
+            // Other tests make calls as well, so the counter may wrap around in between.
             let wraps = for_id(&pair[1]) & 0x3fff < for_id(&pair[0]) & 0x3fff;
             assert!(for_id(&pair[0]) < for_id(&pair[1]) || (same_millisecond && wraps));
         }

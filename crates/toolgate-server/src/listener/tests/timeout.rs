@@ -3,7 +3,7 @@
 use tokio::io::{DuplexStream, duplex};
 
 use super::*;
-use crate::guard::tests::ends;
+use crate::guard::tests::loopback_addresses;
 
 struct TestConnection {
     reaper: ConnectionReaper,
@@ -18,11 +18,11 @@ impl TestConnection {
         let guard = Arc::new(RequestGuard::new(gateway, ([127, 0, 0, 1], 7460).into()));
         let reaper = ConnectionReaper::default();
         let (near, far) = duplex(room);
-        let (_, watch) = reaper.join();
+        let (_, watch) = reaper.register();
         let task = tokio::spawn(serve_connection(
             guard,
             far,
-            ends(),
+            loopback_addresses(),
             watch,
             CancellationToken::new(),
         ));

@@ -14,8 +14,8 @@ fn called_by(caller: &str) -> ToolCall {
     ToolCall::new("echo", json!({})).scope(scope)
 }
 
-/// A journal with calls, in the first form.
-async fn of_the_first_form(calls: usize) -> TestJournal {
+/// A journal with calls, in the first format.
+async fn in_first_format(calls: usize) -> TestJournal {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
@@ -28,7 +28,7 @@ async fn of_the_first_form(calls: usize) -> TestJournal {
     fixture
 }
 
-fn form(file: &Path) -> i64 {
+fn format_of(file: &Path) -> i64 {
     let connection = Connection::open(file).unwrap();
     connection
         .pragma_query_value(None, "user_version", |row| row.get(0))
@@ -61,14 +61,14 @@ async fn callers_of_calls_that_never_started_are_kept() {
 }
 
 #[tokio::test]
-async fn a_first_form_file_is_readable_and_upgraded_by_a_writer() {
-    let fixture = of_the_first_form(3).await;
+async fn a_first_format_file_is_readable_and_upgraded_by_a_writer() {
+    let fixture = in_first_format(3).await;
     let read = fixture.calls();
     assert_eq!(read.len(), 3);
     let detail = fixture.reader().call(&read[0].id).unwrap().unwrap();
     assert_eq!(detail.timings.queue_ms, None, "nobody knows");
     assert_eq!(detail.approval, None);
-    assert_eq!(form(&fixture.file()), 1, "a reader changes nothing");
+    assert_eq!(format_of(&fixture.file()), 1, "a reader changes nothing");
 
     let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
@@ -78,7 +78,7 @@ async fn a_first_form_file_is_readable_and_upgraded_by_a_writer() {
     assert_eq!(calls[0].caller.as_deref(), Some("kitchen"));
     assert_eq!(
         (
-            form(&fixture.file()),
+            format_of(&fixture.file()),
             fixture.files_with_suffix(".broken-").len()
         ),
         (7, 0)
@@ -95,8 +95,8 @@ async fn a_first_form_file_is_readable_and_upgraded_by_a_writer() {
 }
 
 #[tokio::test]
-async fn what_can_be_read_of_a_damaged_file_of_the_first_form_is_kept() {
-    let fixture = of_the_first_form(200).await;
+async fn readable_calls_of_a_damaged_first_format_file_are_kept() {
+    let fixture = in_first_format(200).await;
     let mut bytes = fs::read(fixture.file()).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle..middle + 20_000].fill(0x5a);
