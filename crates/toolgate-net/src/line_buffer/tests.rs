@@ -138,7 +138,7 @@ proptest! {
         size in 1..8usize,
     ) {
         let chunks: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
-        let read = |chunks: &[&[u8]]| read_from(LineBuffer::text(1000), chunks);
+        let read = |chunks: &[&[u8]]| read_from(LineBuffer::for_text(1000), chunks);
         let whole = read(&[text.as_bytes()]);
         prop_assert_eq!(&read(&chunks), &whole);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);

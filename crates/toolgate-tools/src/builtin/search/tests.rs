@@ -62,13 +62,13 @@ fn search(backend: SearchBackend, url: impl Into<String>) -> SearchHandler {
 fn asked(query: &str) -> SearchArguments {
     SearchArguments {
         query: query.to_owned(),
-        max_results: five(),
+        max_results: default_max_results(),
     }
 }
 
 async fn ask(backend: SearchBackend, address: SocketAddr) -> Result<SearchResults, ToolError> {
     search(backend, format!("http://{address}"))
-        .find(&asked("rust"))
+        .search(&asked("rust"))
         .await
         .map_err(|outage| outage.into_tool_error("search"))
 }
@@ -160,7 +160,7 @@ async fn a_simulated_search_asks_nobody_and_says_so() {
     // A real request to this address would be refused at once.
     let mut search = search(SearchBackend::Duckduckgo, "http://127.0.0.1:1");
     search.settings.simulated = true;
-    let found = json!(search.find(&asked(" rust ")).await.unwrap());
+    let found = json!(search.search(&asked(" rust ")).await.unwrap());
     assert_eq!(
         found["results"][0]["title"],
         "A simulated result for “rust”"
@@ -176,7 +176,7 @@ async fn no_more_results_than_asked_for() {
     let address = canned(http("200 OK", &json!({ "results": results }).to_string())).await;
     let search = search(SearchBackend::Searxng, format!("http://{address}"));
     let found = search
-        .find(&SearchArguments {
+        .search(&SearchArguments {
             query: "x".to_owned(),
             max_results: 3,
         })
@@ -216,7 +216,7 @@ fn each_back_end_asks_in_its_own_way() {
     ] {
         let search = search(backend, url);
         let request = backend
-            .request(&search.settings, &asked("a & b=€"))
+            .build_request(&search.settings, &asked("a & b=€"))
             .unwrap();
         assert_eq!(request.url().as_str(), expected);
         let sends_key = request.headers().contains_key("x-subscription-token");
@@ -249,7 +249,7 @@ async fn a_login_in_the_address_becomes_a_header() {
     );
     assert!(!format!("{:?}", search.settings).contains("s3cret"));
     assert_eq!(
-        search.find(&asked("rust")).await.unwrap().answer.as_deref(),
+        search.search(&asked("rust")).await.unwrap().answer.as_deref(),
         Some("in")
     );
 }

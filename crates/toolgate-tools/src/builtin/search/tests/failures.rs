@@ -51,7 +51,7 @@ fn what_is_not_configured_is_asked_for() {
             simulated: false,
         };
         let error = backend
-            .request(&settings, &asked("x"))
+            .build_request(&settings, &asked("x"))
             .unwrap_err()
             .into_tool_error("search");
         assert_eq!(

@@ -216,7 +216,7 @@ async fn indexing_reports_progress_and_a_cancelled_one_goes_on_later() {
     let cancelled = move || !told.lock().is_empty();
     let report = move |done, total| heard.lock().push((done, total));
     let result = documents
-        .blocking(cancelled, report, |store, scan, watch| {
+        .run_blocking(cancelled, report, |store, scan, watch| {
             store.with(|connection| update(connection, scan, watch))
         })
         .await;

@@ -88,7 +88,7 @@ impl Documents {
     }
 
     async fn updated(&self) -> IndexUpdate {
-        self.blocking(
+        self.run_blocking(
             || false,
             |_, _| {},
             |store, scan, watch| store.with(|connection| update(connection, scan, watch)),
