@@ -65,14 +65,14 @@ impl Redactor {
         redact_text(&self.secrets.load(), text)
     }
 
-    /// Removes known secrets and nothing else, for text that must stay usable, such as a tool's
-    /// description.
+    /// Removes known secrets and nothing else, for text that must stay usable, such
+    /// as a tool's description.
     pub fn redact_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.secrets.load().redact(Cow::Borrowed(text))
     }
 
-    /// One escaped line without secrets. Beyond `max_bytes` bytes it is cut, and says its full
-    /// size.
+    /// One escaped line without secrets. Beyond `max_bytes` bytes it is cut, and
+    /// says its full size.
     pub fn line(&self, text: &str, max_bytes: usize) -> String {
         escape_truncated(&self.text(text), max_bytes)
     }

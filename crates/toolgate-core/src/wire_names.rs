@@ -1,6 +1,6 @@
-//! Assigns tool names for protocols that accept only letters, digits, `_` and `-`. Changed names
-//! are unique, and the same on every run and machine. Model providers and our MCP server share
-//! them.
+//! Assigns tool names for protocols that accept only letters, digits, `_` and `-`.
+//! Changed names are unique, and the same on every run and machine. Model providers and
+//! our MCP server share them.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -11,9 +11,9 @@ use crate::ToolDefinition;
 const SUFFIX_LEN: usize = 9;
 
 /// Assigns a legal name of at most `max_bytes` to each tool, in order. Illegal characters are
-/// replaced; a hash is appended only if two tools would get the same name. With `original_names`, a
-/// tool keeps its server's name if no other tool has it. For models, which receive the whole list
-/// with every request.
+/// replaced; a hash is appended only if two tools would get the same name. With `original_names`,
+/// a tool keeps its server's name if no other tool has it. For models, which receive the whole
+/// list with every request.
 pub fn assign(
     definitions: &[&ToolDefinition],
     max_bytes: usize,

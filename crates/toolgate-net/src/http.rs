@@ -24,9 +24,9 @@ pub fn install_tls_provider() {
     }
 }
 
-/// Starts an HTTP client that follows our rules: no redirects, no retries, no proxy for this
-/// machine. Set `is_local` if it only connects to this machine, see
-/// [`is_local_url`](crate::is_local_url).
+/// Starts an HTTP client that follows our rules: no redirects, no
+/// retries, no proxy for this machine. Set `is_local` if it only connects
+/// to this machine, see [`is_local_url`](crate::is_local_url).
 ///
 /// Building the client reads the machine's certificates, which takes longer than many requests:
 /// build it once, and not on a thread of the async runtime.

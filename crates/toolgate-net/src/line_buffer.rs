@@ -92,8 +92,8 @@ impl LineBuffer {
         }
     }
 
-    /// Returns the next line, or the next piece of one that is too long. `None` if more bytes are
-    /// needed.
+    /// Returns the next line, or the next piece of one that is too long. `None` if
+    /// more bytes are needed.
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator would seem to end where it only waits for more bytes"

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use reqwest::Url;
 
-/// True if a request to `url` stays on this machine, so that it needs no proxy and can't be read in
-/// transit.
+/// True if a request to `url` stays on this machine, so that it needs no proxy and can't
+/// be read in transit.
 pub fn is_local_url(url: &Url) -> bool {
     url.host_str().is_some_and(is_local_host)
 }

@@ -1,5 +1,5 @@
-//! [`SseParser`]: parses server-sent events. It does no I/O, so tests can try every way to chunk a
-//! stream.
+//! [`SseParser`]: parses server-sent events. It does no I/O, so tests can try every way
+//! to chunk a stream.
 //!
 //! No existing crate fits: eventsource-stream panics on a byte-order mark and takes quadratic time,
 //! and sse-stream doesn't bound the size of an event.

@@ -1,5 +1,5 @@
-//! [`write`]: writes compact JSON without secrets, as a preview for the log or unchanged for
-//! storing.
+//! [`write`]: writes compact JSON without secrets, as a preview for the log
+//! or unchanged for storing.
 
 use std::io::Write;
 

@@ -92,9 +92,9 @@ impl Schema {
         Ok(Self::new(document, Some(LazyChecker { limits, checker })))
     }
 
-    /// Creates a schema that is only shown: it must describe an object, but accepts any arguments.
-    /// For tools that validate their own arguments, and schemas that [`compile`](Self::compile)
-    /// rejects.
+    /// Creates a schema that is only shown: it must describe an object, but
+    /// accepts any arguments. For tools that validate their own arguments, and
+    /// schemas that [`compile`](Self::compile) rejects.
     pub fn unchecked(document: Value, limits: &SchemaLimits) -> Result<Self, SchemaError> {
         require_object(&document)?;
         require_shallow(&document, limits.depth)?;

@@ -1,5 +1,5 @@
-//! `math_eval`: evaluates an expression with `toolgate-math`; `docs/math.md` describes its
-//! language.
+//! `math_eval`: evaluates an expression with `toolgate-math`;
+//! `docs/math.md` describes its language.
 
 use std::sync::Arc;
 

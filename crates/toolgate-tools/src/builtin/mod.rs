@@ -30,8 +30,8 @@ pub struct BuiltinTool {
 #[non_exhaustive]
 pub struct BuiltinSettings {
     pub search: SearchSettings,
-    /// What the `volume` tool controls instead of the machine's speakers, for a program that
-    /// speaks.
+    /// What the `volume` tool controls instead of the machine's speakers, for
+    /// a program that speaks.
     pub volume_control: Option<Arc<dyn VolumeControl>>,
 }
 

@@ -17,8 +17,8 @@ pub(super) enum DateOrTime {
 }
 
 impl DateOrTime {
-    /// A time without an offset is in `zone`. A time that daylight saving skips is moved forward by
-    /// the gap.
+    /// A time without an offset is in `zone`. A time that daylight saving skips is moved
+    /// forward by the gap.
     pub(super) fn parse(parameter: &str, text: &str, zone: &TimeZone) -> Result<Self, ToolError> {
         Self::parse_pieces(text.trim(), zone)
             .map_err(|problem| ToolError::invalid(parameter, problem))

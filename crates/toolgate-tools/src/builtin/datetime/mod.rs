@@ -1,5 +1,5 @@
-//! `datetime`: the current time in any time zone, the weekday of a date, the difference of two
-//! dates.
+//! `datetime`: the current time in any time zone, the weekday of a date, the
+//! difference of two dates.
 //!
 //! Every result has a `sentence` to be spoken, and fields for calculations.
 

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_freed_of_tags_entities_and_the_invisible() {
+    fn tags_entities_and_invisible_characters_are_removed() {
         for (given, expected) in [
             ("A <strong>bold</strong> claim<br/>", "A bold claim"),
             (
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_nothing_to_read_is_nothing() {
+    fn values_without_visible_text_are_dropped() {
         for value in [
             json!(null),
             json!(7),

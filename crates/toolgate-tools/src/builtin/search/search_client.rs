@@ -1,5 +1,5 @@
-//! [`SearchClient`]: sends search requests over HTTP, bounded in time and size. Every error says
-//! what to do.
+//! [`SearchClient`]: sends search requests over HTTP, bounded in time and size. Every error
+//! says what to do.
 
 use std::error::Error;
 use std::time::Duration;

@@ -82,7 +82,7 @@ async fn answer_to(backend: SearchBackend, body: &str) -> Value {
 }
 
 #[tokio::test]
-async fn duckduckgo_gives_the_answer_and_topics_also_from_groups() {
+async fn duckduckgo_returns_the_answer_and_topics_even_in_groups() {
     let body = json!({
         "Heading": "Rust", "AbstractText": "Rust is a <i>language</i>.", "AbstractURL": "https://en.wikipedia.org/wiki/Rust",
         "Answer": "", "Results": [],
@@ -156,7 +156,7 @@ async fn brave_gives_clean_results() {
 }
 
 #[tokio::test]
-async fn a_simulated_search_asks_nobody_and_says_so() {
+async fn a_simulated_search_sends_no_request_and_says_so() {
     // A real request to this address would be refused at once.
     let mut search = search(SearchBackend::Duckduckgo, "http://127.0.0.1:1");
     search.settings.simulated = true;
@@ -186,7 +186,7 @@ async fn no_more_results_than_asked_for() {
 }
 
 #[test]
-fn each_back_end_asks_in_its_own_way() {
+fn each_backend_builds_its_own_request() {
     for (backend, url, expected) in [
         (
             SearchBackend::Duckduckgo,
@@ -249,13 +249,18 @@ async fn a_login_in_the_address_becomes_a_header() {
     );
     assert!(!format!("{:?}", search.settings).contains("s3cret"));
     assert_eq!(
-        search.search(&asked("rust")).await.unwrap().answer.as_deref(),
+        search
+            .search(&asked("rust"))
+            .await
+            .unwrap()
+            .answer
+            .as_deref(),
         Some("in")
     );
 }
 
 #[test]
-fn the_settings_are_strict_and_keep_the_key_to_themselves() {
+fn the_settings_are_strict_and_hide_the_key() {
     let settings = |text: &str| serde_json::from_str::<SearchSettings>(text);
     assert_eq!(settings("{}").unwrap(), SearchSettings::default());
     let full = settings(r#"{ "backend": "brave", "url": "https://x", "key": "s3cret" }"#).unwrap();

@@ -1,5 +1,5 @@
-//! `volume`: controls the volume of the machine's speakers with a mixer program, or that of the
-//! program's own voice.
+//! `volume`: controls the volume of the machine's speakers with a mixer program, or that of
+//! the program's own voice.
 //!
 //! `wpctl`, `pactl` and `amixer` each know the commands of their program; `program_runner`
 //! finds and runs it.
@@ -26,8 +26,8 @@ mod wpctl;
 
 const MAX_LEVEL: u32 = 100;
 
-/// Something with a volume of its own, such as a voice. The `volume` tool controls it instead of
-/// the machine's speakers.
+/// Something with a volume of its own, such as a voice. The `volume` tool controls it instead
+/// of the machine's speakers.
 pub trait VolumeControl: fmt::Debug + Send + Sync {
     fn volume(&self) -> VolumeState;
 

@@ -1,8 +1,8 @@
 //! `documents`: full-text search over folders of text and Markdown files.
 //!
-//! Each search scans the folders ([`scan`]), updates the index with what changed ([`mod@update`]),
-//! then queries it ([`mod@search`]). So every search sees the current files, and nothing has to
-//! watch the folders.
+//! Each search scans the folders ([`scan`]), updates the index with what changed
+//! ([`mod@update`]), then queries it ([`mod@search`]). So every search sees the current files,
+//! and nothing has to watch the folders.
 
 mod answer;
 mod index_store;
@@ -153,8 +153,8 @@ impl Documents {
         .await
     }
 
-    /// Scans the folders and runs `work` on a blocking thread, one call at a time. Dropping the
-    /// future stops it.
+    /// Scans the folders and runs `work` on a blocking thread, one call at a time. Dropping
+    /// the future stops it.
     async fn run_blocking<T: Send + 'static>(
         &self,
         cancelled: impl Fn() -> bool + Send + 'static,

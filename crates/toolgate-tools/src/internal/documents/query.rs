@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn syntax_is_taken_for_words() {
+    fn operators_are_treated_as_words() {
         for (text, expected) in [
             (r#"" OR *"#, r#""or""#),
             ("NEAR(", r#""near"*"#),
