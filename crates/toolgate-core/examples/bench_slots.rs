@@ -79,7 +79,9 @@ fn schema(seconds: f64, fixtures: &[u8]) -> Result<Value, Failure> {
     ] {
         let instance = Arc::new(instance.clone());
         if schema.check(Arc::clone(&instance)).is_ok() != is_valid {
-            return Err(format!("validation gave the wrong result for this fixture: {instance}").into());
+            return Err(
+                format!("validation gave the wrong result for this fixture: {instance}").into(),
+            );
         }
         let mut mean = 0.0;
         for time in [seconds / 3.0, seconds] {
