@@ -32,9 +32,8 @@
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //! use serde_json::{Value, json};
-//! use toolgate_core::{
-//!     CallContext, ErrorKind, FunctionTool, ToolCall, ToolError, ToolExecutor, ToolManager,
-//! };
+//! use toolgate_core::{CallContext, ErrorKind, FunctionTool, ToolCall, ToolError};
+//! use toolgate_core::{ToolExecutor, ToolManager};
 //!
 //! /// A model reads these doc comments as the descriptions of the parameters.
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]

@@ -17,25 +17,13 @@ pub type ToolFuture<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
 /// To make a tool from one function, [`FunctionTool`](crate::FunctionTool) is shorter.
 ///
 /// ```
-/// use std::time::Instant;
-/// use serde_json::json;
-/// use toolgate_core::{
-///     CallContext, DefinitionError, Tool, ToolDefinition, ToolFuture, ToolOutput, ValidArguments,
-/// };
-///
-/// struct UptimeTool {
-///     definition: ToolDefinition,
-///     started: Instant,
-/// }
+/// # use {serde_json::json, std::time::Instant, toolgate_core::*};
+/// struct UptimeTool { definition: ToolDefinition, started: Instant }
 ///
 /// impl UptimeTool {
 ///     fn new() -> Result<Self, DefinitionError> {
 ///         let parameters = json!({ "type": "object" });
-///         let definition = ToolDefinition::builder(
-///             "uptime",
-///             "Returns for how many seconds the program has been running",
-///             parameters,
-///         );
+///         let definition = ToolDefinition::builder("uptime", "Returns the uptime", parameters);
 ///         Ok(Self { definition: definition.build()?, started: Instant::now() })
 ///     }
 /// }
