@@ -1,4 +1,4 @@
-//! An executor of your own: other limits, a policy, an approver, an observer that counts.
+//! An executor with its own limits, policy, approver and observer.
 //!
 //!     cargo run --example own_executor
 
@@ -13,34 +13,34 @@ use toolgate_core::{
     Limits, Observer, Policy, ToolCall, ToolError, ToolExecutor, ToolManager, ToolPattern,
 };
 
-/// Counts calls by how they ended.
 #[derive(Default)]
-struct Count {
-    good: AtomicU64,
-    bad: AtomicU64,
+struct CallCounts {
+    succeeded: AtomicU64,
+    failed: AtomicU64,
 }
 
-struct Counter(Arc<Count>);
+/// Counts calls by outcome.
+struct CountingObserver(Arc<CallCounts>);
 
-impl Observer for Counter {
+impl Observer for CountingObserver {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
         let counter = if record.outcome.is_success() {
-            &self.0.good
+            &self.0.succeeded
         } else {
-            &self.0.bad
+            &self.0.failed
         };
         counter.fetch_add(1, Ordering::Relaxed);
         None
     }
 }
 
-/// Says yes by day.
-struct ByDay;
+/// Approves calls for hours before 22.
+struct DaytimeApprover;
 
-impl Approver for ByDay {
+impl Approver for DaytimeApprover {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
-            let by = ApprovalActor::new(ApprovalChannel::Program).with_name("the clock");
+            let by = ApprovalActor::new(ApprovalChannel::Program).with_name("daytime rule");
             if request.arguments["hour"].as_u64() < Some(22) {
                 Approval::Granted(by)
             } else {
@@ -51,7 +51,7 @@ impl Approver for ByDay {
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Open {
+struct GarageArguments {
     /// Hour of the day.
     hour: u8,
 }
@@ -62,35 +62,41 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     manager.add(FunctionTool::new(
         "open_garage",
         "Opens the garage",
-        |open: Open, _| async move { Ok::<_, ToolError>(format!("open since {}", open.hour)) },
+        |arguments: GarageArguments, _| async move {
+            Ok::<_, ToolError>(format!("open since {}", arguments.hour))
+        },
     )?);
-    manager.add(FunctionTool::new("nap", "Sleeps", |_: Open, _| async {
-        tokio::time::sleep(Duration::from_secs(60)).await;
-        Ok::<_, ToolError>("rested")
-    })?);
+    manager.add(FunctionTool::new(
+        "wash_car",
+        "Takes longer than the time limit",
+        |_: GarageArguments, _| async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            Ok::<_, ToolError>("clean")
+        },
+    )?);
 
     let mut limits = Limits::default();
     limits.timeout = Duration::from_millis(100);
     let mut policy = Policy::default();
     policy.ask = vec![ToolPattern::new("open_*")];
-    let count = Arc::new(Count::default());
+    let counts = Arc::new(CallCounts::default());
     let executor = ToolExecutor::builder(manager)
         .limits(limits)
         .policy(policy)
-        .approver(ByDay)
-        .observer(Counter(Arc::clone(&count)))
+        .approver(DaytimeApprover)
+        .observer(CountingObserver(Arc::clone(&counts)))
         .build();
 
-    for (tool, hour) in [("open_garage", 12), ("open_garage", 23), ("nap", 14)] {
+    for (tool, hour) in [("open_garage", 12), ("open_garage", 23), ("wash_car", 14)] {
         let outcome = executor
             .execute(ToolCall::new(tool, json!({ "hour": hour })))
             .await;
         print(&outcome.to_operator_line());
     }
     print(&format!(
-        "{} good, {} bad",
-        count.good.load(Ordering::Relaxed),
-        count.bad.load(Ordering::Relaxed)
+        "{} succeeded, {} failed",
+        counts.succeeded.load(Ordering::Relaxed),
+        counts.failed.load(Ordering::Relaxed)
     ));
     Ok(())
 }

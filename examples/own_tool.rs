@@ -1,4 +1,4 @@
-//! A tool of your own: an argument struct, a function, and the door in front of it.
+//! A tool of your own: an argument type, an async function, and the executor that runs it.
 //!
 //!     cargo run --example own_tool
 
@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::json;
 use toolgate_core::{FunctionTool, ToolCall, ToolError, ToolExecutor, ToolManager};
 
-/// The doc comments become the descriptions a model reads, the types become the schema.
+/// The JSON Schema is derived from this type. A model reads the doc comments as descriptions.
 #[derive(Deserialize, JsonSchema)]
-struct Convert {
+struct ConversionArguments {
     /// Degrees Celsius.
     celsius: f64,
 }
@@ -21,8 +21,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let convert = FunctionTool::new(
         "to_fahrenheit",
         "Converts Celsius to Fahrenheit",
-        |given: Convert, _| async move {
-            match given.celsius {
+        |arguments: ConversionArguments, _| async move {
+            match arguments.celsius {
                 celsius if celsius < -273.15 => {
                     Err(ToolError::failed("Nothing is colder than -273.15 °C"))
                 }

@@ -1,4 +1,5 @@
-//! The overhead of a call. Run with `cargo bench -p toolgate-core`; the targets are at each bench.
+//! Measures the overhead of a call. Run with `cargo bench -p toolgate-core`. Each benchmark's doc
+//! comment states its target.
 
 #![expect(clippy::unwrap_used, reason = "a bench that fails should stop")]
 

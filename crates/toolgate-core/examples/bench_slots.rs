@@ -1,5 +1,5 @@
-//! Measures the same as other runtimes, for a side-by-side comparison. The last line of output
-//! is one JSON object.
+//! Measures how long calls and validation take, to compare with other runtimes. The last line of
+//! output is one JSON object.
 //!
 //! ```text
 //! bench_slots inproc SECONDS            {"us": …}: lookup, JSON parsing, validation and call of an echo tool
@@ -41,7 +41,7 @@ fn println(measured: &Value) {
 fn inproc(seconds: f64) -> Result<Value, Failure> {
     let manager = ToolManager::new();
     manager.add(Echo::named("echo")?);
-    // As in production: the log is an observer, but nobody listens to its level.
+    // As in production: the log is an observer, but its level is disabled.
     let executor = ToolExecutor::new(Arc::new(manager));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -79,7 +79,9 @@ fn schema(seconds: f64, fixtures: &[u8]) -> Result<Value, Failure> {
     ] {
         let instance = Arc::new(instance.clone());
         if schema.check(Arc::clone(&instance)).is_ok() != is_valid {
-            return Err(format!("the fixture is not as it should be: {instance}").into());
+            return Err(
+                format!("validation gave the wrong result for this fixture: {instance}").into(),
+            );
         }
         let mut mean = 0.0;
         for time in [seconds / 3.0, seconds] {

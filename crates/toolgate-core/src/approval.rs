@@ -13,8 +13,8 @@ use crate::{CallId, Origin, ToolDefinition};
 /// ones is denied without asking, because nobody can agree to what they can't read.
 pub const MAX_APPROVABLE_BYTES: usize = 64 << 10;
 
-/// Asks a person to approve calls. Each way to reach people has its own: the terminal, the
-/// dashboard, the voice.
+/// Asks a person to approve calls. Each way to reach people has its own: the terminal,
+/// the dashboard, the voice.
 ///
 /// ```
 /// use futures::future::BoxFuture;

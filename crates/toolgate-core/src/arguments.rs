@@ -60,11 +60,11 @@ impl ValidArguments {
         }
     }
 
-    /// Deserializes the arguments. Fails with serde's message if the type is stricter than the
-    /// schema.
+    /// Deserializes the arguments. Fails with serde's message if the type is
+    /// stricter than the schema.
     ///
-    /// JSON Schema counts `5.0` as an integer and serde doesn't, so whole numbers are retried as
-    /// integers.
+    /// JSON Schema counts `5.0` as an integer and serde doesn't, so whole numbers
+    /// are retried as integers.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         let parsed = T::deserialize(self.as_value());
         let parsed = parsed

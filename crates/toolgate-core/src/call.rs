@@ -212,8 +212,8 @@ impl ToolCall {
         self
     }
 
-    /// Puts this call into the trace that the call `first` started. A `traceparent` takes
-    /// precedence.
+    /// Puts this call into the trace that the call `first` started.
+    /// A `traceparent` takes precedence.
     #[must_use]
     pub fn trace_of(mut self, first: CallId) -> Self {
         self.trace_of = Some(first);

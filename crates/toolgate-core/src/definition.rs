@@ -89,14 +89,14 @@ impl ToolDefinition {
         }
     }
 
-    /// The name that the tool is listed and called under. Control and invisible characters are
-    /// escaped; see [`original_name`](Self::original_name).
+    /// The name that the tool is listed and called under. Control and invisible characters
+    /// are escaped; see [`original_name`](Self::original_name).
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The tool's name on its server, exactly as the server sent it. Never print or log it: it may
-    /// contain control characters.
+    /// The tool's name on its server, exactly as the server sent it. Never print or log it: it
+    /// may contain control characters.
     pub fn original_name(&self) -> &str {
         self.original_name.as_deref().unwrap_or(&self.name)
     }
@@ -141,8 +141,8 @@ impl ToolDefinition {
         &self.names
     }
 
-    /// The time limit for a call: the configured limit for this name, else the tool's own, else the
-    /// general limit.
+    /// The time limit for a call: the configured limit for this name, else the tool's own,
+    /// else the general limit.
     pub fn timeout(&self, limits: &Limits) -> Duration {
         let configured = limits
             .per_tool

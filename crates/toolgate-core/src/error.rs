@@ -159,8 +159,8 @@ impl ToolError {
         }
     }
 
-    /// Creates an error for something missing outside the program, such as a network. `tool` is
-    /// [`CallContext::tool_name`](crate::CallContext::tool_name).
+    /// Creates an error for something missing outside the program, such as a
+    /// network. `tool` is [`CallContext::tool_name`](crate::CallContext::tool_name).
     pub fn unavailable(tool: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Unavailable {
             tool: tool.into(),

@@ -1,5 +1,5 @@
-//! [`ToolExecutor`]: runs every call. [`ToolExecutor::execute`] is the only place that invokes a
-//! tool.
+//! [`ToolExecutor`]: runs every call. [`ToolExecutor::execute`] is the only place
+//! that invokes a tool.
 
 mod builder;
 mod find;

@@ -32,9 +32,8 @@
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //! use serde_json::{Value, json};
-//! use toolgate_core::{
-//!     CallContext, ErrorKind, FunctionTool, ToolCall, ToolError, ToolExecutor, ToolManager,
-//! };
+//! use toolgate_core::{CallContext, ErrorKind, FunctionTool, ToolCall, ToolError};
+//! use toolgate_core::{ToolExecutor, ToolManager};
 //!
 //! /// A model reads these doc comments as the descriptions of the parameters.
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -70,26 +69,26 @@
 //!
 //! # Everything else, by topic
 //!
-//! - **Calls.** A [`ToolCall`] knows its [`Origin`] and [`Scope`]. The tool receives
-//!   [`ValidArguments`] and a [`CallContext`], with which it reports progress and notices
-//!   cancellation.
+//! - **Calls.** A [`ToolCall`] knows its [`Origin`] and [`Scope`]. The tool
+//!   receives [`ValidArguments`] and a [`CallContext`], with which it reports
+//!   progress and notices cancellation.
 //! - **Names.** If several sources use a name, [`ToolSet`] decides by [`ToolRank`] which keeps it.
 //!   [`ToolPattern`] matches tools in policies and scopes. [`ParameterNames`] renames parameters
 //!   for MCP servers that expect another spelling. [`wire_names`] makes tool names fit a protocol.
 //! - **Resources and prompts.** [`SourceContent`] is what a source offers besides tools, and the
 //!   [`ContentSet`] all of it. It is read through the same path as tools: a [`ContentMethod`] is a
 //!   tool of its source.
-//! - **Conversations.** A [`Toolbox`] is an executor restricted to the tools of one conversation,
-//!   and a [`ToolList`] is a snapshot of those tools. [`ToolReadiness`] knows which servers are
-//!   still starting, so that a request can wait for their tools. [`FlowState`] remembers which
-//!   kinds of data a conversation has read, so that [`FlowPolicy`] can ask before private data
-//!   leaves.
+//! - **Conversations.** A [`Toolbox`] is an executor restricted to the tools of one
+//!   conversation, and a [`ToolList`] is a snapshot of those tools. [`ToolReadiness`] knows
+//!   which servers are still starting, so that a request can wait for their tools. [`FlowState`]
+//!   remembers which kinds of data a conversation has read, so that [`FlowPolicy`] can ask
+//!   before private data leaves.
 //! - **Records.** Observers receive [`CallStarted`] and [`CallRecord`]. [`TraceContext`] puts a
 //!   call into a W3C trace. [`Redactor`] removes secrets, and [`sanitize`] redacts and truncates
 //!   values before they are stored.
 //! - **Untrusted input.** [`parse_object`] rejects duplicate keys. [`ValueCounter`] counts JSON
-//!   values before they are parsed. [`command_line_arguments`] and [`typed_arguments`] turn text
-//!   into typed arguments.
+//!   values before they are parsed. [`command_line_arguments`] and [`typed_arguments`] turn
+//!   text into typed arguments.
 //! - **Text and settings.** [`escape`], [`truncate`], [`nearest_names`], [`parse_duration`] and the
 //!   other functions are shared by all crates of Toolgate.
 //!

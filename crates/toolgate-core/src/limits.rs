@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, de};
 
 use crate::text::units::{self, BytesText, DurationText};
 
-/// Limits of time, size and concurrency for calls: the configuration's `limits` section, with the
-/// same defaults.
+/// Limits of time, size and concurrency for calls: the configuration's `limits` section,
+/// with the same defaults.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(description = "Limits of a call")]
@@ -70,8 +70,8 @@ pub struct ToolLimits {
     pub timeout: Option<Duration>,
 }
 
-/// Limits of a JSON Schema, checked before it is compiled. Validation with any accepted schema
-/// takes bounded time.
+/// Limits of a JSON Schema, checked before it is compiled. Validation with any accepted
+/// schema takes bounded time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SchemaLimits {
@@ -79,8 +79,8 @@ pub struct SchemaLimits {
     pub depth: usize,
     /// Maximum number of sub-schemas, with references and combinators expanded.
     pub subschemas: usize,
-    /// Maximum total cost of all regular expressions: about one per automaton state, with
-    /// repetitions expanded.
+    /// Maximum total cost of all regular expressions: about one per automaton
+    /// state, with repetitions expanded.
     pub pattern: u64,
     /// Maximum steps of one validation. One that could take more is refused before it starts.
     pub steps: u64,
@@ -91,8 +91,8 @@ impl Limits {
     /// access to the configuration.
     pub const MAX_VALUES: usize = 10_000;
 
-    /// The maximum number of values in a message that holds arguments and more, such as MCP's
-    /// `_meta`.
+    /// The maximum number of values in a message that holds arguments and more,
+    /// such as MCP's `_meta`.
     pub fn max_message_values(&self) -> usize {
         const BESIDE_ARGUMENTS: usize = 1_000;
         self.max_values.saturating_add(BESIDE_ARGUMENTS)

@@ -45,8 +45,8 @@ impl ToolManager {
         });
     }
 
-    /// For a name `<server>__<tool>` of a server without tools: the server, the tool and the
-    /// reason.
+    /// For a name `<server>__<tool>` of a server without tools: the server, the
+    /// tool and the reason.
     pub(crate) fn find_absent(&self, name: &str) -> Option<(String, String, String)> {
         let absent = self.absent.load();
         absent.iter().find_map(|(server, reason)| {
@@ -55,8 +55,8 @@ impl ToolManager {
         })
     }
 
-    /// Adds a local tool after the others. A local tool with the same name is replaced, with a
-    /// WARN.
+    /// Adds a local tool after the others. A local tool with the same name is
+    /// replaced, with a WARN.
     pub fn add(&self, tool: impl Tool + 'static) {
         self.add_all([Arc::new(tool) as Arc<dyn Tool>]);
     }

@@ -76,8 +76,8 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Combines two policies: both must allow a tool, and it is denied or asked about if either
-    /// says so.
+    /// Combines two policies: both must allow a tool, and it is denied or asked about
+    /// if either says so.
     #[must_use]
     pub fn narrowed_by(mut self, other: Self) -> Self {
         // Destructured completely, so that a field added later can't be forgotten here.
@@ -124,8 +124,8 @@ impl Policy {
         }
     }
 
-    /// Decides on a call to a visible tool. If there are several reasons to ask, the most important
-    /// one is returned.
+    /// Decides on a call to a visible tool. If there are several reasons to ask, the most
+    /// important one is returned.
     pub(crate) fn permission_for(&self, tool: &ToolDefinition, call: &ToolCall) -> CallPermission {
         let is_flow = || !call.user_initiated && self.flow.needs_approval(tool, call.flow.as_ref());
         let is_listed = || self.ask.iter().any(|pattern| pattern.matches(tool));

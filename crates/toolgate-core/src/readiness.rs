@@ -29,8 +29,8 @@ pub trait ToolReadiness: Send + Sync {
     /// The servers that are still starting, in a stable order.
     fn starting_servers(&self) -> Vec<String>;
 
-    /// Resolves once it is known whether a tool of this name can be called; immediately if it is
-    /// known already.
+    /// Resolves once it is known whether a tool of this name can be called; immediately if
+    /// it is known already.
     fn wait_until_known<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()>;
 }
 
@@ -55,8 +55,8 @@ pub(crate) struct ToolStartup {
 }
 
 impl Toolbox {
-    /// Sets where this toolbox and its clones learn which servers are starting. Only the first call
-    /// has an effect.
+    /// Sets where this toolbox and its clones learn which servers are starting. Only the first
+    /// call has an effect.
     pub fn set_readiness(&self, readiness: Arc<dyn ToolReadiness>) {
         self.startup().readiness.get_or_init(|| readiness);
     }

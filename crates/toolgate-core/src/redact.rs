@@ -1,4 +1,4 @@
-//! [`Redactor`]: removes secrets from untrusted text, and bounds its length for logs.
+//! [`Redactor`]: removes secrets from untrusted text, and truncates it for logs.
 
 mod key_names;
 mod known_secrets;
@@ -20,11 +20,11 @@ use crate::text::{escape_truncated, prefix};
 
 const HIDDEN: &str = "[REDACTED]";
 
-// Bounds the recursion: arguments are recorded as they were sent, however deep they are.
+// Bounds the recursion, because arguments are recorded even if they are nested too deeply to run.
 const MAX_DEPTH: usize = 512;
 
-/// Removes secrets from what is logged: the values of keys such as `password`, and known values
-/// wherever they turn up. Cheap to clone; clones share what they learn.
+/// Removes secrets from text and JSON that is logged or stored: the values of keys such as
+/// `password`, and known secrets anywhere. Cheap to clone; clones share their secrets.
 #[derive(Clone, Default)]
 pub struct Redactor {
     secrets: Arc<ArcSwap<KnownSecrets>>,
@@ -32,22 +32,22 @@ pub struct Redactor {
 
 impl Redactor {
     /// `secrets` are values that must never be shown, such as tokens from the configuration. They
-    /// are also found URL-encoded, JSON-escaped, in hexadecimal and inside base64. Values under
-    /// four bytes are ignored: they would blot out half of every text.
+    /// are also found URL-encoded, JSON-escaped, in hexadecimal and inside base64. Values shorter
+    /// than four bytes are ignored, because they occur in most texts by chance.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let redactor = Self::default();
         redactor.add_secrets(secrets);
         redactor
     }
 
-    /// Adds secrets. Nothing is ever forgotten, because an old secret may still turn up.
+    /// Adds secrets. They are never removed, because an old secret may still turn up in a text.
     pub fn add_secrets(&self, secrets: impl IntoIterator<Item = String>) {
         let new: Vec<String> = secrets.into_iter().collect();
         self.secrets.rcu(|known| known.with(&new));
     }
 
-    /// A redactor for one call, which also hides the secrets among its arguments: a tool may repeat
-    /// them in its result.
+    /// Returns a redactor for one call, which also hides the secrets among its arguments, because a
+    /// tool may repeat them in its result.
     pub fn for_call(&self, arguments: &Value) -> Cow<'_, Self> {
         let mut secrets = Vec::new();
         collect_secrets(arguments, MAX_DEPTH, &mut secrets);
@@ -71,8 +71,8 @@ impl Redactor {
         self.secrets.load().redact(Cow::Borrowed(text))
     }
 
-    /// One escaped line without secrets. Beyond `max_bytes` bytes it is cut, and says its full
-    /// size.
+    /// One escaped line without secrets. Beyond `max_bytes` bytes it is cut, and
+    /// says its full size.
     pub fn line(&self, text: &str, max_bytes: usize) -> String {
         escape_truncated(&self.text(text), max_bytes)
     }
@@ -105,7 +105,7 @@ impl Redactor {
         (text, missing)
     }
 
-    /// Removes secrets but keeps the shape of the value.
+    /// Removes secrets from a JSON value and keeps its structure.
     pub fn value(&self, value: &Value) -> Value {
         self.redact_value(value, MAX_DEPTH)
     }
@@ -144,10 +144,10 @@ impl fmt::Debug for Redactor {
 }
 
 fn redact_text<'a>(secrets: &KnownSecrets, text: &'a str) -> Cow<'a, str> {
-    secrets.redact(redact_named(text))
+    secrets.redact(redact_by_key(text))
 }
 
-// Strings under secret keys. Shorter ones are too common to hide wherever they occur.
+// Collects strings under secret keys. Short ones are too common to hide wherever they occur.
 fn collect_secrets(value: &Value, deeper: usize, secrets: &mut Vec<String>) {
     const MIN_BYTES: usize = 6;
     match value {
@@ -173,14 +173,15 @@ fn collect_secrets(value: &Value, deeper: usize, secrets: &mut Vec<String>) {
     }
 }
 
-// Scans text that is, was meant to be, or contains JSON: `"password": "…"`.
-fn redact_named(text: &str) -> Cow<'_, str> {
+// Hides the values of secret keys in text that is JSON, even invalid JSON, or contains some:
+// `"password": "…"`.
+fn redact_by_key(text: &str) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut rest = text;
     let mut from = 0;
     while let Some(colon) = rest[from..].find(':').map(|at| from + at) {
         from = colon + 1;
-        if let Some(value) = secret_value(&rest[..colon], &rest[from..]) {
+        if let Some(value) = find_secret_value(&rest[..colon], &rest[from..]) {
             shown.push_str(&rest[..from + value.start]);
             shown.push_str(HIDDEN);
             rest = &rest[from + value.end..];
@@ -195,7 +196,7 @@ fn redact_named(text: &str) -> Cow<'_, str> {
 
 /// Finds the value at the start of `after` if `before` ends in a quoted secret key. Quotes may be
 /// escaped, because JSON is often nested in strings.
-fn secret_value(before: &str, after: &str) -> Option<Range<usize>> {
+fn find_secret_value(before: &str, after: &str) -> Option<Range<usize>> {
     let name = before.trim_end().strip_suffix('"')?.trim_end_matches('\\');
     let name = &name[name.rfind('"')? + 1..];
     if !is_secret(name, &Value::String(String::new())) {
@@ -213,7 +214,7 @@ fn secret_value(before: &str, after: &str) -> Option<Range<usize>> {
     Some(start..start + value.len())
 }
 
-/// True if a secret was removed anywhere in the value, so it is not the original.
+/// True if a secret was removed anywhere in the value, so that it differs from the original.
 pub fn is_redacted(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains(HIDDEN),

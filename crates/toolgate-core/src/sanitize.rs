@@ -1,5 +1,5 @@
-//! Redacts and truncates the parts of a call that are stored or shown. A truncated value says how
-//! much is missing.
+//! Redacts and truncates the parts of a call that are stored or shown. A truncated value says
+//! how much is missing.
 
 use serde_json::Value;
 

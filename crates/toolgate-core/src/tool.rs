@@ -17,26 +17,27 @@ pub type ToolFuture<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
 /// To make a tool from one function, [`FunctionTool`](crate::FunctionTool) is shorter.
 ///
 /// ```
-/// use toolgate_core::{CallContext, DefinitionError, Tool, ToolDefinition, ToolFuture, ToolOutput, ValidArguments};
+/// # use {serde_json::json, std::time::Instant, toolgate_core::*};
+/// struct UptimeTool { definition: ToolDefinition, started: Instant }
 ///
-/// struct Dice { definition: ToolDefinition }
-///
-/// impl Dice {
+/// impl UptimeTool {
 ///     fn new() -> Result<Self, DefinitionError> {
-///         let parameters = serde_json::json!({ "type": "object" });
-///         Ok(Self { definition: ToolDefinition::builder("dice", "Rolls a die", parameters).build()? })
+///         let parameters = json!({ "type": "object" });
+///         let definition = ToolDefinition::builder("uptime", "Returns the uptime", parameters);
+///         Ok(Self { definition: definition.build()?, started: Instant::now() })
 ///     }
 /// }
 ///
-/// impl Tool for Dice {
+/// impl Tool for UptimeTool {
 ///     fn definition(&self) -> &ToolDefinition {
 ///         &self.definition
 ///     }
 ///     fn invoke<'a>(&'a self, _: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
-///         Box::pin(async { Ok(ToolOutput::text("4, chosen by fair dice roll")) })
+///         let seconds = self.started.elapsed().as_secs();
+///         Box::pin(async move { Ok(ToolOutput::json(json!({ "seconds": seconds }))) })
 ///     }
 /// }
-/// # assert_eq!(Dice::new()?.definition().name(), "dice");
+/// # assert_eq!(UptimeTool::new()?.definition().name(), "uptime");
 /// # Ok::<_, DefinitionError>(())
 /// ```
 pub trait Tool: Send + Sync {

@@ -34,9 +34,9 @@ impl ToolPattern {
         }
     }
 
-    /// True if the pattern covers this tool in a list that denies access, such as `deny`: by its
-    /// name on its server, even if other tools have that name too, or by the name it is listed
-    /// under.
+    /// True if the pattern covers this tool in a list that denies access, such as `deny`:
+    /// by its name on its server, even if other tools have that name too, or by the name
+    /// it is listed under.
     pub fn matches(&self, tool: &ToolDefinition) -> bool {
         self.matches_name(server_of(tool), tool.original_name())
             || glob_matches(&self.text, tool.name())
@@ -58,8 +58,8 @@ impl ToolPattern {
         self.grants_name(server_of(tool), tool.original_name(), tool.name())
     }
 
-    /// Like [`grants`](Self::grants), for a tool with these two names. `server` is `None` for local
-    /// tools.
+    /// Like [`grants`](Self::grants), for a tool with these two names. `server` is
+    /// `None` for local tools.
     pub fn grants_name(&self, server: Option<&str>, original: &str, listed: &str) -> bool {
         if self.text == "*" {
             return true;

@@ -13,8 +13,8 @@ const MAX_STATE_LEN: usize = 512;
 const MAX_ENTRIES: usize = 32;
 const LONG_ENTRY: usize = 128;
 
-/// A call's position in a W3C trace. Every call has one: without a trace from the caller, it starts
-/// its own.
+/// A call's position in a W3C trace. Every call has one: without a trace from the caller,
+/// it starts its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceContext {
     trace: u128,
@@ -25,8 +25,8 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Makes the call a child of its caller's span. An invalid `traceparent` is ignored, as the
-    /// standard demands.
+    /// Makes the call a child of its caller's span. An invalid `traceparent` is ignored,
+    /// as the standard demands.
     pub fn for_call(call: CallId, caller: Option<&str>) -> Self {
         // Sampled unless the caller says otherwise, because the operator asked for traces.
         let (trace, parent, flags) = match caller.and_then(parse_trace_parent) {

@@ -1,5 +1,5 @@
-//! Types arguments that arrive as text by the tool's schema: `key=value` on the command line, or a
-//! call that a model wrote as text. Nothing else is ever coerced.
+//! Converts arguments that arrive as text to the types that a schema declares: `key=value` on the
+//! command line, or a call that a model wrote as text. No other arguments are ever converted.
 
 mod command_line;
 
@@ -12,9 +12,10 @@ use crate::{Arguments, JsonError, parse_json};
 
 pub use command_line::{comma_separated_lists, command_line_arguments};
 
-/// Builds arguments from pairs of text. Each value gets the type that the schema declares for its
-/// key. Without a declared type, valid JSON is taken as JSON unless it is a string. What doesn't
-/// fit stays text, so that validation can report it.
+/// Builds arguments from pairs of a key and a text. Each value gets the type that the schema
+/// declares for its key. Without a declared type, valid JSON is parsed unless it is a
+/// string. A value that doesn't fit stays text, so that validation can report it. Fails if a
+/// key is given twice.
 pub fn typed_arguments(pairs: &[(&str, &str)], schema: &Value) -> Result<Arguments, JsonError> {
     let mut arguments = Arguments::new();
     for (key, text) in pairs {
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schema_that_refers_to_itself_again_and_again_is_read_once() {
+    fn a_recursive_schema_is_visited_once() {
         let refer = json!({ "anyOf": vec![json!({ "$ref": "#/$defs/a" }); 100] });
         let document =
             json!({ "$defs": { "a": refer }, "properties": { "x": { "$ref": "#/$defs/a" } } });

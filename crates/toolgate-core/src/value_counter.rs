@@ -1,15 +1,15 @@
-//! Counts the values of JSON text before they take memory.
+//! [`ValueCounter`]: counts the values in JSON text before parsing it takes memory.
 
 use memchr::memchr2;
 
-/// Counts the values of JSON text that arrives in chunks: objects, arrays and scalars, including
+/// Counts the values in JSON text that arrives in chunks: objects, arrays and scalars, including
 /// the outermost. A megabyte of tiny objects takes a hundred times as much memory once it is
-/// parsed, so count before parsing untrusted JSON.
+/// parsed, so count before you parse untrusted JSON.
 ///
-/// Invalid JSON is counted too, with an unspecified result; the parser rejects it later.
+/// For invalid JSON the result is unspecified; the parser rejects it later.
 #[derive(Debug, Clone, Default)]
 pub struct ValueCounter {
-    // Without the outermost value.
+    // All values but the outermost.
     inner: usize,
     in_string: bool,
     is_escaped: bool,
@@ -18,7 +18,7 @@ pub struct ValueCounter {
 }
 
 impl ValueCounter {
-    /// Takes the next chunk and returns the number of values so far.
+    /// Counts the values in the next chunk, and returns the number so far.
     pub fn feed(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
         while let Some(byte) = bytes.get(at) {
@@ -41,6 +41,7 @@ impl ValueCounter {
         self.values()
     }
 
+    /// The number of values so far; at least one.
     pub fn values(&self) -> usize {
         self.inner + 1
     }
@@ -59,8 +60,7 @@ impl ValueCounter {
     }
 }
 
-/// True if the JSON text holds more than `limit` values. Texts that are too short
-/// for that aren't scanned.
+/// True if the JSON text holds more than `limit` values. A text too short for that isn't scanned.
 pub fn has_more_values(bytes: &[u8], limit: usize) -> bool {
     // Every value but the outermost takes at least two bytes: its own and a separator or bracket.
     bytes.len() / 2 >= limit && ValueCounter::default().feed(bytes) > limit
@@ -73,10 +73,10 @@ mod tests {
 
     use super::*;
 
-    fn counted(value: &Value) -> usize {
+    fn count_values(value: &Value) -> usize {
         1 + match value {
-            Value::Array(array) => array.iter().map(counted).sum(),
-            Value::Object(object) => object.values().map(counted).sum(),
+            Value::Array(array) => array.iter().map(count_values).sum(),
+            Value::Object(object) => object.values().map(count_values).sum(),
             _ => 0,
         }
     }
@@ -98,19 +98,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_value_is_counted_once_in_whatever_pieces(value in any_json(), piece in 1_usize..9) {
+        fn every_value_is_counted_once_however_the_text_is_chunked(value in any_json(), piece in 1_usize..9) {
             for text in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
                 let mut counter = ValueCounter::default();
                 text.as_bytes().chunks(piece).for_each(|bytes| { counter.feed(bytes); });
-                prop_assert_eq!(counter.values(), counted(&value), "{}", text);
+                prop_assert_eq!(counter.values(), count_values(&value), "{}", text);
             }
         }
     }
 
     #[test]
-    fn a_text_that_is_too_short_to_hold_so_many_is_never_refused() {
+    fn short_texts_are_counted_exactly() {
         for value in [json!(1), json!([1]), json!([[], [], 1]), json!({ "": 0 })] {
-            let (text, values) = (value.to_string(), counted(&value));
+            let (text, values) = (value.to_string(), count_values(&value));
             assert!(!has_more_values(text.as_bytes(), values), "{text}");
             assert!(has_more_values(text.as_bytes(), values - 1), "{text}");
         }

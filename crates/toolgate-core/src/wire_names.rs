@@ -1,7 +1,6 @@
-//! Names for protocols that accept only letters, digits, `_` and `-`, up to some length. Names that
-//! have to change stay unique, are the same on every run and machine, and lead back to their tool.
-//!
-//! Shared by the model providers and the clients of our MCP server.
+//! Assigns tool names for protocols that accept only letters, digits, `_` and `-`.
+//! Changed names are unique, and the same on every run and machine. Model providers and
+//! our MCP server share them.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -9,10 +8,12 @@ use std::collections::{HashMap, HashSet};
 use crate::ToolDefinition;
 
 // An underscore and eight digits.
-const SUFFIX: usize = 9;
+const SUFFIX_LEN: usize = 9;
 
-/// Assigns a legal name to each tool, in order. A name that has to change stays readable unless two
-/// tools would get the same. For models, which receive the whole list with every request.
+/// Assigns a legal name of at most `max_bytes` to each tool, in order. Illegal characters are
+/// replaced; a hash is appended only if two tools would get the same name. With `original_names`,
+/// a tool keeps its server's name if no other tool has it. For models, which receive the whole
+/// list with every request.
 pub fn assign(
     definitions: &[&ToolDefinition],
     max_bytes: usize,
@@ -23,7 +24,7 @@ pub fn assign(
         .iter()
         .map(|name| to_legal(name, max_bytes))
         .collect();
-    // No two tools want the same name, so each legal wish can be granted.
+    // The wanted names are unique, so if all of them are legal, nothing has to change.
     if legal
         .iter()
         .zip(&wanted)
@@ -55,9 +56,9 @@ pub fn assign(
     names
 }
 
-/// Assigns a legal name to each of `names`, in order. A name that has to change always ends in its
-/// own hash and so depends on nothing else. For clients that keep the list, and must not run
-/// another tool once it is out of date.
+/// Assigns a legal name of at most `max_bytes` to each of `names`, in order. A name that has to
+/// change ends in its own hash, so it doesn't depend on the other names. For clients that keep the
+/// list, so that an old name never runs another tool.
 pub fn assign_stable(names: &[&str], max_bytes: usize) -> Vec<String> {
     let is_legal = |name: &&str| matches!(to_legal(name, max_bytes), Cow::Borrowed(_));
     let legal_ones = names.iter().filter(|name| is_legal(name));
@@ -69,7 +70,7 @@ pub fn assign_stable(names: &[&str], max_bytes: usize) -> Vec<String> {
     names.iter().map(&mut one).collect()
 }
 
-// The original name is nicer to read, but only safe if it can't mean another tool.
+// The original name is easier to read, but only safe if it can't mean another tool.
 fn wanted_names<'a>(definitions: &[&'a ToolDefinition], original_names: bool) -> Vec<&'a str> {
     let mut named = definitions.iter();
     if !original_names || named.all(|definition| definition.name() == definition.original_name()) {
@@ -91,7 +92,7 @@ fn wanted_names<'a>(definitions: &[&'a ToolDefinition], original_names: bool) ->
     definitions.iter().map(wanted).collect()
 }
 
-/// Replaces illegal characters and shortens the name to `max_bytes` bytes.
+/// Replaces illegal characters. A name longer than `max_bytes` is shortened and gets a hash.
 pub fn to_legal(name: &str, max_bytes: usize) -> Cow<'_, str> {
     if name.len() <= max_bytes && !name.is_empty() && name.bytes().all(is_legal) {
         return Cow::Borrowed(name);
@@ -104,7 +105,7 @@ pub fn to_legal(name: &str, max_bytes: usize) -> Cow<'_, str> {
     }
 }
 
-// Replaces a name without a single readable character.
+// Stands in for a name without a single readable character.
 const UNREADABLE: &str = "tool";
 
 fn is_legal(byte: u8) -> bool {
@@ -144,13 +145,14 @@ fn unique_name(legal: &str, listed: &str, max_bytes: usize, taken: &mut HashSet<
     }
 }
 
-/// Appends a hash of `seed`, shortening the name to make room.
+/// Appends a hash of `seed`, and shortens the legal name so that both fit into `max_bytes`.
 pub fn with_suffix(legal: &str, seed: &str, max_bytes: usize) -> String {
-    let room = legal.len().min(max_bytes.saturating_sub(SUFFIX));
+    let room = legal.len().min(max_bytes.saturating_sub(SUFFIX_LEN));
     format!("{}_{:08x}", &legal[..room], hash(seed))
 }
 
-// FNV-1a, folded to half its width. The numbers are stored in conversations: it must never change.
+// FNV-1a, folded to half its width. It must never change, because saved conversations contain the
+// names.
 fn hash(text: &str) -> u32 {
     let start = 0xcbf2_9ce4_8422_2325_u64;
     let hash = text.bytes().fold(start, |hash, byte| {

@@ -1,9 +1,9 @@
-//! [`WithheldReason`]: why a tool that exists may not be used.
+//! [`WithheldReason`]: why a tool must not be used for now.
 
 use crate::ToolError;
 
-/// Why a tool is neither offered nor called: somebody has to agree to it first. The tool keeps its
-/// name, so that no other tool answers under it.
+/// Why a tool is neither offered nor called until a person agrees to it. The tool keeps its name,
+/// so that no other tool answers under it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WithheldReason {
@@ -21,6 +21,7 @@ impl WithheldReason {
         }
     }
 
+    /// The error for a call to this tool.
     pub fn error(&self, tool: impl Into<String>) -> ToolError {
         ToolError::Withheld {
             tool: tool.into(),

@@ -3,16 +3,16 @@
 use std::ops::Range;
 use std::time::Duration;
 
-/// The delay before the next try: `first`, doubled for each earlier failure, up to `longest`.
-/// `failures` doesn't count the current one.
-pub fn backoff(first: Duration, failures: u32, longest: Duration) -> Duration {
+/// Returns the delay before the next try: `first`, doubled for each earlier failure, up to `max`.
+/// `failures` doesn't count the latest one.
+pub fn backoff(first: Duration, failures: u32, max: Duration) -> Duration {
     first
         .saturating_mul(2_u32.saturating_pow(failures))
-        .min(longest)
+        .min(max)
 }
 
 /// Multiplies a delay by a random factor from `factors`, so that many clients don't
-/// come back in step.
+/// retry at the same time.
 pub fn jitter(delay: Duration, factors: Range<f64>) -> Duration {
     let factor = factors.start + (factors.end - factors.start) * fastrand::f64();
     Duration::try_from_secs_f64(delay.as_secs_f64() * factor).unwrap_or(Duration::MAX)
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_number_of_failures_overflows() {
+    fn extreme_values_do_not_overflow() {
         let delay = backoff(Duration::MAX, u32::MAX, Duration::MAX);
         assert_eq!(delay, Duration::MAX);
         assert_eq!(jitter(delay, 1.5..2.0), Duration::MAX);
@@ -32,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_uses_all_of_its_range_and_no_more() {
+    fn jitter_covers_its_range_and_stays_within_it() {
         let delays: Vec<f64> = (0..1000)
             .map(|_| jitter(Duration::from_secs(1), 0.75..1.25).as_secs_f64())
             .collect();

@@ -1,4 +1,4 @@
-//! HTTP clients with the same rules everywhere.
+//! Builds HTTP clients, with the same rules in all crates.
 
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -8,13 +8,14 @@ use reqwest::{Client, ClientBuilder, redirect, retry};
 use rustls::crypto::{CryptoProvider, ring};
 
 const USER_AGENT: &str = concat!("toolgate/", env!("CARGO_PKG_VERSION"));
+/// How long a connection may take to be established.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-// Notices that the other machine is gone while a stream is silent.
+// Detects a dead connection while a stream is silent.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const MAX_HEADERS: usize = 100;
 
-/// Installs `ring` as the TLS provider unless the process has chosen one already. It has to run
-/// before any client is built; [`client_builder`] calls it.
+/// Installs `ring` as the process's TLS provider, unless there is one already. It has to run before
+/// any client is built; [`client_builder`] calls it.
 pub fn install_tls_provider() {
     if CryptoProvider::get_default().is_none()
         && ring::default_provider().install_default().is_err()
@@ -23,15 +24,16 @@ pub fn install_tls_provider() {
     }
 }
 
-/// Starts an HTTP client with our common rules. Pass `is_local` if it only talks to
-/// this machine, see [`is_local_url`](crate::is_local_url).
+/// Starts an HTTP client that follows our rules: no redirects, no
+/// retries, no proxy for this machine. Set `is_local` if it only connects
+/// to this machine, see [`is_local_url`](crate::is_local_url).
 ///
 /// Building the client reads the machine's certificates, which takes longer than many requests:
-/// build it once, and not on a thread that serves others.
+/// build it once, and not on a thread of the async runtime.
 pub fn client_builder(is_local: bool) -> ClientBuilder {
     install_tls_provider();
     let builder = Client::builder()
-        // A redirect would send headers with keys to an address nobody configured.
+        // A redirect could send headers with keys to an address that nobody configured.
         .redirect(redirect::Policy::none())
         .retry(retry::never())
         .user_agent(USER_AGENT)
@@ -50,8 +52,8 @@ pub fn client_builder(is_local: bool) -> ClientBuilder {
     builder.no_proxy().resolve_to_addrs("localhost", &both)
 }
 
-/// The innermost cause of an error, which is what a person needs to know: the outer ones only say
-/// that a request failed.
+/// Returns the text of an error's innermost cause. That is what a person needs to know; the outer
+/// errors only say that a request failed.
 pub fn root_cause(error: &dyn Error) -> String {
     let mut root = error;
     while let Some(cause) = root.source() {

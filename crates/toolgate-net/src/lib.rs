@@ -1,5 +1,5 @@
-//! Networking code that several crates share: how an HTTP client is built, which addresses are this
-//! machine, how lines and events are read from a stream, how long to wait before the next try.
+//! Networking code that several crates share: builds HTTP clients, recognizes addresses of this
+//! machine, splits streams into lines and server-sent events, and computes delays between retries.
 
 mod backoff;
 mod http;

@@ -1,20 +1,20 @@
-//! Splits a byte stream into lines of bounded length. It does no I/O, so tests can try every way
-//! to chunk a stream.
+//! [`LineBuffer`]: splits a byte stream into lines of bounded length. It does no I/O, so tests can
+//! try every way to chunk a stream.
 
 use bytes::{Buf, Bytes, BytesMut};
 
-// A buffer that grew beyond this for one line isn't kept for the next.
-const SPARE: usize = 128 << 10;
+// An empty buffer that grew beyond this for a long line is freed.
+const MAX_IDLE_BYTES: usize = 128 << 10;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Turns bytes into lines without copying them again. Each byte is scanned once.
+/// Splits bytes into lines without copying them. Each byte is scanned once.
 ///
-/// Fill [`spare_buffer`](Self::spare_buffer) or [`feed`](Self::feed), then take lines
-/// until there are none.
+/// Read into [`spare_buffer`](Self::spare_buffer), or [`feed`](Self::feed) the bytes. Then call
+/// [`next`](Self::next) until it returns `None`.
 #[derive(Debug)]
 pub struct LineBuffer {
     buffer: BytesMut,
-    // Up to here the buffer has no line end.
+    // The buffer has no line end before this position.
     scanned: usize,
     // The most the buffer has held since it was allocated.
     largest: usize,
@@ -26,11 +26,12 @@ pub struct LineBuffer {
     at_start: bool,
 }
 
+/// A line from a [`LineBuffer`], or a piece of one that is too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BufferedLine {
     /// A line without its terminator.
     Whole(Bytes),
-    /// A piece of a line beyond the limit, as it arrives. The buffer doesn't keep it.
+    /// A piece of a line that exceeds the limit, returned as it arrives and not kept in the buffer.
     Oversized {
         /// The next bytes of the line. The first piece is longer than the limit.
         part: Bytes,
@@ -39,7 +40,7 @@ pub enum BufferedLine {
 }
 
 impl LineBuffer {
-    /// Lines end in LF and have at most `limit` bytes.
+    /// Creates a buffer for lines of at most `limit` bytes that end in LF.
     pub fn new(limit: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
@@ -53,8 +54,9 @@ impl LineBuffer {
         }
     }
 
-    /// Lines end in LF, CRLF or CR. A byte-order mark at the start of the stream is skipped.
-    pub fn text(limit: usize) -> Self {
+    /// Like [`new`](Self::new), for lines that end in LF, CRLF or CR. A byte-order mark at the
+    /// start of the stream is skipped.
+    pub fn for_text(limit: usize) -> Self {
         Self {
             is_text: true,
             at_start: true,
@@ -66,9 +68,9 @@ impl LineBuffer {
         self.limit = limit;
     }
 
-    /// The buffer to read into, with room for about `chunk` more bytes.
+    /// Returns the buffer to read into, with room for about `chunk` more bytes.
     pub fn spare_buffer(&mut self, chunk: usize) -> &mut BytesMut {
-        self.release();
+        self.free_large_buffer();
         if self.buffer.capacity() - self.buffer.len() < chunk / 4 {
             // A long line doubles the buffer, so that its bytes are moved only a few times, but
             // never far beyond the limit.
@@ -79,18 +81,19 @@ impl LineBuffer {
     }
 
     pub fn feed(&mut self, bytes: &[u8]) {
-        self.release();
+        self.free_large_buffer();
         self.buffer.extend_from_slice(bytes);
     }
 
-    fn release(&mut self) {
-        if self.buffer.is_empty() && self.largest > SPARE {
+    fn free_large_buffer(&mut self) {
+        if self.buffer.is_empty() && self.largest > MAX_IDLE_BYTES {
             self.buffer = BytesMut::new();
             self.largest = 0;
         }
     }
 
-    /// The next line, or the next piece of one that is too long.
+    /// Returns the next line, or the next piece of one that is too long. `None` if
+    /// more bytes are needed.
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator would seem to end where it only waits for more bytes"
@@ -113,7 +116,7 @@ impl LineBuffer {
             self.after_cr = self.buffer[0] == b'\r';
             self.buffer.advance(1);
             self.scanned = 0;
-            return Some(self.line(line));
+            return Some(self.end_line(line));
         }
         self.scanned = self.buffer.len();
         let is_oversized = self.is_oversized || self.scanned > self.limit;
@@ -131,13 +134,13 @@ impl LineBuffer {
     pub fn finish(&mut self) -> Option<BufferedLine> {
         let rest = self.buffer.split().freeze();
         self.scanned = 0;
-        match self.line(rest) {
+        match self.end_line(rest) {
             BufferedLine::Whole(rest) if rest.is_empty() => None,
             line => Some(line),
         }
     }
 
-    fn line(&mut self, mut bytes: Bytes) -> BufferedLine {
+    fn end_line(&mut self, mut bytes: Bytes) -> BufferedLine {
         let is_first = std::mem::take(&mut self.at_start);
         if std::mem::take(&mut self.is_oversized) || bytes.len() > self.limit {
             return BufferedLine::Oversized {

@@ -1,18 +1,18 @@
-//! Decides which addresses are this machine.
+//! Recognizes addresses of this machine.
 
 use std::net::IpAddr;
 
 use reqwest::Url;
 
-/// True if a request to `url` stays on this machine: no proxy is needed to reach it, and nobody in
-/// between can read it.
+/// True if a request to `url` stays on this machine, so that it needs no proxy and can't
+/// be read in transit.
 pub fn is_local_url(url: &Url) -> bool {
     url.host_str().is_some_and(is_local_host)
 }
 
 /// True for hosts that are this machine: loopback addresses, including IPv4-mapped ones;
-/// `localhost` and the names below it, which are reserved for that; and the unspecified addresses
-/// `0.0.0.0` and `::`. People copy the latter from where a server says it listens, and a connection
+/// `localhost` and its subdomains, which are reserved for this; and the unspecified addresses
+/// `0.0.0.0` and `::`. Servers print the latter when they start, people copy them, and a connection
 /// to them reaches this machine.
 ///
 /// Names aren't resolved: the answer could change between this check and the request.
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_machine_is_known_by_all_its_names() {
+    fn all_names_of_this_machine_are_recognized() {
         for (url, local) in [
             ("http://localhost:11434", true),
             ("http://localhost:3000/mcp", true),
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_outside_urls_get_the_same_answer() {
+    fn hosts_without_a_url_are_recognized() {
         for (host, local) in [
             ("localhost", true),
             ("LocalHost", true),

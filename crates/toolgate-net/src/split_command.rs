@@ -1,8 +1,8 @@
-//! Splits a command line into words.
+//! [`split_command`]: splits a command line into words.
 
-/// Splits a command as a shell would: quotes and backslashes keep blanks together. Nothing else
-/// is special, because no shell ever sees it. Returns `None` if a quote isn't closed or there is
-/// no word at all.
+/// Splits a command into words like a shell: quotes and backslashes keep spaces inside a word.
+/// Nothing else is special, because no shell runs the command. Returns `None` if a quote isn't
+/// closed, or if there are no words.
 pub fn split_command(command: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_taken_apart_as_a_shell_would() {
+    fn commands_are_split_like_in_a_shell() {
         for (command, expected) in [
             ("arecord -t raw", Some(vec!["arecord", "-t", "raw"])),
             ("  a\t b\n", Some(vec!["a", "b"])),

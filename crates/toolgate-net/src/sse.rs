@@ -1,4 +1,5 @@
-//! A parser for server-sent events. It does no I/O, so tests can try every way to chunk a stream.
+//! [`SseParser`]: parses server-sent events. It does no I/O, so tests can try every way
+//! to chunk a stream.
 //!
 //! No existing crate fits: eventsource-stream panics on a byte-order mark and takes quadratic time,
 //! and sse-stream doesn't bound the size of an event.
@@ -9,33 +10,34 @@ use bytes::Bytes;
 
 use crate::line_buffer::{BufferedLine, LineBuffer};
 
-// Longer ids are dropped: to be of use they have to fit into a header.
+// Longer ids are dropped, because they have to fit into a header to resume a stream.
 const MAX_ID_LEN: usize = 1024;
-// This much of an event that is too large is kept, to see which request it answers.
-const HEAD: usize = 256;
+// How much of an event that is too large is returned, to see which request it answers.
+const HEAD_BYTES: usize = 256;
 const FIELDS: [&[u8]; 4] = [b"data", b"event", b"id", b"retry"];
 
-/// An event, or news of one that was too large.
+/// A server-sent event, or a notice that one was too large.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SseEvent {
     Data {
-        /// `message` unless the server named another.
+        /// The type of the event: `message` unless the server sent another one.
         kind: String,
         /// The data lines, joined by newlines. Never empty.
         data: Vec<u8>,
     },
-    /// An event beyond the limit. The rest of it is skipped.
+    /// An event exceeded the limit. The rest of it is skipped.
     TooLarge {
-        /// Its size when it passed the limit.
+        /// Its size so far, when it exceeded the limit.
         bytes: u64,
+        /// The beginning of its data.
         head: Vec<u8>,
     },
 }
 
-/// Parses one stream after the other. What is needed to resume, the last id and the retry
-/// delay, outlives each stream.
+/// Parses server-sent events, for one stream after another. The last id and the retry delay are
+/// kept between streams, because they are needed to resume one.
 ///
-/// [`feed`](Self::feed) it, then take events until there are none.
+/// [`feed`](Self::feed) it, then call [`next`](Self::next) until it returns `None`.
 ///
 /// ```
 /// use toolgate_net::{SseEvent, SseParser};
@@ -60,7 +62,7 @@ pub struct SseParser {
     skipping: bool,
     progress: bool,
     has_events: bool,
-    is_foreign: bool,
+    has_unknown_lines: bool,
 }
 
 impl SseParser {
@@ -68,7 +70,7 @@ impl SseParser {
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
-            lines: LineBuffer::text(limit),
+            lines: LineBuffer::for_text(limit),
             data: None,
             kind: String::new(),
             new_id: None,
@@ -77,12 +79,12 @@ impl SseParser {
             skipping: false,
             progress: false,
             has_events: false,
-            is_foreign: false,
+            has_unknown_lines: false,
         }
     }
 
-    /// Starts a new stream, perhaps the continuation of the last: a partial event is dropped, the
-    /// last id and the retry delay are kept.
+    /// Starts a new stream, which may continue the last one. A partial event is dropped; the last
+    /// id and the retry delay are kept.
     pub fn restart(&mut self) {
         let (last_id, retry) = (self.last_id.take(), self.retry);
         *self = Self {
@@ -102,33 +104,34 @@ impl SseParser {
         self.retry
     }
 
-    /// Whether an event or an id arrived since the last call.
+    /// True if an event or an id arrived since the last call.
     pub fn take_progress(&mut self) -> bool {
         std::mem::take(&mut self.progress)
     }
 
-    /// Whether the stream isn't server-sent events: it had no event yet, but a line that can't
-    /// be part of one.
+    /// True if the stream doesn't look like server-sent events: it had no event yet, but a line
+    /// that can't be part of one.
     pub fn is_foreign(&self) -> bool {
-        self.is_foreign && !self.has_events
+        self.has_unknown_lines && !self.has_events
     }
 
     pub fn feed(&mut self, chunk: &[u8]) {
         self.lines.feed(chunk);
     }
 
+    /// Returns the next event. `None` if more bytes are needed.
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator would seem to end where it only waits for more bytes"
     )]
     pub fn next(&mut self) -> Option<SseEvent> {
         loop {
-            // The limit is for the event, so all of its lines count together.
+            // The limit applies to the whole event, so all of its lines count.
             let data = self.data.as_ref().map_or(0, Vec::len);
             self.lines.set_limit(self.limit.saturating_sub(data));
             let event = match self.lines.next()? {
-                BufferedLine::Whole(line) => self.end_of_line(&line),
-                BufferedLine::Oversized { part, .. } => self.too_large(&part),
+                BufferedLine::Whole(line) => self.parse_line(&line),
+                BufferedLine::Oversized { part, .. } => self.skip_oversized(&part),
             };
             if event.is_some() {
                 return event;
@@ -136,20 +139,20 @@ impl SseParser {
         }
     }
 
-    /// Ends the stream and returns what is left. Without the empty line after it the event may be
-    /// truncated: the caller has to check whether its data is complete.
+    /// Ends the stream and returns the last event, even without the empty line after it. That event
+    /// may be truncated: the caller has to check whether its data is complete.
     pub fn finish(&mut self) -> Option<SseEvent> {
         if let Some(BufferedLine::Whole(line)) = self.lines.finish() {
-            // A truncated field name doesn't make the stream foreign.
-            let is_cut = FIELDS.iter().any(|field| field.starts_with(&line));
-            if !is_cut {
-                self.end_of_line(&line);
+            // A truncated field name doesn't count as an unknown line.
+            let is_truncated = FIELDS.iter().any(|field| field.starts_with(&line));
+            if !is_truncated {
+                self.parse_line(&line);
             }
         }
-        self.end_of_event()
+        self.end_event()
     }
 
-    fn too_large(&mut self, part: &Bytes) -> Option<SseEvent> {
+    fn skip_oversized(&mut self, part: &Bytes) -> Option<SseEvent> {
         if std::mem::replace(&mut self.skipping, true) {
             return None;
         }
@@ -159,25 +162,25 @@ impl SseParser {
         let head = data.as_deref().unwrap_or(&part[colon..]);
         Some(SseEvent::TooLarge {
             bytes: bytes as u64,
-            head: head[..head.len().min(HEAD)].to_vec(),
+            head: head[..head.len().min(HEAD_BYTES)].to_vec(),
         })
     }
 
-    fn end_of_line(&mut self, line: &[u8]) -> Option<SseEvent> {
+    fn parse_line(&mut self, line: &[u8]) -> Option<SseEvent> {
         if line.is_empty() {
-            return self.end_of_event();
+            return self.end_event();
         }
         if self.skipping {
             return None;
         }
         let colon = memchr::memchr(b':', line).unwrap_or(line.len());
         let value = line.get(colon + 1..).unwrap_or_default();
-        self.field(&line[..colon], value.strip_prefix(b" ").unwrap_or(value));
+        self.set_field(&line[..colon], value.strip_prefix(b" ").unwrap_or(value));
         None
     }
 
-    fn field(&mut self, field: &[u8], value: &[u8]) {
-        self.is_foreign |= !field.is_empty() && !FIELDS.contains(&field);
+    fn set_field(&mut self, field: &[u8], value: &[u8]) {
+        self.has_unknown_lines |= !field.is_empty() && !FIELDS.contains(&field);
         match field {
             b"data" => match &mut self.data {
                 Some(data) => {
@@ -199,7 +202,7 @@ impl SseParser {
         }
     }
 
-    fn end_of_event(&mut self) -> Option<SseEvent> {
+    fn end_event(&mut self) -> Option<SseEvent> {
         self.skipping = false;
         let kind = std::mem::take(&mut self.kind);
         self.progress |= self.new_id.is_some() || self.data.is_some();
@@ -227,20 +230,20 @@ pub fn fuzz(bytes: &[u8]) {
     expect_same_events(stream, &chunks);
 }
 
-/// Chunking must never change the events.
+/// Panics if chunking changes the events.
 #[cfg(any(test, fuzzing))]
 fn expect_same_events(stream: &[u8], chunks: &[&[u8]]) {
     let (whole, parser) = read(&[stream]);
     let (pieces, other) = read(chunks);
-    // Only the size at which the limit was passed may depend on the chunks.
-    let alike = |events: Vec<SseEvent>| -> Vec<Option<(String, Vec<u8>)>> {
-        let alike = events.into_iter().map(|event| match event {
+    // Only the size at which an event exceeded the limit may depend on the chunks.
+    let comparable = |events: Vec<SseEvent>| -> Vec<Option<(String, Vec<u8>)>> {
+        let comparable = events.into_iter().map(|event| match event {
             SseEvent::Data { kind, data } => Some((kind, data)),
             SseEvent::TooLarge { .. } => None,
         });
-        alike.collect()
+        comparable.collect()
     };
-    assert_eq!(alike(whole), alike(pieces));
+    assert_eq!(comparable(whole), comparable(pieces));
     assert_eq!(parser.last_id(), other.last_id());
     assert_eq!(parser.retry(), other.retry());
 }

@@ -1,7 +1,7 @@
 //! Loads tools from a file: `{name, description, parameters, implementation}`.
 //!
-//! A bad entry is left out and reported; the others load. A missing handler is not a bad entry: the
-//! tool is registered, and each of its calls reports the problem.
+//! An invalid entry is left out and reported; the others load. An entry with a missing handler
+//! isn't left out: the tool is registered, and each of its calls reports the problem.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use toolgate_core::{
 use crate::HandlerRegistry;
 use crate::handler_registry::MissingHandler;
 
+/// The tools from a file, and the problems found in it.
 #[derive(Default)]
 #[non_exhaustive]
 pub struct LoadedDefinitions {
@@ -21,16 +22,17 @@ pub struct LoadedDefinitions {
     pub problems: Vec<DefinitionProblem>,
 }
 
+/// A problem in one entry of a file with definitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DefinitionProblem {
-    /// Index of the entry in the list.
+    /// Index of the entry in the list, from 0.
     pub index: usize,
     /// The path to the key inside the entry, to find its line in the file.
     pub path: Vec<String>,
-    /// What is wrong, naming the tool.
+    /// The message for a person. It names the tool.
     pub text: String,
-    /// True if this is why the tool was left out.
+    /// True if the tool was left out because of this problem; false for a warning.
     pub left_out: bool,
 }
 
@@ -47,7 +49,7 @@ fn implementation_keys(kind: &str) -> &'static [&'static str] {
 }
 
 impl HandlerRegistry {
-    /// Creates tools from definitions as they appear in a file.
+    /// Creates a tool from each definition in a file. Never fails: every problem is reported.
     pub fn load(&self, definitions: &[Value]) -> LoadedDefinitions {
         let mut loaded = LoadedDefinitions::default();
         for (index, entry) in definitions.iter().enumerate() {
@@ -56,7 +58,7 @@ impl HandlerRegistry {
                 value: entry,
             };
             loaded.problems.extend(entry.unknown_keys());
-            match entry.tool(self) {
+            match entry.build_tool(self) {
                 Ok((tool, problem)) => {
                     loaded.tools.push(tool);
                     loaded.problems.extend(problem);
@@ -76,14 +78,14 @@ struct DefinitionEntry<'a> {
 }
 
 impl DefinitionEntry<'_> {
-    /// The tool, perhaps with a warning; else everything that is wrong with it.
-    fn tool(&self, handlers: &HandlerRegistry) -> Result<LoadedTool, Vec<DefinitionProblem>> {
+    /// Returns the tool, perhaps with a warning, or all problems of the entry.
+    fn build_tool(&self, handlers: &HandlerRegistry) -> Result<LoadedTool, Vec<DefinitionProblem>> {
         let Value::Object(written) = self.value else {
             return Err(vec![self.rejection([], "it must be an object in { }")]);
         };
-        let wrong = self.entry_problems(written);
-        if !wrong.is_empty() {
-            return Err(wrong);
+        let problems = self.entry_problems(written);
+        if !problems.is_empty() {
+            return Err(problems);
         }
         let implementation = &written["implementation"];
         let (source, kind) = match implementation["type"].as_str() {
@@ -108,7 +110,7 @@ impl DefinitionEntry<'_> {
         })?;
         let problem = match found {
             Some(_) => None,
-            None => Some(self.missing_handler(handlers, kind, name)),
+            None => Some(self.missing_handler_problem(handlers, kind, name)),
         };
         let handler = found.unwrap_or_else(|| {
             let name = name.to_owned();
@@ -120,21 +122,21 @@ impl DefinitionEntry<'_> {
 
     // Reports all problems at once, so that a file is fixed in one go.
     fn entry_problems(&self, written: &Map<String, Value>) -> Vec<DefinitionProblem> {
-        let mut wrong = Vec::new();
+        let mut problems = Vec::new();
         let missing = KEYS.iter().filter(|key| !written.contains_key(**key));
         let missing: Vec<String> = missing.map(|key| format!("missing '{key}'")).collect();
         if !missing.is_empty() {
-            wrong.push(self.rejection([], &missing.join(", ")));
+            problems.push(self.rejection([], &missing.join(", ")));
         }
         for key in ["name", "description"] {
             if written.get(key).is_some_and(|value| !value.is_string()) {
-                wrong.push(self.rejection([key], &format!("{key}: must be a string")));
+                problems.push(self.rejection([key], &format!("{key}: must be a string")));
             }
         }
         if let Some(implementation) = written.get("implementation") {
-            wrong.extend(self.implementation_problem(implementation));
+            problems.extend(self.implementation_problem(implementation));
         }
-        wrong
+        problems
     }
 
     fn implementation_problem(&self, implementation: &Value) -> Option<DefinitionProblem> {
@@ -148,7 +150,7 @@ impl DefinitionEntry<'_> {
             return Some(self.rejection(["implementation"], &text));
         };
         let known = kind.as_str().filter(|kind| TYPES.contains(kind));
-        let (key, is_right) = match known {
+        let (key, is_valid) = match known {
             Some("mock") => ("mock_response", object.contains_key("mock_response")),
             Some(_) => (
                 "handler",
@@ -165,7 +167,7 @@ impl DefinitionEntry<'_> {
                 return Some(self.rejection(["implementation", "type"], &text));
             }
         };
-        match (is_right, object.contains_key(key)) {
+        match (is_valid, object.contains_key(key)) {
             (true, _) => None,
             (false, true) => {
                 let text = format!("implementation.{key}: must be a string");
@@ -184,12 +186,12 @@ impl DefinitionEntry<'_> {
             .get("type")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        let places = [
+        let objects = [
             (self.value, &[][..], &KEYS[..]),
             (inner, &["implementation"], implementation_keys(kind)),
         ];
         let mut problems = Vec::new();
-        for (object, key_path, known) in places {
+        for (object, key_path, known) in objects {
             let keys = object
                 .as_object()
                 .into_iter()
@@ -234,7 +236,7 @@ impl DefinitionEntry<'_> {
         )
     }
 
-    fn missing_handler(
+    fn missing_handler_problem(
         &self,
         handlers: &HandlerRegistry,
         kind: HandlerKind,

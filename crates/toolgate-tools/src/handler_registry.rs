@@ -1,4 +1,4 @@
-//! The handlers that definitions can refer to, and the built-in tools made of them.
+//! [`HandlerRegistry`]: the handlers that tool definitions can refer to by name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use toolgate_core::{
 
 use crate::builtin::{self, BuiltinSettings, BuiltinTool};
 
-/// All handlers by name: the built-in ones, and the services that the program has added.
+/// The handlers that tool definitions can refer to by name: the built-in ones, and the services
+/// that the program has added.
 pub struct HandlerRegistry {
     builtin: BTreeMap<&'static str, BuiltinTool>,
     internal: BTreeMap<String, InternalService>,
@@ -23,7 +24,7 @@ struct InternalService {
 }
 
 impl HandlerRegistry {
-    /// Starts with the built-in handlers only.
+    /// Creates a registry with the built-in handlers.
     pub fn new(settings: &BuiltinSettings) -> Self {
         let builtin = builtin::all(settings)
             .into_iter()
@@ -57,6 +58,7 @@ impl HandlerRegistry {
         self.internal.keys().map(String::as_str)
     }
 
+    /// Creates the built-in tools, sorted by name.
     pub fn builtin_tools(&self) -> Vec<Arc<dyn Tool>> {
         let tools = self.builtin.values().filter_map(|builtin| {
             let definition = ToolDefinition::builder(
@@ -83,8 +85,8 @@ impl HandlerRegistry {
 
     /// Finds a handler by name.
     ///
-    /// The definition may accept arguments that the handler can't, so the handler's own schema
-    /// is checked as well.
+    /// A definition may accept arguments that the handler doesn't, so calls are validated against
+    /// the handler's own schema too. Fails if that schema can't be compiled.
     pub(crate) fn find(
         &self,
         kind: HandlerKind,
@@ -103,10 +105,10 @@ impl HandlerRegistry {
         let Some((handler, parameters)) = found else {
             return Ok(None);
         };
-        let accepts = Schema::compile(parameters.clone(), &SchemaLimits::default())?;
+        let schema = Schema::compile(parameters.clone(), &SchemaLimits::default())?;
         Ok(Some(Arc::new(CheckedHandler {
             handler: Arc::clone(handler),
-            accepts,
+            schema,
         })))
     }
 
@@ -121,19 +123,19 @@ impl HandlerRegistry {
 // Validates against the handler's own schema before the call.
 struct CheckedHandler {
     handler: Arc<dyn Handler>,
-    accepts: Schema,
+    schema: Schema,
 }
 
 impl Handler for CheckedHandler {
     fn call<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
-        match self.accepts.check(Value::Object(arguments.into_map())) {
+        match self.schema.check(Value::Object(arguments.into_map())) {
             Ok(arguments) => self.handler.call(arguments, context),
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
     }
 }
 
-// Every call of a tool without a handler fails, saying so.
+// Stands in for a handler that doesn't exist: every call fails with that error.
 pub(crate) struct MissingHandler {
     pub(crate) kind: HandlerKind,
     pub(crate) name: String,

@@ -1,9 +1,9 @@
-//! The tools that ship with Toolgate, and the definitions that configure more of them.
+//! The tools that ship with Toolgate, and the loader for tools that are defined in a file.
 //!
-//! - `builtin/`: one file per tool, one list of them in `builtin/mod.rs`.
-//! - `internal/`: services inside the program, found by the name a definition gives.
-//! - `definition.rs`: `{name, description, parameters, implementation}` from a file becomes a tool.
-//! - `handler_registry.rs`: what a definition may refer to, and the tools made of it.
+//! - `builtin/`: the built-in tools, one file or folder each. `builtin/mod.rs` lists them.
+//! - `internal/`: services of the program, which definitions refer to by name.
+//! - `definition.rs`: makes tools from `{name, description, parameters, implementation}` in a file.
+//! - `handler_registry.rs`: the handlers that definitions can refer to.
 
 pub mod builtin;
 mod definition;

@@ -61,8 +61,8 @@ impl ToolExecutorBuilder {
         self
     }
 
-    /// Declares that an observer records traces. Servers then receive a `traceparent` even if the
-    /// caller sent none.
+    /// Declares that an observer records traces. Servers then receive a `traceparent` even if
+    /// the caller sent none.
     pub fn traced(mut self) -> Self {
         self.traced = true;
         self

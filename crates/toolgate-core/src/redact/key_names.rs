@@ -1,4 +1,4 @@
-//! Decides from a key's name whether its value is a secret.
+//! Decides by a key's name whether its value is a secret.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ const WORDS: [SecretWord; 14] = [
 ];
 const TOKEN: SecretWord = SecretWord::new("token");
 // These are too common inside other words, so they must be the whole name.
-const WHOLE: [&str; 8] = [
+const WHOLE_NAMES: [&str; 8] = [
     "pin", "pincode", "usercode", "otp", "auth", "key", "pass", "session",
 ];
 
@@ -37,17 +37,17 @@ pub(super) fn is_secret(name: &str, value: &Value) -> bool {
         length += 1;
     }
     let plain = str::from_utf8(&plain[..length]).unwrap_or_default();
-    let letters = letters(plain);
+    let letters = letter_mask(plain);
     let has = |word: &SecretWord| word.letters & !letters == 0 && plain.contains(word.text);
     match value {
         Value::Null | Value::Bool(_) => false,
-        _ if WHOLE.contains(&plain) || WORDS.iter().any(has) => true,
+        _ if WHOLE_NAMES.contains(&plain) || WORDS.iter().any(has) => true,
         value => has(&TOKEN) && !value.is_number(),
     }
 }
 
-// Searched in every key of every call. Most keys lack one of its letters, which a bit
-// mask tells at once.
+// These words are searched for in every key of every call. Most keys lack one of a word's letters,
+// which comparing bit masks shows faster than a search.
 struct SecretWord {
     text: &'static str,
     letters: u32,
@@ -55,12 +55,12 @@ struct SecretWord {
 
 impl SecretWord {
     const fn new(text: &'static str) -> Self {
-        let letters = letters(text);
+        let letters = letter_mask(text);
         Self { text, letters }
     }
 }
 
-const fn letters(text: &str) -> u32 {
+const fn letter_mask(text: &str) -> u32 {
     let bytes = text.as_bytes();
     let (mut letters, mut at) = (0, 0);
     while at < bytes.len() {

@@ -1,4 +1,4 @@
-//! Known secrets, and a search for every spelling in which they might turn up.
+//! [`KnownSecrets`]: searches text for known secrets in every encoding that is likely to occur.
 
 use std::borrow::Cow;
 
@@ -9,9 +9,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::HIDDEN;
 
-// Shorter values would blot out half of every text.
+// Shorter values occur in most texts by chance.
 const MIN_BYTES: usize = 4;
-// Encodings of shorter values are too likely to match something else.
+// Encodings of shorter values are too likely to match other text.
 const MIN_ENCODED_LEN: usize = 8;
 const URL: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
@@ -22,7 +22,7 @@ const URL: &AsciiSet = &NON_ALPHANUMERIC
 #[derive(Default)]
 pub(super) struct KnownSecrets {
     values: Vec<String>,
-    // `None` while there is nothing to look for.
+    // `None` without secrets.
     search: Option<AhoCorasick>,
 }
 
@@ -36,8 +36,8 @@ impl KnownSecrets {
             return Self::default();
         }
         let spellings = values.iter().flat_map(|secret| spellings(secret));
-        // The longest match wins, so that a secret that is part of a longer one leaves
-        // nothing of it behind.
+        // The longest match wins: otherwise a secret that is the beginning of a longer one would
+        // leave the rest of it visible.
         let search = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .build(spellings);
@@ -74,7 +74,7 @@ impl KnownSecrets {
     }
 }
 
-// As it is, in JSON, in a URL or form, in hexadecimal, and inside base64.
+// The secret itself, and its form in JSON, in a URL or form, in hexadecimal and inside base64.
 fn spellings(secret: &str) -> Vec<String> {
     let mut all = vec![secret.to_owned()];
     let json = serde_json::Value::from(secret).to_string();
@@ -109,15 +109,15 @@ fn lower_case_escapes(url: &str) -> String {
     out
 }
 
-// The part of a secret's base64 that is the same whatever surrounds it, for `offset` bytes (modulo
-// three) before it. Finds the password in a basic `user:password` login.
+// The part of a secret's base64 that doesn't depend on the text around it, if `offset` bytes
+// (modulo three) come before it. Finds the password in the `user:password` of HTTP basic
+// authentication.
 fn inside_base64(engine: &impl Engine, secret: &str, offset: usize) -> String {
     let bytes: Vec<u8> = std::iter::repeat_n(0, offset)
         .chain(secret.bytes())
         .collect();
     let encoded = engine.encode(&bytes);
-    // Each character holds six bits: the first also hold bits of what precedes, the
-    // last of what follows.
+    // Each character holds six bits. Those at the edges also hold bits of the text before or after.
     let own = (offset * 8).div_ceil(6)..bytes.len() * 8 / 6;
     encoded[own].to_owned()
 }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn short_secrets_are_hidden_only_as_they_are() {
+    fn short_secrets_are_hidden_only_unencoded() {
         let known = KnownSecrets::default().with(&["abcd".to_owned(), "x".to_owned()]);
         assert_eq!(
             known.redact("abcd x 61626364".into()),

@@ -1,4 +1,5 @@
-//! Writes compact JSON without secrets: a preview for the log, and an exact form for storing.
+//! [`write`]: writes compact JSON without secrets, as a preview for the log
+//! or unchanged for storing.
 
 use std::io::Write;
 
@@ -11,12 +12,12 @@ use crate::text::{escape_into, prefix};
 
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum JsonStyle {
-    // Strings are escaped for a terminal, and long ones are cut.
+    // Strings are escaped for a terminal, and long ones are truncated.
     Preview,
     Exact,
 }
 
-// Writes directly instead of redacting a copy of the tree first, and stops once there is enough, so
+// Writes directly instead of redacting a copy of the value first, and stops after `max_bytes`, so
 // that a result of megabytes costs no more than a short one.
 struct JsonWriter<'a> {
     secrets: &'a KnownSecrets,
@@ -27,7 +28,7 @@ struct JsonWriter<'a> {
     max_bytes: usize,
 }
 
-/// The text is whole if it has at most `max_bytes` bytes. Otherwise it ends soon after them.
+/// The result is complete if it has at most `max_bytes`. Otherwise it is longer and ends anywhere.
 pub(super) fn write(
     value: &Value,
     style: JsonStyle,
@@ -101,7 +102,7 @@ impl JsonWriter<'_> {
         self.write_quoted(&redact_text(self.secrets, text));
     }
 
-    // Writing to memory never fails.
+    // Errors are dropped, because writing to memory never fails.
     fn write_quoted(&mut self, text: &str) {
         const MAX_STRING_LEN: usize = 200;
         if self.style == JsonStyle::Exact {

@@ -1,9 +1,9 @@
-//! The worst-case cost of a validation, computed without running one.
+//! [`SchemaCost`]: the worst-case cost of a validation, computed without running it.
 //!
 //! For each value of an instance, a validator visits every sub-schema that applies to it: the one
-//! at that position, what its references and combinators add, and so on down. A schema of 2 KB can
-//! cause 2³⁰ visits. The [explorer](super::explorer) finds all positions and what a value costs
-//! in each; this module walks an instance through them.
+//! at that position, and recursively those that its references and combinators add. A schema of 2
+//! KB can cause 2³⁰ visits. The [explorer](super::explorer) finds all positions and the cost of a
+//! value in each; this module adds up the costs of an instance.
 
 use std::collections::HashMap;
 
@@ -14,23 +14,25 @@ use super::explorer::SchemaExplorer;
 use crate::SchemaLimits;
 use crate::arguments::JsonSize;
 
-// Each error takes half a kilobyte.
+// Each error takes half a kilobyte of memory.
 pub(super) const MAX_ERRORS: u64 = 100_000;
 
-// Nested calls that fit on a thread's stack.
+// As many nested calls fit on a thread's stack.
 pub(super) const MAX_STACK_DEPTH: u64 = 1_000;
 
-// The first position is that of the whole instance.
+// The first position belongs to the whole instance.
 #[derive(Debug)]
 pub(super) struct SchemaCost {
     positions: Vec<CostPosition>,
-    // The maximum of each unit_cost, for a quick upper bound.
+    // The maximum of each unit cost, for a quick upper bound.
     worst: UnitCost,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct CostPosition {
     pub(super) unit_cost: UnitCost,
+    // The positions of inner values: declared properties, other properties, property names, items
+    // with a schema of their own, other items. `None` if nothing is checked there.
     pub(super) named: HashMap<Box<str>, Option<usize>>,
     pub(super) other: Option<usize>,
     pub(super) name: Option<usize>,
@@ -40,12 +42,13 @@ pub(super) struct CostPosition {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct UnitCost {
-    // Of any value.
+    // Steps for any value.
     pub(super) value: u64,
+    // Steps for each property or item.
     pub(super) member: u64,
-    // Of each byte of a string or of a property's name.
+    // Steps for each byte of a string or a property's name.
     pub(super) byte: u64,
-    // How many `uniqueItems` compare the items with each other.
+    // The number of `uniqueItems`, each of which compares the items with each other.
     pub(super) unique: u64,
     pub(super) stack_depth: u64,
 }
@@ -59,7 +62,7 @@ pub(super) struct CostEstimate {
 }
 
 impl SchemaCost {
-    /// Fails if the cost can't be bounded, naming the keyword.
+    /// Fails with the responsible keyword if the cost can't be bounded.
     pub(super) fn measure(document: &Value, limits: &SchemaLimits) -> Result<Self, SchemaError> {
         let positions = SchemaExplorer::explore(document, limits)?;
         let mut worst = UnitCost::default();
@@ -73,7 +76,7 @@ impl SchemaCost {
         Ok(Self { positions, worst })
     }
 
-    // The upper bound is cheap, so the exact walk happens only if that bound is too high.
+    // Walks the instance only if a cheap upper bound is too high.
     pub(super) fn estimate(&self, instance: &Value, size: JsonSize) -> CostEstimate {
         let worst = self.worst;
         // Property names are validated like values.
@@ -147,8 +150,8 @@ impl CostEstimate {
     }
 }
 
-// Scalars differ in their hashes. Nested values may all have the same hash, so each is
-// compared with every other.
+// Scalars are compared by hash. Nested values may all have the same hash, so each may be compared
+// with every other.
 fn comparisons(array: &Value, items: &[Value]) -> usize {
     let is_nested = |item: &Value| item.is_array() || item.is_object();
     let values = || {

@@ -1,8 +1,8 @@
-//! Explores a schema on an instance of every possible shape at once.
+//! [`SchemaExplorer`]: finds every combination of sub-schemas that can apply to one value.
 //!
-//! A *state* is the list of all sub-schemas that meet in one value; its successors are the states
+//! A *state* is the list of all sub-schemas that apply to one value; its successors are the states
 //! of that value's properties and items. Equal states are explored once, so recursion ends. A
-//! schema in which a sub-schema meets a value in ever more ways exceeds the limit and is rejected.
+//! schema with ever more combinations exceeds the limit and is rejected.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -34,8 +34,8 @@ pub(super) struct SchemaExplorer<'a> {
 }
 
 impl<'a> SchemaExplorer<'a> {
-    /// Returns one position per state; the first is that of the whole instance. Fails if the cost
-    /// can't be bounded, naming the keyword.
+    /// Returns one position per state; the first belongs to the whole instance. Fails with the
+    /// responsible keyword if the cost can't be bounded.
     pub(super) fn explore(
         document: &'a Value,
         limits: &'a SchemaLimits,
@@ -50,7 +50,7 @@ impl<'a> SchemaExplorer<'a> {
             numbers: HashMap::new(),
             states: Vec::new(),
         };
-        explorer.enter(&[document])?;
+        explorer.add_state(&[document])?;
         let mut positions = Vec::new();
         while let Some(state) = explorer.states.get(positions.len()).cloned() {
             positions.push(explorer.explore_state(&state)?);
@@ -58,9 +58,9 @@ impl<'a> SchemaExplorer<'a> {
         Ok(positions)
     }
 
-    /// Returns the number of the state in which a value meets these sub-schemas, or `None` if there
-    /// is nothing to check.
-    fn enter(&mut self, schemas: &[&'a Value]) -> Result<Option<usize>, SchemaError> {
+    /// Returns the number of the state of a value that these sub-schemas apply to, and adds the
+    /// state if it is new. `None` if there is nothing to check.
+    fn add_state(&mut self, schemas: &[&'a Value]) -> Result<Option<usize>, SchemaError> {
         let mut state = ExplorerState::default();
         for schema in schemas {
             self.collect_schemas(schema, &mut Vec::new(), &mut state)?;
@@ -70,7 +70,7 @@ impl<'a> SchemaExplorer<'a> {
         if key.is_empty() {
             return Ok(None);
         }
-        // The order in which sub-schemas meet doesn't matter for the cost.
+        // The order of the sub-schemas doesn't matter for the cost.
         key.sort_unstable();
         let next = self.states.len();
         let number = *self.numbers.entry(key).or_insert(next);
@@ -80,8 +80,8 @@ impl<'a> SchemaExplorer<'a> {
         Ok(Some(number))
     }
 
-    /// Adds a sub-schema and all that apply to the same value because of it. `within` is the
-    /// path that led here.
+    /// Adds a sub-schema, and all that apply to the same value because of it, to `state`. `within`
+    /// is the path that led here.
     fn collect_schemas(
         &mut self,
         schema: &'a Value,
@@ -90,7 +90,11 @@ impl<'a> SchemaExplorer<'a> {
     ) -> Result<(), SchemaError> {
         self.visits += 1;
         let from = within.last().copied().unwrap_or(schema);
-        self.check_visit_limit(0, from, from.as_object().map_or("properties", multiplier))?;
+        self.check_visit_limit(
+            0,
+            from,
+            from.as_object().map_or("properties", multiplying_keyword),
+        )?;
         let Value::Object(keywords) = schema else {
             return Ok(());
         };
@@ -102,7 +106,7 @@ impl<'a> SchemaExplorer<'a> {
             let problem = format!("stacks more than {} schemas", self.limits.depth);
             return Err(self
                 .references
-                .error_at(schema, multiplier(keywords), problem));
+                .error_at(schema, multiplying_keyword(keywords), problem));
         }
         self.check_supported(schema, keywords)?;
         state.schemas.push(keywords);
@@ -120,8 +124,8 @@ impl<'a> SchemaExplorer<'a> {
         Ok(())
     }
 
-    // To know what is unevaluated, a validator visits every adjacent sub-schema once more, and all
-    // that are adjacent to those.
+    // To find unevaluated properties or items, a validator visits every adjacent sub-schema once
+    // more, and all that are adjacent to those.
     fn collect_evaluated(
         &mut self,
         schema: &'a Value,
@@ -205,14 +209,16 @@ impl<'a> SchemaExplorer<'a> {
                     applying.extend(other_properties(keywords));
                 }
             }
-            position.named.insert(name.into(), self.enter(&applying)?);
+            position
+                .named
+                .insert(name.into(), self.add_state(&applying)?);
         }
         let others = |keywords| by_pattern(keywords).chain(other_properties(keywords));
-        position.other = self.enter(&open.into_iter().flat_map(others).collect::<Vec<_>>())?;
+        position.other = self.add_state(&open.into_iter().flat_map(others).collect::<Vec<_>>())?;
         let names = schemas
             .iter()
             .filter_map(|keywords| keywords.get("propertyNames"));
-        position.name = self.enter(&names.collect::<Vec<_>>())?;
+        position.name = self.add_state(&names.collect::<Vec<_>>())?;
         Ok(())
     }
 
@@ -233,9 +239,9 @@ impl<'a> SchemaExplorer<'a> {
                 .iter()
                 .filter_map(|keywords| tuple(keywords).get(index));
             let here: Vec<&Value> = here.chain(others.iter().copied()).collect();
-            position.tuple.push(self.enter(&here)?);
+            position.tuple.push(self.add_state(&here)?);
         }
-        position.item = self.enter(&others)?;
+        position.item = self.add_state(&others)?;
         Ok(())
     }
 
@@ -285,9 +291,10 @@ impl<'a> SchemaExplorer<'a> {
                 ));
             }
         }
-        // Schemas lost their identity before. Only a value, such as an example, can still have one.
-        let says = |keyword| keywords.get(keyword).and_then(Value::as_str);
-        let mut identity = ["$schema", "$id", "id"].into_iter().filter_map(says);
+        // Schemas have been stripped of their identity. Only a value, such as an example, can still
+        // have one.
+        let text = |keyword| keywords.get(keyword).and_then(Value::as_str);
+        let mut identity = ["$schema", "$id", "id"].into_iter().filter_map(text);
         if !std::ptr::eq(schema, self.document) && identity.any(|id| !id.starts_with('#')) {
             return Err(self.references.error_at(
                 schema,
@@ -298,7 +305,7 @@ impl<'a> SchemaExplorer<'a> {
         Ok(())
     }
 
-    // Counted before the work is done, so that a huge list isn't even walked.
+    // Checked before the work is done, so that a huge list isn't even walked.
     fn check_visit_limit(&self, more: usize, at: &Value, keyword: &str) -> Result<(), SchemaError> {
         if self.visits.saturating_add(more) <= self.limits.subschemas {
             return Ok(());
@@ -311,8 +318,8 @@ impl<'a> SchemaExplorer<'a> {
     }
 }
 
-// When a schema grows too wide, the error names the keyword that multiplies.
-fn multiplier(keywords: &Map<String, Value>) -> &'static str {
+// The keyword to blame in the error if a schema has too many combinations.
+fn multiplying_keyword(keywords: &Map<String, Value>) -> &'static str {
     "allOf anyOf oneOf not if dependentSchemas unevaluatedProperties unevaluatedItems $ref"
         .split(' ')
         .find(|keyword| keywords.contains_key(*keyword))

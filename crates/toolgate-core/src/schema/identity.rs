@@ -1,12 +1,13 @@
-//! Removes a schema's claims about its own identity.
+//! Removes `$schema` and `$id` from a schema before it is compiled.
 
 use serde_json::{Map, Value};
 
 use super::SchemaError;
 
-// The compiler gets a copy in which a reference can only mean a position in the document itself. A
-// nested `$id` would move its base, a nested `$schema` would change what keywords mean, and an
-// unknown `$schema` would be rejected. None of them says anything about arguments.
+// The compiler receives a copy in which a reference can only mean a position in the document
+// itself. A nested `$id` would change the base of references, a nested `$schema` would change the
+// meaning of keywords, and an unknown `$schema` would be rejected. None of them constrains
+// arguments.
 pub(super) fn without_identity(document: &Value) -> Result<Value, SchemaError> {
     let mut copy = document.clone();
     if let Value::Object(schema) = &mut copy {

@@ -1,4 +1,4 @@
-//! Which sub-schemas a keyword holds, and which values they apply to.
+//! Finds the sub-schemas in a schema's keywords, grouped by the values they apply to.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! [`Schema`]: JSON Schemas that are safe to run. Each is measured first, then compiled.
+//! [`Schema`]: compiles JSON Schemas and validates arguments, both in bounded time.
 
 mod cost;
 mod declared_names;
@@ -23,7 +23,8 @@ use cost::{MAX_ERRORS, MAX_STACK_DEPTH, SchemaCost};
 pub(crate) use declared_names::DeclaredNames;
 pub use violation::Violation;
 
-/// The schema of a tool's arguments: the document as it was given, and its compiled form.
+/// The JSON Schema of a tool's arguments: the original document, and its compiled form. Validation
+/// takes bounded time, even with a hostile schema.
 #[derive(Clone)]
 pub struct Schema {
     document: Arc<Value>,
@@ -34,8 +35,8 @@ pub struct Schema {
 
 struct LazyChecker {
     limits: SchemaLimits,
-    // Filled at once, unless the schema is deferred. `None` inside means that it can't be compiled,
-    // so any arguments pass.
+    // Set from the start, unless the schema is deferred. `None` inside means that it can't be
+    // compiled, so that any arguments are accepted.
     checker: OnceLock<Option<SchemaChecker>>,
 }
 
@@ -45,7 +46,7 @@ struct SchemaChecker {
     max_steps: u64,
 }
 
-/// Why a schema is refused.
+/// Why a schema can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
@@ -70,8 +71,8 @@ pub enum SchemaError {
 }
 
 impl Schema {
-    /// Measures and compiles a schema. Nothing is fetched or read from disk: every reference must
-    /// stay inside the document.
+    /// Checks that validation takes bounded time, and compiles the schema. Every reference must
+    /// stay inside the document: nothing is fetched or read from disk.
     pub fn compile(document: Value, limits: &SchemaLimits) -> Result<Self, SchemaError> {
         require_object(&document)?;
         require_shallow(&document, limits.depth)?;
@@ -81,9 +82,9 @@ impl Schema {
         Ok(Self::new(document, Some(LazyChecker { limits, checker })))
     }
 
-    /// Like [`compile`](Self::compile), but compiles only when arguments are first checked, because
-    /// most tools of a long list are never called. Use it for schemas that compiled before: one
-    /// that no longer compiles accepts any arguments.
+    /// Like [`compile`](Self::compile), but compiles the schema when arguments are first checked,
+    /// because most tools of a long list are never called. Use it for schemas that have compiled
+    /// before: one that no longer compiles accepts any arguments.
     pub fn deferred(document: Value, limits: &SchemaLimits) -> Result<Self, SchemaError> {
         require_object(&document)?;
         require_shallow(&document, limits.depth)?;
@@ -91,8 +92,9 @@ impl Schema {
         Ok(Self::new(document, Some(LazyChecker { limits, checker })))
     }
 
-    /// A schema that is only shown: it must describe an object, but accepts any arguments. For
-    /// tools that validate for themselves, and for schemas that [`compile`](Self::compile) rejects.
+    /// Creates a schema that is only shown: it must describe an object, but
+    /// accepts any arguments. For tools that validate their own arguments, and
+    /// schemas that [`compile`](Self::compile) rejects.
     pub fn unchecked(document: Value, limits: &SchemaLimits) -> Result<Self, SchemaError> {
         require_object(&document)?;
         require_shallow(&document, limits.depth)?;
@@ -122,9 +124,9 @@ impl Schema {
         &self.document
     }
 
-    /// Validates arguments. Values that count as not given are left out: an optional `null` that
-    /// the schema doesn't allow, and an unknown name if it allows no others.
-    /// Arguments in an `Arc` are copied only if something is left out.
+    /// Validates arguments. It is lenient in two ways: an optional argument that is `null` against
+    /// the schema is left out, and so is an unknown one if the schema allows only the names it
+    /// declares. Arguments in an `Arc` are copied only if something is left out.
     pub fn check(&self, arguments: impl Into<Arc<Value>>) -> Result<ValidArguments, ToolError> {
         let arguments = arguments.into();
         let size = JsonSize::measure(&arguments, crate::Limits::default().max_depth)?;
@@ -175,7 +177,7 @@ impl Schema {
         }
         let errors = validator.iter_errors(&kept).collect();
         let violations = violation::collect_violations(errors, &self.document, &kept);
-        // Checks the original arguments: in a closed schema a misspelt name was just left out.
+        // The original arguments, because a misspelt name may just have been left out.
         Err(self.invalid(violations, arguments))
     }
 
@@ -189,7 +191,7 @@ impl Schema {
 
     /// Unknown names, each with the unused parameter that resembles it.
     fn misspelt_names(&self, arguments: &Value) -> Vec<(String, String)> {
-        // With more mistakes than this, a caller reads the parameters anyway.
+        // With more mistakes, a caller has to read the list of parameters anyway.
         const MAX_SUGGESTED: usize = 3;
         let (Some(declared), Some(given)) = (
             self.document.get("properties").and_then(Value::as_object),
@@ -197,17 +199,18 @@ impl Schema {
         ) else {
             return Vec::new();
         };
-        let free = || declared.keys().filter(|name| !given.contains_key(*name));
+        let unused = || declared.keys().filter(|name| !given.contains_key(*name));
         let unknown = given.keys().filter(|name| !declared.contains_key(*name));
         unknown
             .filter_map(|name| {
-                let meant = nearest_names(name, free().map(String::as_str), 1).pop()?;
+                let meant = nearest_names(name, unused().map(String::as_str), 1).pop()?;
                 Some((name.clone(), meant))
             })
             .take(MAX_SUGGESTED)
             .collect()
     }
 
+    /// The required parameters, each with its type for a person, such as `string or null`.
     pub fn required(&self) -> &[(String, String)] {
         &self.required
     }
@@ -234,10 +237,10 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// The declared type for a person: `string`, `string or null`, `one of: on, off`.
+/// Describes the declared type for a person: `string`, `string or null`, `one of: on, off`.
 pub(crate) fn describe_type(schema: &Value) -> String {
     if let Some(options) = schema.get("enum").and_then(Value::as_array) {
-        return format!("one of: {}", violation::options(options));
+        return format!("one of: {}", violation::describe_options(options));
     }
     match schema.get("type") {
         Some(Value::String(name)) => name.clone(),
@@ -275,7 +278,7 @@ fn require_object(document: &Value) -> Result<(), SchemaError> {
     })
 }
 
-// Iterative, because it runs before anything may recurse over the document.
+// Iterative, because only a document that passes this check is safe to recurse over.
 fn require_shallow(document: &Value, max_depth: usize) -> Result<(), SchemaError> {
     let mut pending = vec![(document, 0, "")];
     while let Some((value, depth, keyword)) = pending.pop() {
@@ -304,7 +307,7 @@ fn require_shallow(document: &Value, max_depth: usize) -> Result<(), SchemaError
 fn build_validator(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     let options = || {
         jsonschema::options()
-            // This regex engine is linear in the input: no pattern can make it backtrack.
+            // This regex engine never backtracks, so it takes linear time.
             .with_pattern_options(PatternOptions::regex())
             // A `format` is only a hint to the model.
             .should_validate_formats(false)

@@ -6,11 +6,11 @@ use regex_syntax::ast::{
     RepetitionRange,
 };
 
-// The parser and `states` recurse this deep.
+// The parser and `count_states` recurse this deep.
 const MAX_DEPTH: u32 = 50;
 
-// Each byte of a character outside ASCII is a state of its own, and so are its neighbours.
-const WIDE: u64 = 8;
+// A character outside ASCII has several bytes, each with a state of its own.
+const NON_ASCII: u64 = 8;
 
 // A class such as `\p{L}` is an automaton of its own over UTF-8 bytes.
 const UNICODE_CLASS: u64 = 300;
@@ -23,14 +23,14 @@ pub(super) fn state_count(pattern: &str) -> Result<u64, &'static str> {
         .build()
         .parse(pattern);
     match parsed.as_ref().map_err(regex_syntax::ast::Error::kind) {
-        Ok(ast) => Ok(states(ast).unwrap_or_else(|| unparsed_cost(pattern))),
+        Ok(ast) => Ok(count_states(ast).unwrap_or_else(|| unparsed_cost(pattern))),
         Err(ErrorKind::UnsupportedLookAround) => Err("uses look-around, whose cost is unbounded"),
         Err(ErrorKind::UnsupportedBackreference) => {
             Err("uses a back-reference, whose cost is unbounded")
         }
         Err(ErrorKind::NestLimitExceeded(_)) => Err("is nested too deeply"),
-        // Some ECMA syntax is translated before compiling. What is still wrong
-        // then, the compiler reports.
+        // It may be ECMA syntax, which is translated before compiling. If not, the compiler reports
+        // the error.
         Err(_) => Ok(unparsed_cost(pattern)),
     }
 }
@@ -39,34 +39,36 @@ pub(super) fn state_count(pattern: &str) -> Result<u64, &'static str> {
 pub(super) fn translation_cost(pattern: &str) -> u64 {
     const BYTES_PER_STEP: u64 = 100;
     // The translation of a white-space class lists every character.
-    const SPACE: u64 = 160;
+    const SPACE_CLASS_BYTES: u64 = 160;
     let count = |what: &str| pattern.matches(what).count() as u64;
-    let length = pattern.len() as u64 + SPACE * (count(r"\s") + count(r"\S"));
+    let length = pattern.len() as u64 + SPACE_CLASS_BYTES * (count(r"\s") + count(r"\S"));
     count(r"\").saturating_mul(length) / BYTES_PER_STEP
 }
 
 // `None` if ECMA reads this syntax differently, so that this isn't what will be compiled.
-fn states(ast: &Ast) -> Option<u64> {
+fn count_states(ast: &Ast) -> Option<u64> {
     Some(match ast {
-        Ast::Dot(_) => WIDE,
+        Ast::Dot(_) => NON_ASCII,
         Ast::ClassPerl(class) => perl_states(class),
         Ast::ClassUnicode(_) => UNICODE_CLASS,
         Ast::ClassBracketed(class) => match &class.kind {
-            ClassSet::Item(item) => item_states(item)? + if class.negated { WIDE } else { 0 },
+            ClassSet::Item(item) => {
+                count_item_states(item)? + if class.negated { NON_ASCII } else { 0 }
+            }
             ClassSet::BinaryOp(_) => return None,
         },
         Ast::Literal(literal) => literal_states(literal),
         Ast::Repetition(repetition) => {
-            copies(&repetition.op.kind).saturating_mul(states(&repetition.ast)?)
+            copies(&repetition.op.kind).saturating_mul(count_states(&repetition.ast)?)
         }
-        Ast::Group(group) => states(&group.ast)?,
-        Ast::Alternation(alternation) => sum(alternation.asts.iter().map(states))?,
-        Ast::Concat(concat) => sum(concat.asts.iter().map(states))?,
+        Ast::Group(group) => count_states(&group.ast)?,
+        Ast::Alternation(alternation) => sum(alternation.asts.iter().map(count_states))?,
+        Ast::Concat(concat) => sum(concat.asts.iter().map(count_states))?,
         _ => 1,
     })
 }
 
-fn item_states(item: &ClassSetItem) -> Option<u64> {
+fn count_item_states(item: &ClassSetItem) -> Option<u64> {
     Some(match item {
         ClassSetItem::Unicode(_) => UNICODE_CLASS,
         ClassSetItem::Perl(class) => perl_states(class),
@@ -74,7 +76,7 @@ fn item_states(item: &ClassSetItem) -> Option<u64> {
         ClassSetItem::Range(range) => literal_states(&range.end),
         ClassSetItem::Bracketed(_) => return None,
         // Any set of ASCII characters is a single transition.
-        ClassSetItem::Union(union) => match sum(union.items.iter().map(item_states))? {
+        ClassSetItem::Union(union) => match sum(union.items.iter().map(count_item_states))? {
             all if all == 1 + union.items.len() as u64 => 1,
             all => all,
         },
@@ -84,11 +86,11 @@ fn item_states(item: &ClassSetItem) -> Option<u64> {
 
 fn perl_states(class: &ClassPerl) -> u64 {
     let is_ascii = !class.negated && !matches!(class.kind, ClassPerlKind::Space);
-    if is_ascii { 1 } else { WIDE }
+    if is_ascii { 1 } else { NON_ASCII }
 }
 
 fn literal_states(literal: &Literal) -> u64 {
-    if literal.c.is_ascii() { 1 } else { WIDE }
+    if literal.c.is_ascii() { 1 } else { NON_ASCII }
 }
 
 fn sum(mut parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
@@ -109,7 +111,7 @@ fn unparsed_cost(pattern: &str) -> u64 {
     let each = if pattern.contains(['p', 'P']) {
         UNICODE_CLASS
     } else {
-        WIDE
+        NON_ASCII
     };
     let repetitions = pattern
         .split('{')
@@ -144,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ecma_reads_in_another_way_costs_the_most_it_could() {
+    fn patterns_that_ecma_reads_differently_cost_the_maximum() {
         for pattern in [
             r"\cJ((a{100}){100}){100}",
             "[[](((a{100}){100}){100})]",
@@ -156,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn many_escapes_cost_more_than_their_number() {
+    fn translating_escapes_takes_quadratic_time() {
         assert!(translation_cost(r"^\d{4}-\d{2}-\d{2}\s\d+$") < 50);
         assert!(translation_cost(&r"\d".repeat(6_000)) > 100_000);
         assert!(translation_cost(&r"\s".repeat(1_000)) > 1_000_000);
     }
 
     #[test]
-    fn what_can_not_be_bounded_is_named() {
+    fn errors_name_the_syntax_that_cannot_be_bounded() {
         let deep = format!("{}a{}", "(".repeat(100), ")".repeat(100));
         for (pattern, expected) in [
             ("^(a|a)*(?!b)$", "look-around"),

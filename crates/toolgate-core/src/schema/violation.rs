@@ -1,4 +1,4 @@
-//! [`Violation`]: what is wrong with arguments, in the contract's words.
+//! [`Violation`]: describes errors in arguments in the exact words of the requirements.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::text::{escape_truncated, join};
 
-// Longer lists help nobody, so the rest is only counted.
+// Nobody reads longer lists, so the rest is only counted.
 const MAX_LISTED: usize = 50;
 
 /// One way in which arguments violate their schema. Its `Display` is a phrase such as
@@ -32,6 +32,7 @@ impl Violation {
         }
     }
 
+    /// A required parameter is missing.
     pub fn missing(parameter: impl Into<String>) -> Self {
         Self {
             parameter: parameter.into(),
@@ -39,7 +40,7 @@ impl Violation {
         }
     }
 
-    /// The parameter's path: `level`, `o.inner.depth` or `a[1]`; `arguments` stands for the root.
+    /// The parameter's path: `level`, `o.inner.depth` or `a[1]`. The root is `arguments`.
     pub fn parameter(&self) -> &str {
         &self.parameter
     }
@@ -55,7 +56,7 @@ impl fmt::Display for Violation {
     }
 }
 
-// Missing parameters come first, then the order of the arguments.
+// Sorted: missing parameters come first, the others in the order of the arguments.
 pub(super) fn collect_violations(
     errors: Vec<ValidationError<'_>>,
     schema: &Value,
@@ -66,7 +67,10 @@ pub(super) fn collect_violations(
         let violation = describe(&error, schema);
         let mut recent = found.iter().rev().take(MAX_LISTED);
         if !recent.any(|(_, other)| *other == violation) {
-            found.push((position(arguments, error.instance_path()), violation));
+            found.push((
+                argument_position(arguments, error.instance_path()),
+                violation,
+            ));
         }
         // Arguments can contain thousands of mistakes. A few hundred are enough to
         // report the first ones.
@@ -110,7 +114,7 @@ pub(super) fn droppable_names(errors: &[ValidationError<'_>], schema: &Value) ->
     droppable
 }
 
-// `false` allows no other names at all; a schema only restricts their form.
+// True if the keyword is `false`. A schema there would only restrict the form of other names.
 fn forbids_all(error: &ValidationError<'_>, schema: &Value) -> bool {
     schema.pointer(error.schema_path().as_str()) == Some(&Value::Bool(false))
 }
@@ -130,7 +134,7 @@ pub(super) fn drop_names(
                 if !stays {
                     dropped.push(match object.as_str() {
                         "" => name.clone(),
-                        _ => path(object, Some(name)),
+                        _ => format_path(object, Some(name)),
                     });
                 }
                 stays
@@ -166,12 +170,12 @@ fn describe(error: &ValidationError<'_>, schema: &Value) -> Violation {
     use ValidationErrorKind as Kind;
     let at = error.instance_path();
     if let Kind::Required { property } = error.kind() {
-        return Violation::missing(path(at, property.as_str()));
+        return Violation::missing(format_path(at, property.as_str()));
     }
     if let Some(name) = null_parameter(error).filter(|name| is_required(schema, name)) {
         return Violation::missing(escape_truncated(&name, 100));
     }
-    Violation::new(path(at, None), describe_kind(error.kind()))
+    Violation::new(format_path(at, None), describe_kind(error.kind()))
 }
 
 fn describe_kind(kind: &ValidationErrorKind) -> String {
@@ -179,12 +183,14 @@ fn describe_kind(kind: &ValidationErrorKind) -> String {
     let at_least = |n, one, many| format!("must have at least {}", pluralize(n, one, many));
     let at_most = |n, one, many| format!("must have at most {}", pluralize(n, one, many));
     match kind {
-        Kind::Type { kind } => format!("must be {}", types(kind)),
+        Kind::Type { kind } => format!("must be {}", describe_types(kind)),
         Kind::Enum { options: list } => {
             let list = list.as_array().map_or(&[][..], Vec::as_slice);
-            format!("must be one of: {}", options(list))
+            format!("must be one of: {}", describe_options(list))
         }
-        Kind::Constant { expected_value } => format!("must be one of: {}", option(expected_value)),
+        Kind::Constant { expected_value } => {
+            format!("must be one of: {}", describe_option(expected_value))
+        }
         Kind::Minimum { limit } => format!("must be at least {limit}"),
         Kind::Maximum { limit } => format!("must be at most {limit}"),
         Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
@@ -216,7 +222,7 @@ fn describe_kind(kind: &ValidationErrorKind) -> String {
 }
 
 // People say `string or null`, so `null` comes last.
-fn types(kind: &TypeKind) -> String {
+fn describe_types(kind: &TypeKind) -> String {
     match kind {
         TypeKind::Single(one) => one.to_string(),
         TypeKind::Multiple(several) => {
@@ -227,15 +233,15 @@ fn types(kind: &TypeKind) -> String {
     }
 }
 
-pub(super) fn options(list: &[Value]) -> String {
-    let shown = join(list.iter().take(MAX_LISTED).map(option), ", ");
+pub(super) fn describe_options(list: &[Value]) -> String {
+    let shown = join(list.iter().take(MAX_LISTED).map(describe_option), ", ");
     match list.len() {
         0..=MAX_LISTED => shown,
         all => format!("{shown}, … ({all} in all)"),
     }
 }
 
-fn option(value: &Value) -> String {
+fn describe_option(value: &Value) -> String {
     match value.as_str() {
         Some(text) => escape_truncated(text, 100),
         None => escape_truncated(&value.to_string(), 100),
@@ -248,7 +254,7 @@ fn pluralize(n: u64, one: &str, many: &str) -> String {
 
 /// Formats `o.inner.depth`, `a[1]`, or `arguments` for the root. `last` is an additional
 /// name at the end.
-fn path(at: &Location, last: Option<&str>) -> String {
+fn format_path(at: &Location, last: Option<&str>) -> String {
     let last = last.map(|name| LocationSegment::Property(name.into()));
     let mut path = String::new();
     for segment in at.segments().chain(last) {
@@ -268,7 +274,7 @@ fn path(at: &Location, last: Option<&str>) -> String {
     }
 }
 
-fn position(arguments: &Value, at: &Location) -> Vec<usize> {
+fn argument_position(arguments: &Value, at: &Location) -> Vec<usize> {
     let mut value = Some(arguments);
     let mut positions = Vec::new();
     for segment in at.segments() {

@@ -25,7 +25,7 @@ pub(crate) fn escape_into(out: &mut String, text: &str, quotes: bool) {
     }
 }
 
-/// True for characters that a terminal doesn't show but may obey.
+/// True for characters that a terminal doesn't show but may act on, such as control characters.
 pub fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c,

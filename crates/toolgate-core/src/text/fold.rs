@@ -1,7 +1,7 @@
-//! Folding of accented letters.
+//! [`fold_letter`]: removes case and accents.
 
-/// Appends a letter in lower case and without its accent: people, and speech recognizers,
-/// take `É` for `e`.
+/// Appends `letter` in lower case and without its accent, because people and speech recognizers
+/// write both `É` and `e`.
 pub fn fold_letter(letter: char, to: &mut String) {
     for lower in letter.to_lowercase() {
         let plain = match lower {

@@ -1,5 +1,5 @@
-//! Hexadecimal numbers. Ids are written several times per call, and the standard formatter is
-//! too slow for that.
+//! [`Hex`]: formats hexadecimal numbers. Ids are formatted several times per call, and the standard
+//! formatter is too slow for that.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_are_those_of_the_standard_formatter() {
+    fn digits_equal_those_of_the_standard_formatter() {
         for number in [0, 1, 0xab, 0x0123_4567_89ab_cdef, u128::MAX, u128::MAX / 3] {
             assert_eq!(Hex::<32>::new(number).to_string(), format!("{number:032x}"));
             let low = number as u8;

@@ -1,4 +1,4 @@
-//! General text functions: escaping, truncating, comparing, and parsing of sizes and durations.
+//! Text functions: escape, truncate and compare text, and parse sizes and durations.
 
 mod escape;
 mod fold;

@@ -1,13 +1,13 @@
-//! Suggestions for misspelt names.
+//! [`nearest_names`]: suggestions for misspelt names.
 
-const ALIKE: f64 = 0.6;
+const MIN_SIMILARITY: f64 = 0.6;
 
-/// Returns up to `most` candidates that resemble `wanted`, best first: equal but for case and
-/// separators, one containing the other, or a few typing errors apart.
+/// Returns up to `max` candidates that resemble `wanted`, best first: they differ only in case and
+/// separators or by a few typing errors, or one contains the other.
 pub fn nearest_names<'a>(
     wanted: &str,
     candidates: impl IntoIterator<Item = &'a str>,
-    most: usize,
+    max: usize,
 ) -> Vec<String> {
     // The time for each candidate grows with the square of the length.
     const MAX_LEN: usize = 100;
@@ -19,12 +19,12 @@ pub fn nearest_names<'a>(
         .into_iter()
         .filter(|candidate| candidate.len() <= MAX_LEN)
         .map(|candidate| (similarity(&wanted, &plain(candidate)), candidate))
-        .filter(|(score, _)| *score >= ALIKE)
+        .filter(|(score, _)| *score >= MIN_SIMILARITY)
         .collect();
     scored.sort_by(|(a, first), (b, second)| b.total_cmp(a).then_with(|| first.cmp(second)));
     scored
         .into_iter()
-        .take(most)
+        .take(max)
         .map(|(_, candidate)| candidate.to_owned())
         .collect()
 }
@@ -42,13 +42,13 @@ fn similarity(wanted: &str, candidate: &str) -> f64 {
     } else {
         (candidate, wanted)
     };
-    // "time" for "datetime", "get_weather" for "weather". Two letters are
-    // contained in almost anything.
+    // "time" for "datetime", "get_weather" for "weather". Two letters are contained in too many
+    // names.
     let inside = short.len() >= 3 && long.contains(short);
     let length = long.len().max(1) as f64;
     let typed = match short.len() as f64 / length {
-        // Missing letters alone make too many typing errors, so the costly distance isn't needed.
-        hopeless if hopeless < ALIKE => hopeless,
+        // The lengths alone differ too much, so the expensive distance isn't needed.
+        upper_bound if upper_bound < MIN_SIMILARITY => upper_bound,
         _ => 1.0 - strsim::osa_distance(short, long) as f64 / length,
     };
     if inside { typed.max(0.7) } else { typed }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn look_alikes_are_found_and_strangers_are_not() {
+    fn only_similar_names_are_found() {
         let names = [
             "control_zwave_device",
             "datetime",
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn at_most_as_many_as_wanted() {
+    fn no_more_than_max_names_are_returned() {
         assert_eq!(
             nearest_names("tool", ["tool1", "tool2", "tool3", "tool4"], 3),
             ["tool1", "tool2", "tool3"]

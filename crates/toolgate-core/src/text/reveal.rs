@@ -1,22 +1,20 @@
-//! Text for a person who has to decide on it: what is invisible or looks like something else is
-//! written as its code.
+//! [`reveal`]: shows a text to a person who has to approve it.
 
 use crate::is_invisible;
 
-/// Returns the text on one line with nothing hidden: invisible characters, and those that look like
-/// others, are written as their code.
+/// Returns the text on one line for a person who has to approve it. Invisible characters, and those
+/// that look like others, are written as their code, such as `\u{200b}`.
 pub fn reveal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
-        // Only in mixed words: in a word of a single script, letters are what they look like to
-        // people who read that script.
-        let is_mixed = word.chars().any(|c| c.is_ascii_alphabetic());
+        // Letters that look Latin only deceive next to real Latin ones.
+        let has_latin = word.chars().any(|c| c.is_ascii_alphabetic());
         for c in word.chars() {
             match c {
                 '\n' => out.push_str("\\n"),
                 '\r' => out.push_str("\\r"),
                 '\t' => out.push_str("\\t"),
-                c if is_invisible(c) || is_lookalike(c) || (is_mixed && has_latin_twins(c)) => {
+                c if is_invisible(c) || is_lookalike(c) || (has_latin && is_latin_lookalike(c)) => {
                     out.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
                 }
                 c => out.push(c),
@@ -34,7 +32,7 @@ fn is_lookalike(c: char) -> bool {
 }
 
 // Scripts with letters that look Latin: Greek, Coptic, Cyrillic, Armenian, Cherokee, Lisu.
-fn has_latin_twins(c: char) -> bool {
+fn is_latin_lookalike(c: char) -> bool {
     matches!(c, '\u{370}'..='\u{58f}' | '\u{13a0}'..='\u{13ff}' | '\u{2c80}'..='\u{2cff}' | '\u{a4d0}'..='\u{a4ff}' | '\u{ab70}'..='\u{abbf}')
         && c.is_alphabetic()
 }
@@ -44,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_hides_is_written_out_and_plain_text_of_any_script_is_not() {
+    fn hidden_and_deceptive_characters_are_written_as_codes() {
         for (text, expected) in [
             ("a\u{200b}b", "a\\u{200b}b"),
             ("exe.\u{202e}fdp", "exe.\\u{202e}fdp"),

@@ -1,8 +1,8 @@
-//! Truncation of long texts.
+//! Truncates long texts.
 
 use super::escape;
 
-/// Truncates a text to `max_bytes` bytes and says how much is missing.
+/// Truncates a text to `max_bytes`, and appends how many bytes are missing: `… (7 more bytes)`.
 pub fn truncate(text: &str, max_bytes: usize) -> String {
     let shown = prefix(text, max_bytes);
     match text.len() - shown.len() {
@@ -11,12 +11,12 @@ pub fn truncate(text: &str, max_bytes: usize) -> String {
     }
 }
 
-/// Appends to a truncated text how many bytes are missing.
+/// Appends to an already truncated text that `missing` bytes are missing, like [`truncate`].
 pub fn mark_truncated(shown: String, missing: u64) -> String {
     shown + &format!("… ({missing} more bytes)")
 }
 
-/// Escapes a text, and truncates it after about `max_bytes` bytes with its full size.
+/// Escapes a text after truncating it to `max_bytes`, and appends its full size: `… (900 bytes)`.
 pub(crate) fn escape_truncated(text: &str, max_bytes: usize) -> String {
     let mut out = escape(prefix(text, max_bytes));
     if text.len() > max_bytes {

@@ -7,9 +7,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
-/// Matches a duration, for JSON Schemas of settings.
+/// A regular expression that matches a duration, for the JSON Schemas of settings.
 pub const DURATION_PATTERN: &str = r"^[0-9.]+\s*(ms|s|m|h)$";
-/// Matches a size, for JSON Schemas of settings.
+/// A regular expression that matches a size, for the JSON Schemas of settings.
 pub const BYTES_PATTERN: &str = r"^[0-9.]+\s*(B|KiB|MiB|GiB)$";
 
 /// Parses a duration: a number and one of `ms`, `s`, `m`, `h`. Zero and more than
@@ -77,8 +77,8 @@ fn split_unit(text: &str) -> (&str, &str) {
     (text[..unit].trim(), &text[unit..])
 }
 
-/// Reads a duration from a settings file. A bare number is an error that says what to write:
-/// seconds in some programs are milliseconds in others.
+/// Parses a duration from a settings file. A number without a unit is an error that says what to
+/// write, because some programs count in seconds and others in milliseconds.
 pub fn duration_from_json(value: &Value) -> Result<Duration, String> {
     match value {
         Value::String(text) => parse_duration(text),
@@ -99,7 +99,8 @@ pub fn deserialize_duration<'de, D: Deserializer<'de>>(
     duration_from_json(&value).map_err(de::Error::custom)
 }
 
-/// Reads a size in bytes from a settings file. A bare number is an error that says what to write.
+/// Parses a size from a settings file and returns bytes. A number without a unit is an error that
+/// says what to write.
 pub fn bytes_from_json(value: &Value) -> Result<usize, String> {
     match value {
         Value::String(text) => parse_bytes(text),

@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use crate::is_invisible;
 
-/// True if every character is visible, so that a person sees what a model reads.
+/// True if every character is visible, so that a person sees the same text as a model.
 pub fn is_visible(text: &str) -> bool {
     is_plain(text) || !text.chars().any(is_hidden)
 }
 
+/// Removes invisible characters, except line breaks and tabs.
 pub fn strip_invisible(text: &str) -> Cow<'_, str> {
     if is_visible(text) {
         return Cow::Borrowed(text);
@@ -19,8 +20,8 @@ pub fn strip_invisible(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().filter(|c| !is_hidden(*c)).collect())
 }
 
-/// Removes invisible characters from the texts of a JSON Schema. Property names, and values that
-/// arguments are compared with, stay as they are: calls would fail without them.
+/// Removes invisible characters from the texts of a JSON Schema. Property names and values to
+/// compare arguments with stay unchanged, because calls would fail without them.
 pub fn strip_invisible_in_schema(schema: &Value) -> Value {
     // Keywords whose values matter to validation.
     const EXACT: &str =
@@ -30,7 +31,7 @@ pub fn strip_invisible_in_schema(schema: &Value) -> Value {
         Value::Array(array) => array.iter().map(strip_invisible_in_schema).collect(),
         Value::Object(object) => {
             let members = object.iter().map(|(key, value)| {
-                // A property may be called like a keyword; its value is then a schema, never a
+                // A property may have the name of a keyword. Its value is then a schema, never a
                 // text or a list.
                 let is_exact = EXACT.split(' ').any(|word| word == key) && !value.is_object();
                 let value = match is_exact || key == "const" || key == "dependentRequired" {

@@ -1,4 +1,4 @@
-//! Arguments as people type them: lists from repeated keys or `key[]`, objects from `key.inner`.
+//! [`command_line_arguments`]: arguments as people type them, with lists and objects.
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -6,9 +6,9 @@ use serde_json::Value;
 use super::{allowed_types, parse_by_schema, schema_parts};
 use crate::{Arguments, JsonError};
 
-/// Builds arguments from `key=value` pairs, typed by the schema. A key that is given several times
-/// or ends in `[]` makes a list; `a.b` is the key `b` of the object `a`. A key that the schema
-/// declares literally is never split.
+/// Builds arguments from `key=value` pairs, like [`typed_arguments`](super::typed_arguments). A key
+/// that is repeated or ends in `[]` makes a list; `a.b` is the key `b` of the object `a`. A key
+/// that the schema declares literally is never split.
 pub fn command_line_arguments(
     pairs: &[(&str, &str)],
     schema: &Value,
@@ -23,8 +23,9 @@ pub fn command_line_arguments(
     Ok(arguments)
 }
 
-/// Finds values such as `a,b` where the schema wants a list. Validation rejects them, because `a,b`
-/// may be two items or one with a comma; repeating the key says which.
+/// Finds values such as `a,b` where the schema requires a list, and returns each key with its
+/// items. Validation rejects them, because `a,b` may be two items or one with a comma. A caller can
+/// suggest to repeat the key.
 pub fn comma_separated_lists<'a>(
     pairs: &[(&'a str, &'a str)],
     schema: &Value,
@@ -96,7 +97,7 @@ impl KeyTexts<'_> {
         match self.texts.as_slice() {
             _ if self.is_list => list(),
             [text] => match parse_by_schema(text, declared, document)? {
-                // A single item. `a,b` might mean two and is left for validation to reject.
+                // A list of one item. `a,b` might mean two, so validation has to reject it.
                 Value::String(_)
                     if takes_list && !types.contains(&"string") && !text.contains(',') =>
                 {
@@ -110,7 +111,7 @@ impl KeyTexts<'_> {
     }
 }
 
-/// The path that a key means, and whether it names a list item.
+/// Splits a key into a path, and says whether it ends in `[]`.
 fn parse_path<'a>(key: &'a str, schema: &Value) -> (Vec<&'a str>, bool) {
     let is_declared = |key: &str| !property(schema, key, schema).is_null();
     if is_declared(key) {
@@ -127,7 +128,7 @@ fn parse_path<'a>(key: &'a str, schema: &Value) -> (Vec<&'a str>, bool) {
     }
 }
 
-// Looks behind references and combinators too.
+// Follows references and combinators.
 fn property<'a>(schema: &'a Value, name: &str, document: &'a Value) -> &'a Value {
     let mut parts = schema_parts(schema, document).into_iter();
     let found = parts.find_map(|part| part.get("properties")?.get(name));
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn commas_mean_a_list_only_where_nothing_else_is_taken() {
+    fn commas_suggest_a_list_only_where_a_list_is_required() {
         for (pair, expected) in [
             (("labels", "bug,ui"), Some(("labels", vec!["bug", "ui"]))),
             (("box.tags", "a b, c"), Some(("box.tags", vec!["a b", "c"]))),
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_list_is_given_once() {
+    fn only_list_keys_may_be_repeated() {
         for (words, expected) in [
             ("title=a title=b", "'title' given twice"),
             ("x=1 x=2", "'x' given twice"),

@@ -156,7 +156,7 @@ async fn the_person_sees_who_asks_and_exactly_what_the_tool_would_get() {
 }
 
 #[tokio::test]
-async fn invalid_arguments_bother_nobody() {
+async fn nobody_is_asked_about_invalid_arguments() {
     let recorder = Recorder::default();
     struct UnusedApprover;
     impl Approver for UnusedApprover {
@@ -226,7 +226,7 @@ async fn a_hidden_tool_does_not_make_the_name_of_another_ambiguous() {
 }
 
 #[tokio::test]
-async fn a_rehearsal_says_whether_a_person_would_be_asked() {
+async fn a_dry_run_says_whether_a_person_would_be_asked() {
     let executor = executor_of([echo(open_definition("t"))]);
     let call = ToolCall::new("t", json!({}));
     assert_eq!(executor.dry_run(&call).unwrap().decision, Decision::Allow);

@@ -6,7 +6,7 @@ use toolgate_core::{Limits, Scope, Tool, ToolCall, ToolError, ToolPattern};
 use crate::support::{LogCapture, echo, executor_of, logging, open_definition};
 
 #[tokio::test]
-async fn a_callers_share_of_the_tools_is_all_there_is_for_it() {
+async fn a_caller_sees_only_the_tools_of_its_scope() {
     let executor = executor_of([
         echo(open_definition("light")),
         echo(open_definition("lock")),
@@ -30,7 +30,7 @@ async fn a_callers_share_of_the_tools_is_all_there_is_for_it() {
 }
 
 #[test]
-fn shares_of_shares_have_what_all_of_them_have() {
+fn nested_scopes_allow_only_what_all_of_them_allow() {
     let patterns = |names: &[&str]| names.iter().map(|name| ToolPattern::new(name)).collect();
     let tools = [
         echo(open_definition("light")),
@@ -74,7 +74,7 @@ fn shares_of_shares_have_what_all_of_them_have() {
 }
 
 #[tokio::test]
-async fn a_tool_that_was_found_before_runs_only_where_it_is_still_shown() {
+async fn a_resolved_tool_runs_only_if_it_is_still_visible() {
     let executor = executor_of([
         echo(open_definition("light")),
         echo(open_definition("lock")),

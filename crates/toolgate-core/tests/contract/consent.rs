@@ -70,7 +70,7 @@ fn call(name: &str) -> ToolCall {
 }
 
 #[tokio::test]
-async fn only_a_model_of_ours_is_asked_about_and_only_for_tools_that_say_so() {
+async fn only_destructive_calls_of_our_models_need_approval() {
     let executor = destructive_executor(json!({}));
     for name in ["lock", "lamp", "fan"] {
         for origin in EVERYBODY {
@@ -173,7 +173,7 @@ async fn what_was_read_decides_whether_something_may_go_out() {
 }
 
 #[tokio::test]
-async fn another_conversation_and_a_call_of_none_have_met_nothing() {
+async fn other_conversations_have_read_nothing() {
     let (executor, person) = flow_executor(FLOW);
     run(&executor, &Arc::default(), &["mail", "notes"]).await;
     run(&executor, &Arc::default(), &["post"]).await;
@@ -182,7 +182,7 @@ async fn another_conversation_and_a_call_of_none_have_met_nothing() {
 }
 
 #[tokio::test]
-async fn a_call_is_judged_by_what_was_met_when_it_was_written() {
+async fn a_call_is_judged_by_what_was_read_when_it_was_written() {
     let (executor, person) = flow_executor(FLOW);
     let conversation = Arc::default();
     let reply = ["mail", "notes", "post"].map(|name| call(name).flow(&conversation));
@@ -218,7 +218,7 @@ async fn without_all_three_lists_nothing_is_guarded() {
 }
 
 #[tokio::test]
-async fn a_call_of_an_earlier_run_counts_and_so_does_one_of_a_tool_that_is_gone() {
+async fn earlier_calls_count_even_if_their_tool_is_gone() {
     for (recalled, asks) in [
         (&["mail"][..], false),
         (&["mail", "notes"], true),
@@ -235,7 +235,7 @@ async fn a_call_of_an_earlier_run_counts_and_so_does_one_of_a_tool_that_is_gone(
 }
 
 #[tokio::test]
-async fn nobody_there_nothing_goes_out() {
+async fn without_an_approver_nothing_is_sent_out() {
     let (executor, _) = flow_executor(FLOW);
     let alone = ToolExecutor::builder(Arc::clone(executor.manager()))
         .policy(policy(serde_json::from_str(FLOW).unwrap()))

@@ -109,7 +109,7 @@ async fn ex3_the_hint_has_up_to_three_nearest_names() {
 }
 
 #[tokio::test]
-async fn ex3_the_text_for_a_model_says_that_it_is_unknown_and_which_there_are() {
+async fn ex3_the_text_for_a_model_names_the_unknown_tool_and_lists_the_others() {
     let executor = executor_of([
         echo(open_definition("echo")),
         echo(open_definition("volume")),
@@ -127,7 +127,7 @@ async fn ex3_the_text_for_a_model_says_that_it_is_unknown_and_which_there_are() 
 }
 
 #[tokio::test]
-async fn ex3_speech_says_that_it_is_unknown_and_which_there_are() {
+async fn ex3_speech_names_the_unknown_tool_and_lists_the_others() {
     let executor = executor_of([
         echo(open_definition("echo")),
         echo(open_definition("volume")),
@@ -382,7 +382,7 @@ async fn results_over_the_limit_are_refused() {
 }
 
 #[tokio::test]
-async fn a_rehearsal_finds_renames_and_validates_but_runs_nothing() {
+async fn a_dry_run_finds_renames_and_validates_but_runs_nothing() {
     let executor = executor_of([scripted(open_definition("t"), |_, _| async {
         panic!("ran")
     })]);

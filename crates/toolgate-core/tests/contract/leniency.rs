@@ -59,7 +59,7 @@ async fn va5_what_is_left_out_is_recorded_with_its_path() {
 }
 
 #[test]
-fn va5_what_is_wrong_besides_is_still_said() {
+fn va5_other_violations_are_still_reported() {
     let schema = compile(
         json!({ "properties": { "a": { "type": "string" } }, "additionalProperties": false, "required": ["b"] }),
     );
@@ -295,7 +295,7 @@ async fn the_size_of_arguments_is_that_of_their_json() {
 }
 
 #[tokio::test]
-async fn a_rule_of_the_tools_own_reads_like_one_of_the_schema() {
+async fn errors_of_a_tools_own_rules_read_like_schema_errors() {
     let tool = scripted(open_definition("t"), |_, _| async {
         Err::<ToolOutput, _>(ToolError::invalid("day", "must be a date"))
     });

@@ -317,7 +317,7 @@ async fn pn6_always_records_what_was_sent_and_what_was_renamed() {
 }
 
 #[tokio::test]
-async fn pn6_never_sends_what_was_asked() {
+async fn pn6_mode_never_sends_the_arguments_unchanged() {
     let never = builder_of([lamp(RenameMode::Never, snake())]).build();
     let asked = json!({ "device_name": "a", "command": "on" });
     assert_eq!(received(&never, asked.clone()).await, asked.to_string());

@@ -9,7 +9,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn every_call_is_recorded_with_all_there_is_to_know() {
+async fn every_call_is_recorded_completely() {
     let recorder = Recorder::default();
     let schema = json!({ "properties": { "a": { "type": "string" }, "b": { "type": "string" } } });
     let executor = builder_of([echo(with_schema("t", schema))])
@@ -163,7 +163,7 @@ impl Observer for TestWitness {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_a_witness_has_not_seen_does_not_run() {
+async fn a_call_whose_required_record_fails_does_not_run() {
     let unseen = "The t service is currently unavailable: the call could not be recorded, so it was not made";
     for (witness, expected) in [
         (TestWitness::Sees, None),

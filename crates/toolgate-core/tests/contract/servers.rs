@@ -242,7 +242,7 @@ async fn every_field_of_a_block_counts_towards_the_size_of_a_result() {
 }
 
 #[test]
-fn a_schema_compiled_at_first_use_checks_like_one_compiled_at_once() {
+fn a_deferred_schema_checks_like_a_compiled_one() {
     let limits = SchemaLimits::default();
     let document = json!({
         "type": "object", "required": ["level"], "additionalProperties": false,

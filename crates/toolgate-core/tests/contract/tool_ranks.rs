@@ -338,7 +338,7 @@ fn tm7_a_clash_is_warned_of_once_and_both_are_named() {
 }
 
 #[tokio::test]
-async fn tm7_a_name_twice_in_one_list_is_the_later_tool_and_warned_of() {
+async fn tm7_if_a_server_lists_a_name_twice_the_later_tool_wins_with_a_warning() {
     let log = LogCapture::json();
     let manager = manager_of([]);
     let tools = [("lamp", "first"), ("door", "door"), ("lamp", "second")].map(|(name, text)| {
@@ -518,7 +518,7 @@ fn the_tools_of_a_server_change_at_once_and_only_if_there_are_any() {
 }
 
 #[tokio::test]
-async fn a_slip_behind_the_name_of_a_server_is_told_the_tool_of_that_server() {
+async fn a_misspelt_tool_after_a_server_name_is_suggested_from_that_server() {
     let manager = ToolManager::new();
     let tools = ["create_issue", "search"];
     serve(&manager, "github", ToolRank::Server(0), &tools);

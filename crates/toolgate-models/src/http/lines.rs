@@ -35,7 +35,7 @@ impl ResponseLines {
     pub(super) fn new(body: ProviderBody) -> Self {
         Self {
             body,
-            lines: LineBuffer::text(MAX_LINE_BYTES),
+            lines: LineBuffer::for_text(MAX_LINE_BYTES),
             events: SseParser::new(MAX_LINE_BYTES),
         }
     }

@@ -45,7 +45,7 @@ fn read(chunks: &[&[u8]], limit: usize) -> Vec<ReadLine> {
 }
 
 #[test]
-fn lines_come_out_whole_however_they_are_cut() {
+fn lines_are_complete_however_the_stream_is_chunked() {
     for chunks in [
         vec![&b"one\ntwo\r\n\nthr"[..], b"ee\nrest"],
         vec![b"o", b"ne", b"\n", b"two\r", b"\n", b"\nthree\n", b"rest"],
@@ -58,7 +58,7 @@ fn lines_come_out_whole_however_they_are_cut() {
 }
 
 #[test]
-fn a_line_beyond_the_limit_is_told_at_once_and_at_its_end() {
+fn a_line_beyond_the_limit_is_reported_immediately_and_at_its_end() {
     let long = [b'x'; 5000];
     let gone = |times: usize| ReadLine::Gone(long.repeat(times));
     assert_eq!(
@@ -133,12 +133,12 @@ proptest! {
     }
 
     #[test]
-    fn lines_of_text_do_not_depend_on_how_they_come(
+    fn text_lines_do_not_depend_on_chunks(
         text in "[ab\r\n\u{feff}ü]{0,40}",
         size in 1..8usize,
     ) {
         let chunks: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
-        let read = |chunks: &[&[u8]]| read_from(LineBuffer::text(1000), chunks);
+        let read = |chunks: &[&[u8]]| read_from(LineBuffer::for_text(1000), chunks);
         let whole = read(&[text.as_bytes()]);
         prop_assert_eq!(&read(&chunks), &whole);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);

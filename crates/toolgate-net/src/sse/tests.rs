@@ -39,7 +39,7 @@ fn streams_become_events() {
 }
 
 #[test]
-fn ids_and_delays_are_kept_for_coming_back() {
+fn ids_and_delays_are_kept_for_the_next_stream() {
     let cases: &[(&str, Option<&str>, Option<u64>)] = &[
         ("id: 7\nretry: 500\ndata:\n\n", Some("7"), Some(500)),
         ("id: 7\n\n", Some("7"), None),
@@ -65,7 +65,7 @@ fn ids_and_delays_are_kept_for_coming_back() {
 }
 
 #[test]
-fn half_an_event_is_not_glued_to_the_next_stream() {
+fn a_partial_event_is_dropped_when_the_next_stream_starts() {
     let mut parser = SseParser::new(LIMIT);
     parser.feed(b"data: half");
     parser.restart();
@@ -75,7 +75,7 @@ fn half_an_event_is_not_glued_to_the_next_stream() {
 }
 
 #[test]
-fn an_event_that_is_too_large_is_told_at_once_and_skipped() {
+fn an_event_that_is_too_large_is_reported_immediately_and_skipped() {
     let mut parser = SseParser::new(LIMIT);
     parser.feed(b"data: {\"id\":7,");
     parser.feed(&[b'x'; LIMIT]);
@@ -121,7 +121,7 @@ fn a_last_event_without_its_end_is_left_to_the_caller() {
 }
 
 #[test]
-fn what_no_stream_of_events_has_is_foreign_until_there_is_an_event() {
+fn a_stream_with_unknown_lines_is_foreign_until_its_first_event() {
     for (text, expected) in [
         ("SSH-2.0-OpenSSH_9.6\r\n", true),
         ("{\"error\": \"no\"}", true),
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn how_a_stream_is_cut_into_chunks_does_not_matter(
+    fn events_do_not_depend_on_chunks(
         lines in prop::collection::vec("(data|event|id|retry|:|x)?(:| |: )?[a-c0-9 \u{e4}]{0,20}(\n|\r|\r\n|\n\n|\r\n\r\n|\r\r)", 0..30),
         cuts in prop::collection::vec(0usize..700, 0..20),
     ) {

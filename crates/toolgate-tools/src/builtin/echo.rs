@@ -1,4 +1,4 @@
-//! `echo`: returns its arguments, to test the wiring end to end.
+//! `echo`: returns its arguments, to check that tool calls arrive.
 
 use std::sync::Arc;
 

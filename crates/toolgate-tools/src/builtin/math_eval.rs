@@ -1,5 +1,5 @@
-//! `math_eval`: evaluates an expression. The language is
-//! `toolgate-math`; `docs/math.md` describes it.
+//! `math_eval`: evaluates an expression with `toolgate-math`;
+//! `docs/math.md` describes its language.
 
 use std::sync::Arc;
 
@@ -47,8 +47,8 @@ impl Handler for MathEvalHandler {
     fn call<'a>(&'a self, arguments: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let MathEvalArguments { expression } = arguments.parse()?;
-            // Takes milliseconds at most, but of pure computation, so it mustn't run on a
-            // thread that serves others.
+            // Pure computation, even if only for milliseconds, mustn't block a thread of the async
+            // runtime.
             let work = tokio::task::spawn_blocking(move || {
                 evaluate(&expression, &Budget::default())?.to_json()
             });

@@ -14,6 +14,7 @@ mod volume;
 pub use search::{SearchBackend, SearchSettings};
 pub use volume::{VolumeControl, VolumeState};
 
+/// A built-in tool: a handler, and its definition unless a file defines another one.
 #[non_exhaustive]
 pub struct BuiltinTool {
     /// The name of both the tool and the handler.
@@ -24,16 +25,17 @@ pub struct BuiltinTool {
     pub handler: Arc<dyn Handler>,
 }
 
+/// Settings of the built-in tools.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct BuiltinSettings {
     pub search: SearchSettings,
-    /// What `volume` controls instead of the machine's speakers, for a program with a
-    /// voice of its own.
+    /// What the `volume` tool controls instead of the machine's speakers, for
+    /// a program that speaks.
     pub volume_control: Option<Arc<dyn VolumeControl>>,
 }
 
-/// All built-in tools, sorted by name.
+/// Creates all built-in tools, sorted by name.
 pub fn all(settings: &BuiltinSettings) -> Vec<BuiltinTool> {
     vec![
         datetime::builtin(),
@@ -54,7 +56,7 @@ mod tests {
     use super::*;
     use crate::HandlerRegistry;
 
-    /// The envelope's result or error, through the whole door.
+    /// Returns the envelope's result or error of a call through the executor.
     async fn call(name: &str, arguments: Value) -> Value {
         let mut settings = BuiltinSettings::default();
         settings.search.backend = SearchBackend::Searxng;

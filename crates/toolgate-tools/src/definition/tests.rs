@@ -52,7 +52,7 @@ async fn im2_a_mock_answers_at_once_whatever_it_is_given() {
 }
 
 #[test]
-fn a_name_may_have_anything_that_can_be_seen() {
+fn names_may_contain_any_visible_character() {
     let mut entry = entry(&json!({ "type": "mock", "mock_response": 1 }));
     entry["name"] = json!("wetter für heute");
     let loaded = load(&[entry]);
@@ -149,7 +149,7 @@ fn tm6_a_bad_entry_is_left_out_and_named_and_the_rest_load() {
 }
 
 #[test]
-fn everything_that_is_wrong_with_an_entry_is_told() {
+fn all_problems_of_an_entry_are_reported() {
     let loaded = load(&[json!({ "name": 5, "description": [], "implementation": {} })]);
     let texts: Vec<&str> = loaded.problems.iter().map(|it| it.text.as_str()).collect();
     let left_out = "tool number 1 is left out";

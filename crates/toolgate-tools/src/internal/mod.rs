@@ -1,4 +1,4 @@
-//! Services inside the program that definitions of type `internal` refer to by name.
+//! Services of the program, which definitions of type `internal` refer to by name.
 
 mod documents;
 

@@ -1,4 +1,4 @@
-//! A date, or a date and time, as a person writes it.
+//! [`DateOrTime`]: parses a date, or a date and time, as people write it.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub(super) enum DateOrTime {
 }
 
 impl DateOrTime {
-    /// A time without an offset is read in `zone`. A time that daylight saving skips is moved
+    /// A time without an offset is in `zone`. A time that daylight saving skips is moved
     /// forward by the gap.
     pub(super) fn parse(parameter: &str, text: &str, zone: &TimeZone) -> Result<Self, ToolError> {
         Self::parse_pieces(text.trim(), zone)
@@ -35,7 +35,9 @@ impl DateOrTime {
         };
         let own_zone = match pieces.to_numeric_offset() {
             Some(offset) => Some(TimeZone::fixed(offset)),
-            None => pieces.to_time_zone().map_err(|_| FORM.to_owned())?,
+            None => pieces
+                .to_time_zone()
+                .map_err(|_| EXPECTED_FORM.to_owned())?,
         };
         let moment = date
             .to_datetime(whole_seconds(time))
@@ -51,7 +53,7 @@ impl DateOrTime {
         }
     }
 
-    /// The moment it begins, unless that is out of range.
+    /// The moment when it begins. `None` if that is out of range.
     pub(super) fn start(&self, zone: &TimeZone) -> Option<Zoned> {
         match self {
             Self::Day(date) => date.to_zoned(zone.clone()).ok(),
@@ -59,7 +61,7 @@ impl DateOrTime {
         }
     }
 
-    /// `moment` with the precision of `self`: only its day if `self` is a day.
+    /// Returns `moment` with the precision of `self`: only its day if `self` is a day.
     pub(super) fn with_same_precision(&self, moment: Zoned) -> Self {
         match self {
             Self::Day(_) => Self::Day(moment.date()),
@@ -81,12 +83,13 @@ fn whole_seconds(time: Time) -> Time {
     Time::constant(time.hour(), time.minute(), time.second(), 0)
 }
 
-const FORM: &str = "must be a date like 2026-11-15 or a date and time like 2026-11-15T18:00";
+const EXPECTED_FORM: &str =
+    "must be a date like 2026-11-15 or a date and time like 2026-11-15T18:00";
 
 // The closer a text looks to a date, the more precise the message.
 fn describe_problem(text: &str) -> String {
-    let Some((year, month, day)) = numbers(text) else {
-        return FORM.to_owned();
+    let Some((year, month, day)) = parse_numbers(text) else {
+        return EXPECTED_FORM.to_owned();
     };
     let Ok(first) = Date::new(year, month, 1) else {
         return format!("must be a real date: there is no month {month}");
@@ -98,8 +101,8 @@ fn describe_problem(text: &str) -> String {
     "must end in a real time of day like T18:00 or T18:00:30, or end after the date".to_owned()
 }
 
-/// The numbers of `YYYY-MM-DD` at the start of a text, even if there is no such day.
-fn numbers(text: &str) -> Option<(i16, i8, i8)> {
+/// Parses the numbers of `YYYY-MM-DD` at the start of a text, even if there is no such day.
+fn parse_numbers(text: &str) -> Option<(i16, i8, i8)> {
     let mut parts = text.get(..10)?.split('-');
     let mut digits = |length: usize| {
         parts

@@ -1,6 +1,7 @@
-//! `datetime`: the time anywhere, the weekday of a date, and the difference between two dates.
+//! `datetime`: the current time in any time zone, the weekday of a date, the
+//! difference of two dates.
 //!
-//! Every result has a `sentence` to be spoken, and fields to calculate with.
+//! Every result has a `sentence` to be spoken, and fields for calculations.
 
 use std::sync::Arc;
 
@@ -76,7 +77,7 @@ enum DatetimeAction {
 }
 
 struct DatetimeHandler {
-    // The current local time. Tests use their own clock.
+    // Returns the current local time. Tests replace it.
     now: fn() -> Zoned,
 }
 
@@ -87,7 +88,7 @@ impl Handler for DatetimeHandler {
 }
 
 fn answer(arguments: &DatetimeArguments, now: Zoned) -> Result<Value, ToolError> {
-    // All dates are read in whole seconds, so `now` must not add a fraction to a difference.
+    // Parsed dates have whole seconds, so `now` must not add a fraction to a difference.
     let now = now.with().subsec_nanosecond(0).build().unwrap_or(now);
     let now = match arguments.timezone.as_deref().map(str::trim) {
         Some(name) if !matches!(name, "" | "local") => now.with_time_zone(zone::find(name)?),
@@ -95,13 +96,13 @@ fn answer(arguments: &DatetimeArguments, now: Zoned) -> Result<Value, ToolError>
         _ => now,
     };
     match arguments.action {
-        DatetimeAction::Now => Ok(moment(&now)),
-        DatetimeAction::Weekday => weekday(arguments, &now),
-        DatetimeAction::Difference => difference(arguments, now),
+        DatetimeAction::Now => Ok(describe_moment(&now)),
+        DatetimeAction::Weekday => find_weekday(arguments, &now),
+        DatetimeAction::Difference => compute_difference(arguments, now),
     }
 }
 
-fn moment(now: &Zoned) -> Value {
+fn describe_moment(now: &Zoned) -> Value {
     json!({
         "sentence": sentences::now(now),
         "datetime": now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
@@ -115,21 +116,21 @@ fn moment(now: &Zoned) -> Value {
     })
 }
 
-fn weekday(arguments: &DatetimeArguments, now: &Zoned) -> Result<Value, ToolError> {
+fn find_weekday(arguments: &DatetimeArguments, now: &Zoned) -> Result<Value, ToolError> {
     let date = match &arguments.date {
         Some(text) => DateOrTime::parse("date", text, now.time_zone())?.date(),
         None => now.date(),
     };
-    let is = if date < now.date() { "was" } else { "is" };
+    let verb = if date < now.date() { "was" } else { "is" };
     Ok(json!({
-        "sentence": format!("{} {is} a {}.", sentences::date(date), sentences::weekday(date)),
+        "sentence": format!("{} {verb} a {}.", sentences::date(date), sentences::weekday(date)),
         "date": date.to_string(),
         "weekday": sentences::weekday(date),
         "iso_week": iso_week(date),
     }))
 }
 
-fn difference(arguments: &DatetimeArguments, now: Zoned) -> Result<Value, ToolError> {
+fn compute_difference(arguments: &DatetimeArguments, now: Zoned) -> Result<Value, ToolError> {
     let zone = now.time_zone().clone();
     let Some(until) = &arguments.until else {
         return Err(ToolError::invalid(
@@ -142,7 +143,7 @@ fn difference(arguments: &DatetimeArguments, now: Zoned) -> Result<Value, ToolEr
         Some(text) => DateOrTime::parse("date", text, &zone)?,
         None => until.with_same_precision(now),
     };
-    let apart = DateDifference::between(&from, &until, &zone)
+    let apart = DateDifference::new(&from, &until, &zone)
         .ok_or_else(|| ToolError::invalid("until", "is too far away"))?;
     let sentence = match arguments.date {
         Some(_) => sentences::between(&from, &until, &apart),
@@ -167,17 +168,17 @@ fn difference(arguments: &DatetimeArguments, now: Zoned) -> Result<Value, ToolEr
     Ok(found)
 }
 
-/// How far two dates are apart; negative if the second comes first.
+/// The time between two dates; negative if the second comes first.
 struct DateDifference {
     calendar: Span,
-    // In calendar days and the rest: a day of 23 hours is a day.
+    // In calendar days and the remaining time. A day with 23 hours is one day.
     days: Span,
-    // Exact; `None` between whole days, which have no fixed length.
+    // Exact. `None` for whole days, which don't have a fixed length.
     seconds: Option<i64>,
 }
 
 impl DateDifference {
-    fn between(from: &DateOrTime, until: &DateOrTime, zone: &TimeZone) -> Option<Self> {
+    fn new(from: &DateOrTime, until: &DateOrTime, zone: &TimeZone) -> Option<Self> {
         if let (DateOrTime::Day(from), DateOrTime::Day(until)) = (from, until) {
             let apart = |largest: Unit| from.until((largest, *until)).ok();
             return Some(Self {

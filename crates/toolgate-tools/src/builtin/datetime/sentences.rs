@@ -1,11 +1,11 @@
-//! Dates and time spans as a person says them.
+//! Writes dates and time spans as people say them.
 
 use jiff::civil::Date;
 use jiff::{Span, Zoned};
 
 use super::{DateDifference, DateOrTime};
 
-/// `It is 3:05 PM on Sunday, November 15, 2026 in Europe/Berlin.`
+/// Writes `It is 3:05 PM on Sunday, November 15, 2026 in Europe/Berlin.`
 pub(super) fn now(now: &Zoned) -> String {
     let place = match now.time_zone().iana_name() {
         Some(name) => format!("in {name}"),
@@ -63,10 +63,10 @@ fn time(moment: &Zoned) -> String {
 impl DateDifference {
     /// `39 days (1 month and 8 days)`
     fn length(&self) -> String {
-        let days = length(&self.days);
+        let days = format_span(&self.days);
         match self.calendar.get_years() == 0 && self.calendar.get_months() == 0 {
             true => days,
-            false => format!("{days} ({})", length(&self.calendar)),
+            false => format!("{days} ({})", format_span(&self.calendar)),
         }
     }
 
@@ -76,7 +76,7 @@ impl DateDifference {
 }
 
 // Seconds only matter in spans of less than an hour.
-fn length(span: &Span) -> String {
+fn format_span(span: &Span) -> String {
     let span = span.abs();
     let mut parts = vec![
         part(span.get_years().into(), "year"),

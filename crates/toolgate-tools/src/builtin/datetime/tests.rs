@@ -31,7 +31,7 @@ fn offset(zone: &str) -> Value {
 }
 
 #[test]
-fn now_is_told_in_words_and_in_fields() {
+fn now_has_a_sentence_and_fields() {
     assert_eq!(
         ask(json!({ "timezone": "Europe/Berlin" })).unwrap(),
         json!({
@@ -171,7 +171,7 @@ fn the_weekday_of_any_date_is_known() {
 }
 
 #[test]
-fn what_is_no_date_is_refused_with_the_reason() {
+fn invalid_dates_are_refused_with_the_reason() {
     for (date, problem) in [
         (
             "2026-02-30",
@@ -217,7 +217,7 @@ fn what_is_no_date_is_refused_with_the_reason() {
 }
 
 #[test]
-fn the_difference_of_days_is_told_in_words_and_in_fields() {
+fn a_difference_in_days_has_a_sentence_and_fields() {
     assert_eq!(
         ask(json!({ "action": "difference", "until": "2026-12-24" })).unwrap(),
         json!({
@@ -336,7 +336,7 @@ fn today_is_the_day_of_the_zone() {
 }
 
 #[test]
-fn the_ends_of_time_are_within_reach() {
+fn the_earliest_and_latest_dates_work() {
     let whole = json!({ "action": "difference", "date": "0001-01-01", "until": "9999-12-31" });
     assert_eq!(ask(whole).unwrap()["total_days"], 3_652_058);
     let beyond = json!({ "action": "difference", "date": "2026-11-15T12:00", "until": "9999-12-31", "timezone": "UTC" });

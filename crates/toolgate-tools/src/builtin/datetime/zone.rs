@@ -1,18 +1,18 @@
-//! Time zones by the names that people use.
+//! Finds time zones by the names that people use.
 
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use toolgate_core::{ToolError, escape, nearest_names};
 
-/// Finds a zone by IANA name in any spelling, or by a city that only one zone is named after.
+/// Finds a time zone by its IANA name in any case, or by a city if only one zone is named after it.
 pub(super) fn find(name: &str) -> Result<TimeZone, ToolError> {
     if let Some(zone) = load_zone(name) {
         return Ok(zone);
     }
-    let (names, wanted) = (names(), spelling(name));
+    let (names, wanted) = (zone_names(), normalize(name));
     let fits: Vec<&String> = names
         .iter()
-        .filter(|name| spelling(name) == wanted || city(name) == wanted)
+        .filter(|name| normalize(name) == wanted || city(name) == wanted)
         .collect();
     let zones: Vec<TimeZone> = fits.iter().filter_map(|name| load_zone(name)).collect();
     match zones.as_slice() {
@@ -35,28 +35,28 @@ fn load_zone(name: &str) -> Option<TimeZone> {
         .ok()
 }
 
-// Without `Etc`: `Etc/GMT+2` is two hours *behind* Greenwich, which nobody
-// who writes `GMT+2` means.
-fn names() -> Vec<String> {
+// Without `Etc`: `Etc/GMT+2` is two hours *behind* Greenwich, and people who write `GMT+2` mean two
+// hours ahead.
+fn zone_names() -> Vec<String> {
     let database = TimeZoneDatabase::bundled();
     let names = database.available().map(|name| name.to_string());
     names.filter(|name| !name.starts_with("Etc/")).collect()
 }
 
-fn spelling(name: &str) -> String {
+fn normalize(name: &str) -> String {
     name.trim().to_lowercase().replace([' ', '-'], "_")
 }
 
 fn city(name: &str) -> String {
-    spelling(name.rsplit('/').next().unwrap_or(name))
+    normalize(name.rsplit('/').next().unwrap_or(name))
 }
 
-// True for old and new names of one place, such as `Asia/Istanbul` and `Europe/Istanbul`.
+// True for two names of the same zone, such as `Asia/Istanbul` and `Europe/Istanbul`.
 fn same_rules(one: &TimeZone, other: &TimeZone) -> bool {
-    const ENOUGH: usize = 500;
+    const MAX_COMPARED: usize = 500;
     let changes = |zone: &TimeZone| {
         zone.following(Timestamp::MIN)
-            .take(ENOUGH)
+            .take(MAX_COMPARED)
             .map(|change| (change.timestamp(), change.offset()))
             .collect::<Vec<_>>()
     };
@@ -65,7 +65,11 @@ fn same_rules(one: &TimeZone, other: &TimeZone) -> bool {
 
 fn suggestions(wanted: &str, names: &[String]) -> Vec<String> {
     const MAX_SUGGESTED: usize = 3;
-    let key = if wanted.contains('/') { spelling } else { city };
+    let key = if wanted.contains('/') {
+        normalize
+    } else {
+        city
+    };
     let keys: Vec<String> = names.iter().map(|name| key(name)).collect();
     let near = nearest_names(wanted, keys.iter().map(String::as_str), MAX_SUGGESTED);
     let fits = near

@@ -1,4 +1,4 @@
-//! Requests to Brave's Search API, and its answers.
+//! Builds requests to Brave's Search API, and parses its responses.
 
 use reqwest::header::{ACCEPT, HeaderValue};
 use reqwest::{Method, Request};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{SearchArguments, SearchError, SearchResults, SearchSettings, WebResult};
 
-pub(super) fn request(
+pub(super) fn build_request(
     settings: &SearchSettings,
     arguments: &SearchArguments,
 ) -> Result<Request, SearchError> {
@@ -41,8 +41,8 @@ pub(super) fn request(
     Ok(request)
 }
 
-pub(super) fn read(answer: &Value) -> SearchResults {
-    let hits = answer["web"]["results"].as_array().into_iter().flatten();
+pub(super) fn parse_response(response: &Value) -> SearchResults {
+    let hits = response["web"]["results"].as_array().into_iter().flatten();
     let results = hits
         .filter_map(|hit| WebResult::new(&hit["title"], &hit["url"], &hit["description"]))
         .collect();

@@ -1,11 +1,11 @@
-//! Requests for DuckDuckGo's instant answers, which know topics rather than pages.
+//! Builds requests for DuckDuckGo's instant answers, and parses them. They cover topics, not pages.
 
 use reqwest::{Method, Request};
 use serde_json::Value;
 
 use super::{SearchArguments, SearchError, SearchResults, SearchSettings, WebResult, plain_text};
 
-pub(super) fn request(
+pub(super) fn build_request(
     settings: &SearchSettings,
     arguments: &SearchArguments,
 ) -> Result<Request, SearchError> {
@@ -19,20 +19,20 @@ pub(super) fn request(
     Ok(Request::new(Method::GET, url))
 }
 
-pub(super) fn read(answer: &Value) -> SearchResults {
+pub(super) fn parse_response(response: &Value) -> SearchResults {
     let summary = WebResult::new(
-        &answer["Heading"],
-        &answer["AbstractURL"],
-        &answer["AbstractText"],
+        &response["Heading"],
+        &response["AbstractURL"],
+        &response["AbstractText"],
     );
-    let topics = [&answer["Results"], &answer["RelatedTopics"]]
+    let topics = [&response["Results"], &response["RelatedTopics"]]
         .into_iter()
         .filter_map(Value::as_array)
         .flatten();
     let results: Vec<WebResult> = summary.into_iter().chain(topics.flat_map(hits)).collect();
     let direct = ["Answer", "AbstractText", "Definition"]
         .into_iter()
-        .find_map(|key| plain_text::snippet(&answer[key]));
+        .find_map(|key| plain_text::snippet(&response[key]));
     let note = (results.is_empty() && direct.is_none()).then_some(
         "DuckDuckGo's instant answers know topics, not pages. Try the name of a thing, or configure SearXNG or Brave as `search.backend`.",
     );

@@ -1,8 +1,7 @@
 //! `search`: searches the web through the configured back end.
 //!
-//! `duckduckgo`, `searxng` and `brave` each know their own address, request and
-//! response; `search_client` sends the request within bounds; `plain_text` turns the
-//! response into plain text.
+//! `duckduckgo`, `searxng` and `brave` build the request and parse the response of one service.
+//! `search_client` sends the request, and `plain_text` cleans the texts of the response.
 
 use std::fmt;
 use std::sync::Arc;
@@ -104,23 +103,23 @@ impl SearchBackend {
         }
     }
 
-    fn request(
+    fn build_request(
         self,
         settings: &SearchSettings,
         arguments: &SearchArguments,
     ) -> Result<reqwest::Request, SearchError> {
         match self {
-            Self::Duckduckgo => duckduckgo::request(settings, arguments),
-            Self::Searxng => searxng::request(settings, arguments),
-            Self::Brave => brave::request(settings, arguments),
+            Self::Duckduckgo => duckduckgo::build_request(settings, arguments),
+            Self::Searxng => searxng::build_request(settings, arguments),
+            Self::Brave => brave::build_request(settings, arguments),
         }
     }
 
-    fn read(self, answer: &Value) -> SearchResults {
+    fn parse_response(self, response: &Value) -> SearchResults {
         match self {
-            Self::Duckduckgo => duckduckgo::read(answer),
-            Self::Searxng => searxng::read(answer),
-            Self::Brave => brave::read(answer),
+            Self::Duckduckgo => duckduckgo::parse_response(response),
+            Self::Searxng => searxng::parse_response(response),
+            Self::Brave => brave::parse_response(response),
         }
     }
 }
@@ -128,11 +127,11 @@ impl SearchBackend {
 #[derive(Debug, Deserialize)]
 struct SearchArguments {
     query: String,
-    #[serde(default = "five")]
+    #[serde(default = "default_max_results")]
     max_results: u32,
 }
 
-fn five() -> u32 {
+fn default_max_results() -> u32 {
     5
 }
 
@@ -153,7 +152,7 @@ struct WebResult {
 }
 
 impl WebResult {
-    /// Returns `None` without a title or a web address.
+    /// Returns `None` if the title or the web address is missing.
     fn new(title: &Value, url: &Value, snippet: &Value) -> Option<Self> {
         Some(Self {
             title: plain_text::title(title)?,
@@ -175,29 +174,29 @@ impl Handler for SearchHandler {
             if arguments.query.trim().is_empty() {
                 return Err(ToolError::invalid("query", "must not be blank"));
             }
-            match self.find(&arguments).await {
-                Ok(found) => Ok(ToolOutput::json(json!(found))),
-                Err(outage) => Err(outage.into_tool_error(context.tool_name())),
+            match self.search(&arguments).await {
+                Ok(results) => Ok(ToolOutput::json(json!(results))),
+                Err(error) => Err(error.into_tool_error(context.tool_name())),
             }
         })
     }
 }
 
 impl SearchHandler {
-    async fn find(&self, arguments: &SearchArguments) -> Result<SearchResults, SearchError> {
+    async fn search(&self, arguments: &SearchArguments) -> Result<SearchResults, SearchError> {
         if self.settings.simulated {
-            return Ok(simulated(&arguments.query));
+            return Ok(simulated_results(&arguments.query));
         }
         let backend = self.settings.backend;
-        let request = backend.request(&self.settings, arguments)?;
-        let answer = self.http.json(backend, request).await?;
-        let mut found = backend.read(&answer);
-        found.results.truncate(arguments.max_results as usize);
-        Ok(found)
+        let request = backend.build_request(&self.settings, arguments)?;
+        let response = self.http.fetch_json(backend, request).await?;
+        let mut results = backend.parse_response(&response);
+        results.results.truncate(arguments.max_results as usize);
+        Ok(results)
     }
 }
 
-fn simulated(query: &str) -> SearchResults {
+fn simulated_results(query: &str) -> SearchResults {
     SearchResults {
         answer: None,
         results: vec![WebResult {
@@ -205,7 +204,7 @@ fn simulated(query: &str) -> SearchResults {
             url: "https://example.com/".to_owned(),
             snippet: "The demo doesn't search the web; `toolgate call search` does.".to_owned(),
         }],
-        note: Some("This result is simulated: no search engine was arguments."),
+        note: Some("This result is simulated: no search engine was asked."),
     }
 }
 

@@ -1,41 +1,41 @@
-//! Turns untrusted HTML into short plain text: no tags, no entities, nothing invisible.
+//! Converts untrusted HTML to short plain text without tags, entities or invisible characters.
 
 use reqwest::Url;
 use serde_json::Value;
 
-const TITLE: usize = 200;
-const SNIPPET: usize = 500;
-const URL: usize = 2000;
-// Cut before cleaning, so that a megabyte of tags costs nothing.
-const RAW: usize = 8 * SNIPPET;
+const TITLE_CHARS: usize = 200;
+const SNIPPET_CHARS: usize = 500;
+const MAX_URL_BYTES: usize = 2000;
+// Text is truncated before it is cleaned, so that a megabyte of tags costs nothing.
+const RAW_BYTES: usize = 8 * SNIPPET_CHARS;
 
 pub(super) fn title(value: &Value) -> Option<String> {
-    text(value, TITLE)
+    clean_text(value, TITLE_CHARS)
 }
 
 pub(super) fn snippet(value: &Value) -> Option<String> {
-    text(value, SNIPPET)
+    clean_text(value, SNIPPET_CHARS)
 }
 
 // Only web addresses: a click must not start anything else.
 pub(super) fn url(value: &Value) -> Option<String> {
-    let text = value.as_str().filter(|text| text.len() <= URL)?;
+    let text = value.as_str().filter(|text| text.len() <= MAX_URL_BYTES)?;
     let url = Url::parse(text.trim())
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https"))?;
     Some(url.into())
 }
 
-/// Returns `None` for anything but a string with something to read in it.
-fn text(value: &Value, most: usize) -> Option<String> {
+/// Returns `None` if the value isn't a string, or has no visible text.
+fn clean_text(value: &Value, max_chars: usize) -> Option<String> {
     let raw = value.as_str()?;
-    let raw = &raw[..raw.floor_char_boundary(RAW)];
+    let raw = &raw[..raw.floor_char_boundary(RAW_BYTES)];
     let visible: String = decode_entities(&strip_tags(raw))
         .chars()
         .filter_map(visible_char)
         .collect();
     let text = visible.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(most) {
+    match text.char_indices().nth(max_chars) {
         Some((end, _)) => Some(format!("{}…", text[..end].trim_end())),
         None => Some(text).filter(|text| !text.is_empty()),
     }
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_freed_of_tags_entities_and_the_invisible() {
+    fn tags_entities_and_invisible_characters_are_removed() {
         for (given, expected) in [
             ("A <strong>bold</strong> claim<br/>", "A bold claim"),
             (
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_nothing_to_read_is_nothing() {
+    fn values_without_visible_text_are_dropped() {
         for value in [
             json!(null),
             json!(7),
@@ -173,14 +173,14 @@ mod tests {
         let cut = title(&json!("ü".repeat(100_000))).unwrap();
         assert_eq!(
             (cut.chars().count(), cut.ends_with("ü…")),
-            (TITLE + 1, true)
+            (TITLE_CHARS + 1, true)
         );
         assert_eq!(
             snippet(&json!("<a".repeat(1_000_000)))
                 .unwrap()
                 .chars()
                 .count(),
-            SNIPPET + 1
+            SNIPPET_CHARS + 1
         );
     }
 
@@ -196,7 +196,10 @@ mod tests {
             assert_eq!(url(&json!(given)).as_deref(), expected);
         }
         assert_eq!(
-            url(&json!(format!("https://example.org/{}", "a".repeat(URL)))),
+            url(&json!(format!(
+                "https://example.org/{}",
+                "a".repeat(MAX_URL_BYTES)
+            ))),
             None
         );
     }

@@ -1,5 +1,5 @@
-//! Sends one search request over HTTP, bounded in time and size. Every failure becomes a sentence
-//! that says what to do.
+//! [`SearchClient`]: sends search requests over HTTP, bounded in time and size. Every error
+//! says what to do.
 
 use std::error::Error;
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl SearchError {
         }
     }
 
-    // The cause goes to the operator: addresses and error numbers don't belong in a sentence.
+    // The cause is for the operator: addresses and error numbers don't belong in a spoken sentence.
     fn with_cause(reason: impl Into<String>, cause: &dyn Error) -> Self {
         Self {
             reason: reason.into(),
@@ -48,12 +48,13 @@ impl SearchError {
     }
 }
 
-// Created on first use: reading the machine's certificates takes longer than many programs run.
+// Created on first use, because reading the machine's certificates takes longer than many programs
+// run.
 #[derive(Default)]
 pub(super) struct SearchClient(OnceCell<Client>);
 
 impl SearchClient {
-    pub(super) async fn json(
+    pub(super) async fn fetch_json(
         &self,
         backend: SearchBackend,
         request: Request,
@@ -90,14 +91,14 @@ async fn fetch(
     request: &Request,
 ) -> Result<Vec<u8>, SearchError> {
     let name = backend.name();
-    let broken = |error| transport_error(name, error);
+    let to_error = |error| transport_error(name, error);
     // Rebuilt through the client, which turns a login in the address into a header.
     let request = client
         .get(request.url().clone())
         .headers(request.headers().clone());
-    let mut response = request.send().await.map_err(broken)?;
+    let mut response = request.send().await.map_err(to_error)?;
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(broken)? {
+    while let Some(chunk) = response.chunk().await.map_err(to_error)? {
         body.extend_from_slice(&chunk);
         if body.len() > MAX_BODY_BYTES {
             let reason = format!(
@@ -127,7 +128,7 @@ fn transport_error(name: &str, error: reqwest::Error) -> SearchError {
 
 fn rejection_reason(backend: SearchBackend, response: &Response, body: &[u8]) -> Option<String> {
     let (name, status) = (backend.name(), response.status());
-    // Brave answers a wrong key with 422 and this word.
+    // Brave answers a wrong key with status 422 and this word.
     let wrong_key = status == StatusCode::UNPROCESSABLE_ENTITY
         && String::from_utf8_lossy(body).contains("SUBSCRIPTION_TOKEN_INVALID");
     match (backend, status.as_u16()) {

@@ -1,11 +1,11 @@
-//! A SearXNG instance, through its JSON format.
+//! Builds requests to a SearXNG instance, and parses its JSON responses.
 
 use reqwest::{Method, Request};
 use serde_json::Value;
 
 use super::{SearchArguments, SearchError, SearchResults, SearchSettings, WebResult, plain_text};
 
-pub(super) fn request(
+pub(super) fn build_request(
     settings: &SearchSettings,
     arguments: &SearchArguments,
 ) -> Result<Request, SearchError> {
@@ -28,8 +28,8 @@ pub(super) fn request(
     Ok(Request::new(Method::GET, url))
 }
 
-pub(super) fn read(answer: &Value) -> SearchResults {
-    let items = |key: &str| answer[key].as_array().into_iter().flatten();
+pub(super) fn parse_response(response: &Value) -> SearchResults {
+    let items = |key: &str| response[key].as_array().into_iter().flatten();
     // Answers were strings until 2025 and are objects since.
     let direct = items("answers").find_map(|answer| {
         plain_text::snippet(answer).or_else(|| plain_text::snippet(&answer["answer"]))

@@ -62,13 +62,13 @@ fn search(backend: SearchBackend, url: impl Into<String>) -> SearchHandler {
 fn asked(query: &str) -> SearchArguments {
     SearchArguments {
         query: query.to_owned(),
-        max_results: five(),
+        max_results: default_max_results(),
     }
 }
 
 async fn ask(backend: SearchBackend, address: SocketAddr) -> Result<SearchResults, ToolError> {
     search(backend, format!("http://{address}"))
-        .find(&asked("rust"))
+        .search(&asked("rust"))
         .await
         .map_err(|outage| outage.into_tool_error("search"))
 }
@@ -82,7 +82,7 @@ async fn answer_to(backend: SearchBackend, body: &str) -> Value {
 }
 
 #[tokio::test]
-async fn duckduckgo_gives_the_answer_and_topics_also_from_groups() {
+async fn duckduckgo_returns_the_answer_and_topics_even_in_groups() {
     let body = json!({
         "Heading": "Rust", "AbstractText": "Rust is a <i>language</i>.", "AbstractURL": "https://en.wikipedia.org/wiki/Rust",
         "Answer": "", "Results": [],
@@ -156,11 +156,11 @@ async fn brave_gives_clean_results() {
 }
 
 #[tokio::test]
-async fn a_simulated_search_asks_nobody_and_says_so() {
+async fn a_simulated_search_sends_no_request_and_says_so() {
     // A real request to this address would be refused at once.
     let mut search = search(SearchBackend::Duckduckgo, "http://127.0.0.1:1");
     search.settings.simulated = true;
-    let found = json!(search.find(&asked(" rust ")).await.unwrap());
+    let found = json!(search.search(&asked(" rust ")).await.unwrap());
     assert_eq!(
         found["results"][0]["title"],
         "A simulated result for “rust”"
@@ -176,7 +176,7 @@ async fn no_more_results_than_asked_for() {
     let address = canned(http("200 OK", &json!({ "results": results }).to_string())).await;
     let search = search(SearchBackend::Searxng, format!("http://{address}"));
     let found = search
-        .find(&SearchArguments {
+        .search(&SearchArguments {
             query: "x".to_owned(),
             max_results: 3,
         })
@@ -186,7 +186,7 @@ async fn no_more_results_than_asked_for() {
 }
 
 #[test]
-fn each_back_end_asks_in_its_own_way() {
+fn each_backend_builds_its_own_request() {
     for (backend, url, expected) in [
         (
             SearchBackend::Duckduckgo,
@@ -216,7 +216,7 @@ fn each_back_end_asks_in_its_own_way() {
     ] {
         let search = search(backend, url);
         let request = backend
-            .request(&search.settings, &asked("a & b=€"))
+            .build_request(&search.settings, &asked("a & b=€"))
             .unwrap();
         assert_eq!(request.url().as_str(), expected);
         let sends_key = request.headers().contains_key("x-subscription-token");
@@ -249,13 +249,18 @@ async fn a_login_in_the_address_becomes_a_header() {
     );
     assert!(!format!("{:?}", search.settings).contains("s3cret"));
     assert_eq!(
-        search.find(&asked("rust")).await.unwrap().answer.as_deref(),
+        search
+            .search(&asked("rust"))
+            .await
+            .unwrap()
+            .answer
+            .as_deref(),
         Some("in")
     );
 }
 
 #[test]
-fn the_settings_are_strict_and_keep_the_key_to_themselves() {
+fn the_settings_are_strict_and_hide_the_key() {
     let settings = |text: &str| serde_json::from_str::<SearchSettings>(text);
     assert_eq!(settings("{}").unwrap(), SearchSettings::default());
     let full = settings(r#"{ "backend": "brave", "url": "https://x", "key": "s3cret" }"#).unwrap();

@@ -1,22 +1,22 @@
-//! `amixer` of ALSA, for machines without a sound server.
+//! Commands and output of ALSA's `amixer`, for machines without a sound server.
 
 use super::mixer::{MixerCommands, SinkState};
 
 pub(super) const COMMANDS: MixerCommands = MixerCommands {
     program: "amixer",
     state: &[&["-M", "sget", "Master"]],
-    read,
+    parse_state,
     set: SET_MASTER,
     mute: SET_MASTER,
     mute_words: ("mute", "unmute"),
 };
 
-// `-M` is the perceived loudness, the scale that `alsamixer` shows.
+// `-M` is the scale of perceived loudness, which `alsamixer` shows.
 const SET_MASTER: &[&str] = &["-M", "sset", "Master"];
 
 // Lines like `Front Left: Playback 26214 [40%] [-23.88dB] [on]`. The loudest channel counts, and
 // the sound is on if any channel is.
-fn read(output: &str) -> Option<SinkState> {
+fn parse_state(output: &str) -> Option<SinkState> {
     let channels = output
         .lines()
         .filter_map(playback)
@@ -98,7 +98,7 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(
-                read(&block(channels)),
+                parse_state(&block(channels)),
                 expected.map(|(level, muted)| SinkState { level, muted }),
                 "{channels}"
             );

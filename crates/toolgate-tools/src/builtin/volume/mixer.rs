@@ -1,4 +1,4 @@
-//! What mixer programs have in common, and the choice of the one that works here.
+//! [`SystemMixer`]: runs the first mixer program that works on this machine.
 
 use std::path::PathBuf;
 
@@ -9,27 +9,27 @@ use super::{amixer, pactl, wpctl};
 
 pub(super) struct MixerCommands {
     pub(super) program: &'static str,
-    /// Commands whose concatenated outputs tell the state of the speakers.
+    /// Commands whose concatenated output contains the state of the speakers.
     pub(super) state: &'static [&'static [&'static str]],
     // Strict: unexpected output must not be mistaken for a volume.
-    pub(super) read: fn(&str) -> Option<SinkState>,
-    // Followed by a level with `%`: `wpctl` takes a bare number as a fraction, where
-    // 1 is full volume.
+    pub(super) parse_state: fn(&str) -> Option<SinkState>,
+    // Followed by a level with `%`, because `wpctl` takes a number without it as a fraction: 1 is
+    // full volume.
     pub(super) set: &'static [&'static str],
     /// Followed by one of `mute_words`.
     pub(super) mute: &'static [&'static str],
-    /// To mute, and to unmute.
+    /// The words to mute and to unmute.
     pub(super) mute_words: (&'static str, &'static str),
 }
 
-// The most modern first: where several are installed, the newer often emulate the older.
+// The most modern one first, because newer ones often emulate older ones.
 const MIXERS: [MixerCommands; 3] = [wpctl::COMMANDS, pactl::COMMANDS, amixer::COMMANDS];
 
 #[derive(Debug, PartialEq)]
 pub(super) struct SinkState {
-    /// In percent; kept while muted, and above 100 if something else amplifies.
+    /// In percent. Kept while muted; above 100 if another program amplifies the sound.
     pub(super) level: u32,
-    /// `None` without a mute switch.
+    /// `None` if the mixer has no mute switch.
     pub(super) muted: Option<bool>,
 }
 
@@ -39,7 +39,8 @@ pub(super) struct SystemMixer<'a> {
     programs: &'a ProgramRunner,
 }
 
-// Searched again on every call: sound servers come and go, and the state has to be read anyway.
+// Searches again for every call, because sound servers come and go, and the state has to be read
+// anyway.
 pub(super) async fn find<'a>(
     programs: &'a ProgramRunner,
     tool: &str,
@@ -80,7 +81,7 @@ impl SystemMixer<'_> {
         self.run_command(self.commands.set, &level, tool).await
     }
 
-    pub(super) async fn mute(&self, muted: bool, tool: &str) -> Result<(), ToolError> {
+    pub(super) async fn set_muted(&self, muted: bool, tool: &str) -> Result<(), ToolError> {
         let (on, off) = self.commands.mute_words;
         let word = if muted { on } else { off };
         self.run_command(self.commands.mute, word, tool).await
@@ -108,7 +109,7 @@ impl SystemMixer<'_> {
                 .await
                 .map_err(|problem| self.with_program_name(&problem))?;
         }
-        (self.commands.read)(&output)
+        (self.commands.parse_state)(&output)
             .ok_or_else(|| self.with_program_name(&format!("unexpected output: {}", output.trim())))
     }
 

@@ -1,4 +1,4 @@
-//! `volume`: the volume of the machine's speakers, through its mixer program, or of
+//! `volume`: controls the volume of the machine's speakers with a mixer program, or that of
 //! the program's own voice.
 //!
 //! `wpctl`, `pactl` and `amixer` each know the commands of their program; `program_runner`
@@ -24,24 +24,26 @@ mod pactl;
 mod program_runner;
 mod wpctl;
 
-const LOUDEST: u32 = 100;
+const MAX_LEVEL: u32 = 100;
 
-/// Something with a volume of its own, to be controlled instead of the machine's speakers.
+/// Something with a volume of its own, such as a voice. The `volume` tool controls it instead
+/// of the machine's speakers.
 pub trait VolumeControl: fmt::Debug + Send + Sync {
     fn volume(&self) -> VolumeState;
 
     fn set_volume(&self, state: VolumeState);
 
     /// Why nothing can be heard at any volume, as a sentence for a person. The tool then fails with
-    /// it instead of reading or changing the volume.
+    /// this sentence instead of reading or changing the volume.
     fn inaudible_reason(&self) -> Option<String> {
         None
     }
 }
 
+/// The level of a [`VolumeControl`], and whether it is muted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VolumeState {
-    /// In percent; kept while muted.
+    /// In percent, from 0 to 100. Kept while muted.
     pub level: u32,
     pub muted: bool,
 }
@@ -57,7 +59,7 @@ pub(super) fn builtin(control: Option<&Arc<dyn VolumeControl>>) -> BuiltinTool {
              level, `up` and `down` for louder and quieter, `mute` for silence and `unmute` to bring the voice back.",
             Arc::new(CustomVolumeHandler {
                 control: control.clone(),
-                one_at_a_time: parking_lot::Mutex::new(()),
+                lock: parking_lot::Mutex::new(()),
             }),
         ),
         None => (
@@ -95,11 +97,11 @@ fn parameters() -> Value {
 struct VolumeArguments {
     action: VolumeAction,
     level: Option<u32>,
-    #[serde(default = "ten")]
+    #[serde(default = "default_step")]
     step: u32,
 }
 
-fn ten() -> u32 {
+fn default_step() -> u32 {
     10
 }
 
@@ -126,8 +128,8 @@ enum VolumeAction {
 
 struct SpeakerVolumeHandler {
     programs: ProgramRunner,
-    // The level to restore on mixers without a mute switch. Locked during a whole call, so that no
-    // other call comes between reading, changing and reading again.
+    // The level to restore on mixers without a mute switch. Locked during a whole call, so that
+    // concurrent calls don't lose each other's changes.
     before_mute: Mutex<Option<u32>>,
 }
 
@@ -159,31 +161,31 @@ impl SpeakerVolumeHandler {
             return Ok(state.report());
         }
         if sink.muted.is_some() {
-            // The level first: unmuting must not be louder than asked for.
+            // The level first, so that unmuting is never louder than requested.
             if wanted.level != state.level {
                 mixer.set(wanted.level, tool).await?;
             }
             if wanted.muted != state.muted {
-                mixer.mute(wanted.muted, tool).await?;
+                mixer.set_muted(wanted.muted, tool).await?;
             }
         } else if wanted.muted {
-            // Stored before the change and cleared after it, so that a call that is cut off
-            // in between loses nothing.
+            // Stored before the change and cleared after it, so that a call that is cancelled in
+            // between doesn't lose the level.
             *before_mute = Some(wanted.level);
             mixer.set(0, tool).await?;
         } else {
             mixer.set(wanted.level, tool).await?;
             *before_mute = None;
         }
-        // Reports what the mixer says now, not what was asked for.
+        // Reports what the mixer says now, rather than the request.
         Ok(VolumeState::from_sink(&mixer.read_state(tool).await?, *before_mute).report())
     }
 }
 
 struct CustomVolumeHandler {
     control: Arc<dyn VolumeControl>,
-    // No other call may come between reading and changing.
-    one_at_a_time: parking_lot::Mutex<()>,
+    // Locked while the volume is read and changed, so that no change is lost.
+    lock: parking_lot::Mutex<()>,
 }
 
 impl Handler for CustomVolumeHandler {
@@ -201,7 +203,7 @@ impl CustomVolumeHandler {
         if let Some(why) = self.control.inaudible_reason() {
             return Err(ToolError::failed(why));
         }
-        let _one_at_a_time = self.one_at_a_time.lock();
+        let _guard = self.lock.lock();
         let state = self.control.volume();
         let wanted = state.apply(arguments);
         if wanted != state {
@@ -223,15 +225,15 @@ impl VolumeState {
     }
 
     fn apply(self, arguments: &VolumeArguments) -> Self {
-        let heard = |level: u32| Self {
-            level: level.min(LOUDEST),
+        let audible = |level: u32| Self {
+            level: level.min(MAX_LEVEL),
             muted: false,
         };
         match (arguments.action, &arguments.level) {
-            (VolumeAction::Set, Some(level)) => heard(*level),
-            (VolumeAction::Up, _) => heard(self.level.saturating_add(arguments.step)),
+            (VolumeAction::Set, Some(level)) => audible(*level),
+            (VolumeAction::Up, _) => audible(self.level.saturating_add(arguments.step)),
             (VolumeAction::Down, _) if !self.muted => {
-                heard(self.level.saturating_sub(arguments.step))
+                audible(self.level.saturating_sub(arguments.step))
             }
             (VolumeAction::Mute, _) => Self {
                 muted: true,

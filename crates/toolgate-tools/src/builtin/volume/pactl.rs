@@ -1,4 +1,4 @@
-//! `pactl` of PulseAudio, and of servers that speak its protocol.
+//! Commands and output of PulseAudio's `pactl`, for all servers with its protocol.
 
 use super::mixer::{MixerCommands, SinkState};
 
@@ -7,7 +7,7 @@ const SINK: &str = "@DEFAULT_SINK@";
 pub(super) const COMMANDS: MixerCommands = MixerCommands {
     program: "pactl",
     state: &[&["get-sink-volume", SINK], &["get-sink-mute", SINK]],
-    read,
+    parse_state,
     set: &["set-sink-volume", SINK],
     mute: &["set-sink-mute", SINK],
     mute_words: ("1", "0"),
@@ -15,7 +15,7 @@ pub(super) const COMMANDS: MixerCommands = MixerCommands {
 
 // `Volume: front-left: 26214 /  40% / -23.88 dB,   front-right: …`, the balance, `Mute: no`.
 // The loudest channel counts.
-fn read(output: &str) -> Option<SinkState> {
+fn parse_state(output: &str) -> Option<SinkState> {
     let field = |name: &str| output.lines().find_map(|line| line.strip_prefix(name));
     let channels = field("Volume: ")?
         .split(',')
@@ -71,7 +71,7 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(
-                read(output),
+                parse_state(output),
                 expected.map(|(level, muted)| SinkState {
                     level,
                     muted: Some(muted)

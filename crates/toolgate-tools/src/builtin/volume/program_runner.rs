@@ -1,4 +1,4 @@
-//! Runs small programs, found on the PATH, without a shell, with a deadline and bounded output.
+//! [`ProgramRunner`]: runs small programs from the `PATH`, with a time limit and bounded output.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -22,7 +22,8 @@ pub(super) struct ProgramRunner {
 }
 
 impl ProgramRunner {
-    // Relative folders of the PATH are ignored: a file in the working directory is nobody's mixer.
+    // Ignores relative folders in the PATH: a file in the working directory must not run as a
+    // mixer.
     pub(super) fn find(&self, program: &str) -> Option<PathBuf> {
         let path = self.path.clone().or_else(|| env::var_os("PATH"))?;
         env::split_paths(&path)
@@ -31,7 +32,7 @@ impl ProgramRunner {
             .find(|file| file.is_file())
     }
 
-    /// Returns what the program printed, or why that can't be used.
+    /// Returns the program's output, or the reason why it failed.
     pub(super) async fn run(
         &self,
         program: &Path,

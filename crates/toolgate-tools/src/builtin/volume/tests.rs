@@ -158,7 +158,7 @@ async fn check(volume: &SpeakerVolumeHandler) {
 }
 
 #[tokio::test]
-async fn wpctl_and_amixer_do_all_there_is() {
+async fn wpctl_and_amixer_support_all_actions() {
     for (fake, no_switch) in [
         (("wpctl", WPCTL), false),
         (("amixer", AMIXER), false),
@@ -170,7 +170,7 @@ async fn wpctl_and_amixer_do_all_there_is() {
 }
 
 #[tokio::test]
-async fn each_program_is_spoken_to_in_its_own_words() {
+async fn each_program_gets_its_own_commands() {
     let steps = [
         json!({ "action": "set", "level": 1 }),
         json!({ "action": "mute" }),
@@ -225,7 +225,7 @@ async fn a_muted_level_outlives_the_process() {
 }
 
 #[tokio::test]
-async fn an_amplified_level_is_told_and_comes_down_to_a_hundred() {
+async fn an_amplified_level_is_reported_and_lowered_to_100() {
     let machine = FakeMachine::new(&[("wpctl", WPCTL)]).state("150", "0");
     assert_eq!(
         ask(&machine.volume(), json!({ "action": "get" }))
@@ -242,7 +242,7 @@ async fn an_amplified_level_is_told_and_comes_down_to_a_hundred() {
 }
 
 #[tokio::test]
-async fn the_first_mixer_that_works_is_taken() {
+async fn the_first_mixer_that_works_is_used() {
     let broken = "#!/bin/sh\necho 'Could not connect to PipeWire' >&2\nexit 69\n";
     let odd = "#!/bin/sh\necho 'Volume: plenty'\n";
     for fakes in [
@@ -305,7 +305,7 @@ async fn a_hung_mixer_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_change_that_fails_is_no_success() {
+async fn a_failed_change_is_an_error() {
     let stuck = "#!/bin/sh\n[ \"$1\" = get-volume ] && echo 'Volume: 0.40' || { echo 'access denied' >&2; exit 1; }\n";
     let error = ask(
         &FakeMachine::new(&[("wpctl", stuck)]).volume(),

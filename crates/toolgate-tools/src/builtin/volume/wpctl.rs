@@ -1,4 +1,4 @@
-//! `wpctl` of WirePlumber, for PipeWire.
+//! Commands and output of WirePlumber's `wpctl`, for PipeWire.
 
 use super::mixer::{MixerCommands, SinkState};
 
@@ -7,14 +7,14 @@ const SINK: &str = "@DEFAULT_AUDIO_SINK@";
 pub(super) const COMMANDS: MixerCommands = MixerCommands {
     program: "wpctl",
     state: &[&["get-volume", SINK]],
-    read,
+    parse_state,
     set: &["set-volume", SINK],
     mute: &["set-mute", SINK],
     mute_words: ("1", "0"),
 };
 
 /// `Volume: 0.40` or `Volume: 0.40 [MUTED]`
-fn read(output: &str) -> Option<SinkState> {
+fn parse_state(output: &str) -> Option<SinkState> {
     let state = output.trim_end().strip_prefix("Volume: ")?;
     let (fraction, muted) = match state.strip_suffix(" [MUTED]") {
         Some(fraction) => (fraction, true),
@@ -52,7 +52,7 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(
-                read(output),
+                parse_state(output),
                 expected.map(|(level, muted)| SinkState {
                     level,
                     muted: Some(muted)

@@ -1,14 +1,14 @@
-//! Formats the result of a search.
+//! Formats the result of a search as JSON.
 
 use serde_json::{Value, json};
 
-use super::folders;
+use super::describe_folders;
 use super::scan::FolderScan;
 use super::search::{DocumentHit, DocumentHits};
 use super::update::IndexUpdate;
 
 /// `only_some` means that no document has all of the words.
-pub(super) fn answer(
+pub(super) fn format_answer(
     hits: &DocumentHits,
     only_some: bool,
     scan: &FolderScan,
@@ -27,7 +27,7 @@ pub(super) fn answer(
     answer
 }
 
-// Without these notes a reader could take a partial search for a complete one.
+// Without these notes, a partial search would look complete.
 fn notes(
     hits: &DocumentHits,
     only_some: bool,
@@ -41,7 +41,7 @@ fn notes(
     if !scan.missing.is_empty() {
         notes.push(format!(
             "Not searched: can't read {}.",
-            folders(&scan.missing)
+            describe_folders(&scan.missing)
         ));
     }
     if scan.incomplete {

@@ -1,5 +1,5 @@
-//! The index: an SQLite file that several processes may share, or memory. It is only a cache, so a
-//! file that is damaged or not ours is deleted and created again.
+//! [`IndexStore`]: the index in an SQLite file, which several processes may share, or in memory. It
+//! is only a cache, so a file that is damaged or from another version is deleted and created again.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -13,12 +13,12 @@ use tracing::warn;
 
 use super::DocumentsError;
 
-// "TGdo": tells our files from other SQLite files.
+// "TGdo": distinguishes our files from other SQLite files.
 const APPLICATION_ID: i32 = 0x5447_646f;
-// Version of the tables below; a file of another version is created again.
-const FORM: i32 = 1;
-// How long to wait for another process that writes a batch.
-const BUSY: Duration = Duration::from_secs(10);
+// The version of the tables below. A file with another version is created again.
+const TABLES_VERSION: i32 = 1;
+// How long to wait for another process that is writing a batch.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const TABLES: &str = "
     CREATE TABLE folders (id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, used INTEGER NOT NULL);
     CREATE TABLE files (
@@ -44,7 +44,7 @@ enum IndexOpenError {
 }
 
 impl IndexStore {
-    /// `None` keeps the index in memory.
+    /// Without a file, the index is kept in memory.
     pub(super) fn new(file: Option<PathBuf>) -> Self {
         Self {
             file,
@@ -52,8 +52,8 @@ impl IndexStore {
         }
     }
 
-    /// Runs `work` on the index. If the index turns out to be damaged, it is recreated and the
-    /// work runs once more.
+    /// Runs `work` on the index. If the index turns out to be damaged, it is created again and
+    /// `work` runs once more.
     pub(super) fn with<T>(
         &mut self,
         mut work: impl FnMut(&mut Connection) -> Result<T, DocumentsError>,
@@ -125,17 +125,17 @@ fn open_file(file: &Path) -> Result<Connection, IndexOpenError> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
     }
-    // The index contains the documents' text, so nobody else may read it, whatever the umask.
-    // SQLite's side files inherit the mode.
+    // The index contains the text of the documents, so other users must not read it, whatever the
+    // umask. SQLite's other files inherit the mode.
     OpenOptions::new()
         .append(true)
         .create(true)
         .mode(0o600)
         .open(file)?;
     let mut connection = Connection::open(file)?;
-    connection.busy_timeout(BUSY)?;
-    // With WAL, readers never wait for a writer. Another process may be switching at the same time:
-    // it's enough that one of them succeeds.
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    // With WAL, readers never wait for a writer. Another process may be switching to it at the same
+    // time. It is enough if one of them succeeds.
     let mode = connection.pragma_update(None, "journal_mode", "wal");
     if let Err(error) = mode
         && error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy)
@@ -150,7 +150,7 @@ fn open_file(file: &Path) -> Result<Connection, IndexOpenError> {
         if !is_ours(&transaction)? {
             transaction.execute_batch(TABLES)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-            transaction.pragma_update(None, "user_version", FORM)?;
+            transaction.pragma_update(None, "user_version", TABLES_VERSION)?;
         }
         transaction.commit()?;
     }
@@ -163,7 +163,7 @@ fn is_ours(connection: &Connection) -> Result<bool, IndexOpenError> {
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0));
     match (number("application_id")?, number("user_version")?, tables) {
-        (APPLICATION_ID, FORM, _) => Ok(true),
+        (APPLICATION_ID, TABLES_VERSION, _) => Ok(true),
         (0, 0, 0) => Ok(false),
         _ => Err(IndexOpenError::Foreign),
     }

@@ -1,8 +1,8 @@
 //! `documents`: full-text search over folders of text and Markdown files.
 //!
-//! Each search scans the folders ([`scan`]), updates the index with what changed ([`mod@update`]),
-//! then queries it ([`mod@search`]). So the next search finds whatever is on the disk, and nothing
-//! has to control the folders.
+//! Each search scans the folders ([`scan`]), updates the index with what changed
+//! ([`mod@update`]), then queries it ([`mod@search`]). So every search sees the current files,
+//! and nothing has to watch the folders.
 
 mod answer;
 mod index_store;
@@ -24,7 +24,7 @@ use toolgate_core::{
     CallContext, Handler, Progress, ToolError, ToolFuture, ToolOutput, ValidArguments,
 };
 
-use self::answer::answer;
+use self::answer::format_answer;
 use self::index_store::IndexStore;
 use self::query::DocumentQuery;
 use self::scan::{FolderScan, ScanLimits};
@@ -48,12 +48,13 @@ pub struct DocumentsSettings {
     pub index: Option<PathBuf>,
 }
 
+/// Why a search or an update of the index failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentsError {
     #[error("no folder is configured; set documents.folders in the configuration")]
     NoFolder,
-    #[error("can't read {}; correct documents.folders in the configuration", folders(.0))]
+    #[error("can't read {}; correct documents.folders in the configuration", describe_folders(.0))]
     Missing(Vec<PathBuf>),
     #[error("the document index can't be used")]
     Index(#[from] rusqlite::Error),
@@ -61,7 +62,7 @@ pub enum DocumentsError {
     Cancelled,
 }
 
-/// Full-text search over folders; the internal service [`NAME`](Self::NAME).
+/// The internal service [`documents`](Self::NAME): full-text search over folders.
 pub struct Documents {
     folders: Arc<[PathBuf]>,
     limits: ScanLimits,
@@ -96,7 +97,7 @@ impl Documents {
     /// The name that definitions refer to.
     pub const NAME: &'static str = "documents";
 
-    /// Reads nothing yet: the first search or [`refresh`](Self::refresh) opens the index.
+    /// Doesn't read anything yet: the first search or [`refresh`](Self::refresh) opens the index.
     pub fn new(settings: DocumentsSettings) -> Self {
         Self {
             folders: settings.folders.into(),
@@ -105,6 +106,7 @@ impl Documents {
         }
     }
 
+    /// The JSON Schema of the service's arguments.
     pub fn parameters() -> Value {
         json!({
             "type": "object",
@@ -125,7 +127,7 @@ impl Documents {
             store.with(|connection| update(connection, scan, control))?;
             Ok(scan.files.len())
         };
-        self.blocking(|| false, |_, _| {}, work).await
+        self.run_blocking(|| false, |_, _| {}, work).await
     }
 
     async fn answer(
@@ -135,7 +137,7 @@ impl Documents {
         cancelled: impl Fn() -> bool + Send + 'static,
         report: impl Fn(usize, usize) + Send + 'static,
     ) -> Result<Value, DocumentsError> {
-        self.blocking(cancelled, report, move |store, scan, control| {
+        self.run_blocking(cancelled, report, move |store, scan, control| {
             store.with(|connection| {
                 let update = update(connection, scan, control)?;
                 let all = search(connection, scan, &query.all_words(), max_results)?;
@@ -145,15 +147,15 @@ impl Documents {
                     }
                     _ => (all, false),
                 };
-                Ok(answer(&hits, only_some, scan, &update))
+                Ok(format_answer(&hits, only_some, scan, &update))
             })
         })
         .await
     }
 
-    /// Runs `work` on a blocking thread, one at a time, on a fresh scan. Dropping the future
-    /// tells it to stop.
-    async fn blocking<T: Send + 'static>(
+    /// Scans the folders and runs `work` on a blocking thread, one call at a time. Dropping
+    /// the future stops it.
+    async fn run_blocking<T: Send + 'static>(
         &self,
         cancelled: impl Fn() -> bool + Send + 'static,
         report: impl Fn(usize, usize) + Send + 'static,
@@ -161,8 +163,8 @@ impl Documents {
         + Send
         + 'static,
     ) -> Result<T, DocumentsError> {
-        // Waits here rather than in the thread, so that a caller that goes away
-        // leaves no thread behind.
+        // Waits here rather than on the thread, so that a cancelled call doesn't leave a waiting
+        // thread behind.
         let mut store = Arc::clone(&self.store).lock_owned().await;
         let (folders, limits) = (Arc::clone(&self.folders), self.limits);
         let dropped = StopOnDrop::default();
@@ -246,7 +248,7 @@ fn progress(done: usize, total: usize) -> Progress {
     }
 }
 
-fn folders(paths: &[PathBuf]) -> String {
+fn describe_folders(paths: &[PathBuf]) -> String {
     let noun = if paths.len() == 1 {
         "folder"
     } else {

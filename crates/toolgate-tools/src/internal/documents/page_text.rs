@@ -1,17 +1,17 @@
-//! Extracts a title and a clean text from a file, and snippets from that text.
+//! [`PageText`]: extracts the title and the text of a file. Also formats snippets of the text.
 
 use std::path::Path;
 
-// Mark a hit in what the index returns. Cleaned text has no control characters, so
-// they can't be forged.
+// These mark hits in the text that the index returns. A file can't contain them, because control
+// characters are removed from its text.
 pub(super) const HIT_START: char = '\u{1}';
 pub(super) const HIT_END: char = '\u{2}';
 
-// Needed because a single "word" of a file can be as long as the file.
+// The index limits snippets by words, but a single "word" can be as long as the file.
 const SNIPPET_CHARS: usize = 400;
 const SNIPPET_LEAD: usize = 100;
 const TITLE_CHARS: usize = 200;
-// A heading further down names a chapter, not the document.
+// A heading further down is the title of a chapter, not of the document.
 const TITLE_WITHIN_LINES: usize = 200;
 
 #[derive(Debug, PartialEq)]
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_has_a_length() {
+    fn long_titles_are_truncated() {
         let page = PageText::new(
             Path::new("a.md"),
             format!("# {}", "x".repeat(10_000)).as_bytes(),

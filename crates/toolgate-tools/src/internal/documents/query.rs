@@ -1,10 +1,10 @@
-//! Turns untrusted text into a full-text expression that can't contain anything but words.
+//! [`DocumentQuery`]: converts untrusted text to a full-text expression that contains only words.
 
-// More words don't make a search better, only slower.
+// More words make a search slower, but no better.
 const MAX_WORDS: usize = 32;
 const MAX_WORD_CHARS: usize = 64;
-// From this many bytes on, the last word matches every word that starts with it: three letters,
-// or one Chinese character.
+// If the last word has this many bytes, it matches every word that starts with it. That is three
+// letters, or one Chinese character.
 const MIN_PREFIX_BYTES: usize = 3;
 
 /// The words to look for: at least one.
@@ -22,7 +22,7 @@ impl DocumentQuery {
             .filter(|word| word.contains(char::is_alphanumeric))
         {
             let word: String = word.to_lowercase().chars().take(MAX_WORD_CHARS).collect();
-            // A repeated word moves to the end, because the last word is the one still being typed.
+            // A repeated word moves to the end, because the last word may still be incomplete.
             words.retain(|known| *known != word);
             words.push(word);
             if words.len() == MAX_WORDS {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn syntax_is_taken_for_words() {
+    fn operators_are_treated_as_words() {
         for (text, expected) in [
             (r#"" OR *"#, r#""or""#),
             ("NEAR(", r#""near"*"#),

@@ -1,4 +1,4 @@
-//! Finds the files to index, within bounds, and never outside the given folders.
+//! [`FolderScan`]: finds the files to index, within limits, and never outside the given folders.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +9,12 @@ use tracing::debug;
 
 use super::{DocumentsError, TaskControl};
 
-// Bounds the time that any folder can cost, however strange it is.
+// Bounds the time and memory that a folder can take, whatever is in it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ScanLimits {
+    /// Maximum bytes of a file.
     pub(super) file: u64,
+    /// Maximum bytes of all files together.
     pub(super) total: u64,
     pub(super) files: usize,
     /// Maximum directory entries of any kind.
@@ -34,9 +36,9 @@ impl Default for ScanLimits {
 
 #[derive(Debug, Default)]
 pub(super) struct FolderScan {
-    /// Keyed by the path as bytes, which is also their name in the index.
+    /// Keyed by the path as bytes, which is also the key in the index.
     pub(super) files: BTreeMap<Vec<u8>, ScannedFile>,
-    /// The folders that were scanned, with links in their own path resolved.
+    /// The folders that were scanned, with symbolic links resolved.
     pub(super) folders: Vec<PathBuf>,
     /// Configured folders that don't exist or can't be read.
     pub(super) missing: Vec<PathBuf>,
@@ -79,7 +81,7 @@ pub(super) fn nanos_since_1970(time: SystemTime) -> i64 {
 }
 
 impl FolderScan {
-    /// Scans the folders in order; a file in two of them counts for the first.
+    /// Scans the folders in order. A file in two of them belongs to the first.
     pub(super) fn new(
         folders: &[PathBuf],
         limits: ScanLimits,
@@ -130,8 +132,8 @@ impl FolderWalk {
                 if entry.file_name().as_encoded_bytes().starts_with(b".") {
                     continue;
                 }
-                // Links are skipped: inside the folder their target is found anyway,
-                // outside it isn't ours.
+                // Symbolic links are skipped: a target inside the folder is found anyway, and one
+                // outside must not be read.
                 if kind.is_file() && has_text_name(&entry.path()) {
                     self.add_file(folder, &entry);
                 } else if kind.is_dir() && depth < self.limits.depth {
@@ -164,7 +166,7 @@ impl FolderWalk {
     }
 
     fn add_file(&mut self, folder: usize, entry: &fs::DirEntry) {
-        // The file was deleted since its folder was read.
+        // Fails if the file was deleted since its folder was read.
         let Ok(metadata) = entry.metadata() else {
             return;
         };
@@ -193,7 +195,7 @@ impl FolderWalk {
     }
 }
 
-// By name only: the usual text formats, and common files without an extension.
+// Goes by the name only: the usual text formats, and common files without an extension.
 fn has_text_name(path: &Path) -> bool {
     const EXTENSIONS: &str = "md markdown txt text rst org adoc";
     const PLAIN_NAMES: &str = "readme authors changelog changes contributing copying history install \

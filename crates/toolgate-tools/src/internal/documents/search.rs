@@ -1,4 +1,4 @@
-//! Queries the index, and makes snippets of the best documents.
+//! Queries the index for the best documents, with a snippet of each.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -6,7 +6,8 @@ use super::DocumentsError;
 use super::page_text::{self, HIT_END, HIT_START};
 use super::scan::FolderScan;
 
-// FTS5's own ranking, lower is better. A hit in the title or path says more than one in the text.
+// FTS5's own ranking, where lower is better. A hit in the title or path counts more than one in the
+// text.
 const RANK: &str = "bm25(pages, 5.0, 2.0, 1.0)";
 const SNIPPET_WORDS: u32 = 32;
 
@@ -50,13 +51,13 @@ pub(super) fn search(
             continue;
         }
         let (id, rank): (i64, f64) = (row.get(1)?, row.get(2)?);
-        if let Some((title, snippet)) = excerpt(connection, id, expression)? {
+        if let Some((title, snippet)) = read_snippet(connection, id, expression)? {
             let score = rank / *best_rank.get_or_insert(rank);
             hits.best.push(DocumentHit {
                 file: page_text::display(&found.path),
                 title,
                 snippet,
-                score: rounded(score),
+                score: round_score(score),
             });
         }
     }
@@ -64,7 +65,7 @@ pub(super) fn search(
 }
 
 // Only for documents that are shown, because making a snippet reads the whole text.
-fn excerpt(
+fn read_snippet(
     connection: &Connection,
     id: i64,
     expression: &str,
@@ -80,8 +81,8 @@ fn excerpt(
     Ok(row.map(|(title, marked)| (title, page_text::snippet(&marked))))
 }
 
-// Rounded, because a model reads it.
-fn rounded(score: f64) -> f64 {
+// Fewer digits, because a model reads them.
+fn round_score(score: f64) -> f64 {
     if score.is_finite() {
         (score * 1000.0).round() / 1000.0
     } else {

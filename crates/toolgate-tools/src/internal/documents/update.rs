@@ -1,4 +1,4 @@
-//! Updates the index: reads what is new or changed, and drops what is gone.
+//! Updates the index: adds files that are new or changed, and removes deleted ones.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,15 +13,15 @@ use super::page_text::{self, PageText};
 use super::scan::{FileStamp, FolderScan, ScannedFile, nanos_since_1970};
 use super::{DocumentsError, TaskControl};
 
-// Each batch is one transaction, which other processes wait for, and stays in memory until then.
+// Each batch is one transaction. Other processes wait for it, and its files are kept in memory.
 const BATCH_FILES: usize = 256;
 const BATCH_BYTES: u64 = 16 << 20;
-// The coarsest clock of a file system. A file younger than this could change again
-// without a new timestamp.
+// The coarsest resolution of file timestamps. A file younger than this could change again and keep
+// its timestamp.
 const CLOCK_STEP: Duration = Duration::from_secs(2);
-// In seconds: how often the use of a folder is recorded, and when an unused one is dropped.
-const NOTE_USE_AFTER: i64 = 24 * 3600;
-const FORGET_AFTER: i64 = 30 * 24 * 3600;
+// How often the use of a folder is recorded, and when an unused one is removed, in seconds.
+const RECORD_USE_AFTER: i64 = 24 * 3600;
+const REMOVE_UNUSED_AFTER: i64 = 30 * 24 * 3600;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct IndexUpdate {
@@ -63,7 +63,7 @@ pub(super) fn update(
     let folders = folder_ids(connection, scan)?;
     let known = known_files(connection)?;
     let mut update = IndexUpdate {
-        removed: remove_gone(connection, scan, &folders, &known)?,
+        removed: remove_deleted(connection, scan, &folders, &known)?,
         ..IndexUpdate::default()
     };
 
@@ -103,12 +103,12 @@ fn folder_ids(connection: &mut Connection, scan: &FolderScan) -> Result<Vec<i64>
     let mut ids = Vec::with_capacity(scan.folders.len());
     for folder in &scan.folders {
         let path = folder.as_os_str().as_encoded_bytes();
-        let mut noted =
+        let mut statement =
             connection.prepare_cached("SELECT id FROM folders WHERE path = ?1 AND used > ?2")?;
-        let id = noted
-            .query_row(params![path, now - NOTE_USE_AFTER], |row| row.get(0))
+        let id = statement
+            .query_row(params![path, now - RECORD_USE_AFTER], |row| row.get(0))
             .optional()?;
-        drop(noted);
+        drop(statement);
         ids.push(match id {
             Some(id) => id,
             None => record_use(connection, path, now)?,
@@ -117,7 +117,7 @@ fn folder_ids(connection: &mut Connection, scan: &FolderScan) -> Result<Vec<i64>
     Ok(ids)
 }
 
-// Also drops folders that left the configuration long ago.
+// Also removes folders that haven't been used for a month.
 fn record_use(connection: &mut Connection, folder: &[u8], now: i64) -> Result<i64, DocumentsError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let id = transaction.query_row(
@@ -126,14 +126,14 @@ fn record_use(connection: &mut Connection, folder: &[u8], now: i64) -> Result<i6
         |row| row.get(0),
     )?;
     let unused = "SELECT id FROM folders WHERE used < ?1";
-    for forget in [
+    for removal in [
         format!(
             "DELETE FROM pages WHERE rowid IN (SELECT id FROM files WHERE folder IN ({unused}))"
         ),
         format!("DELETE FROM files WHERE folder IN ({unused})"),
         "DELETE FROM folders WHERE used < ?1".to_owned(),
     ] {
-        transaction.execute(&forget, [now - FORGET_AFTER])?;
+        transaction.execute(&removal, [now - REMOVE_UNUSED_AFTER])?;
     }
     transaction.commit()?;
     Ok(id)
@@ -161,9 +161,8 @@ fn known_files(connection: &Connection) -> Result<HashMap<Vec<u8>, IndexedFile>,
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-// Another process may keep its own folders in the same index: those aren't ours to drop,
-// nor are missing ones.
-fn remove_gone(
+// Leaves folders alone that other processes keep in the same index, and missing ones.
+fn remove_deleted(
     connection: &mut Connection,
     scan: &FolderScan,
     folders: &[i64],
@@ -224,16 +223,15 @@ fn read_batch<'a, 'b>(
 
 fn read_file<'a>(key: &'a [u8], found: &'a ScannedFile) -> io::Result<FreshFile<'a>> {
     let file = File::open(&found.path)?;
-    // The timestamp from before reading: if the file changes meanwhile, the next
-    // scan sees another one.
+    // Read before the content: if the file changes meanwhile, the next scan sees another timestamp.
     let metadata = file.metadata()?;
     let stamp = FileStamp::from_metadata(&metadata);
     let age = SystemTime::now()
         .duration_since(metadata.modified()?)
         .unwrap_or_default();
     let mut bytes = Vec::new();
-    // No more than the size in the scan, which is within the limit. A file that has grown since is
-    // read again next time.
+    // Reads no more than the size in the scan, which is within the limit. A file that has grown
+    // since is read again next time.
     file.take(found.stamp.size).read_to_end(&mut bytes)?;
     let is_settled = age > CLOCK_STEP && stamp == found.stamp;
     Ok(FreshFile {
@@ -286,8 +284,8 @@ fn write_file(
     )
 }
 
-/// Returns false if the index has the same text already: the file was only touched, or
-/// another process was quicker.
+/// Returns false if the index already has the same text, because only the file's timestamp changed,
+/// or another process was faster.
 fn write_page(
     transaction: &Transaction<'_>,
     id: i64,
@@ -306,7 +304,7 @@ fn write_page(
     Ok(true)
 }
 
-/// The path within its folder; its words are searched too.
+/// The path within its folder, whose words are searched too.
 fn relative_path(fresh: &FreshFile<'_>, scan: &FolderScan) -> String {
     let path: &Path = &fresh.found.path;
     page_text::display(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 
 #[test]
-fn what_is_not_configured_is_asked_for() {
+fn missing_settings_are_named() {
     for (backend, url, key, expected) in [
         (
             SearchBackend::Searxng,
@@ -51,7 +51,7 @@ fn what_is_not_configured_is_asked_for() {
             simulated: false,
         };
         let error = backend
-            .request(&settings, &asked("x"))
+            .build_request(&settings, &asked("x"))
             .unwrap_err()
             .into_tool_error("search");
         assert_eq!(
@@ -158,7 +158,7 @@ async fn every_refusal_has_a_reason_that_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn no_server_is_no_connection() {
+async fn an_unreachable_server_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);

@@ -34,7 +34,7 @@ fn executor(voice: &Arc<TestVoice>) -> ToolExecutor {
 }
 
 #[tokio::test]
-async fn a_voice_of_its_own_is_governed_in_place_of_the_machine() {
+async fn a_custom_volume_control_replaces_the_speakers() {
     let state = VolumeState {
         level: 40,
         muted: false,
@@ -64,7 +64,7 @@ async fn a_voice_of_its_own_is_governed_in_place_of_the_machine() {
 }
 
 #[tokio::test]
-async fn of_a_voice_that_nobody_hears_no_volume_is_told_or_changed() {
+async fn an_inaudible_voice_has_no_volume_to_read_or_change() {
     let state = VolumeState {
         level: 40,
         muted: false,

@@ -81,7 +81,7 @@ impl PulseAudio {
 }
 
 #[tokio::test]
-async fn pactl_does_all_there_is_with_a_real_pulseaudio() {
+async fn pactl_supports_all_actions_with_a_real_pulseaudio() {
     let Some(pulseaudio) = PulseAudio::start().await else {
         return;
     };

@@ -171,7 +171,7 @@ async fn services_with_other_folders_share_an_index_without_seeing_each_other() 
 }
 
 #[tokio::test]
-async fn a_folder_nobody_uses_leaves_the_index() {
+async fn an_unused_folder_is_removed_from_the_index() {
     let (mine, theirs) = (
         TestLibrary::new(&[("mine.md", "apple")]),
         TestLibrary::new(&[("theirs.md", "apple")]),
@@ -216,7 +216,7 @@ async fn indexing_reports_progress_and_a_cancelled_one_goes_on_later() {
     let cancelled = move || !told.lock().is_empty();
     let report = move |done, total| heard.lock().push((done, total));
     let result = documents
-        .blocking(cancelled, report, |store, scan, watch| {
+        .run_blocking(cancelled, report, |store, scan, watch| {
             store.with(|connection| update(connection, scan, watch))
         })
         .await;

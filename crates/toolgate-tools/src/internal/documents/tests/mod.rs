@@ -88,7 +88,7 @@ impl Documents {
     }
 
     async fn updated(&self) -> IndexUpdate {
-        self.blocking(
+        self.run_blocking(
             || false,
             |_, _| {},
             |store, scan, watch| store.with(|connection| update(connection, scan, watch)),
@@ -362,7 +362,7 @@ async fn a_call_without_folders_is_unavailable() {
 }
 
 #[tokio::test]
-async fn a_caller_hears_how_far_the_indexing_is() {
+async fn indexing_progress_is_reported_to_the_caller() {
     let library = TestLibrary::new(&[("a.md", "apple")]);
     let heard = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let ears = Arc::clone(&heard);
