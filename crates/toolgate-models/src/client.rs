@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use crate::conversation::tokens_of;
+use crate::conversation::message_tokens;
 use crate::{
     AssistantMessage, Catalog, Message, ModelError, ModelListener, OfferedTools, Provider,
     ToolList, tokens,
@@ -28,7 +28,7 @@ pub trait ModelClient: Send + Sync {
     fn window(&self) -> usize;
 
     /// The most tools the provider accepts in one request; `None` if unlimited.
-    fn most_tools(&self) -> Option<usize> {
+    fn tool_limit(&self) -> Option<usize> {
         None
     }
 
@@ -53,7 +53,7 @@ pub struct ModelRequest<'a> {
     /// Sent even where the model must not use tools: history refers to them, and a provider's
     /// prompt cache depends on the list.
     pub tools: &'a OfferedTools,
-    pub words_only: bool,
+    pub forbid_tools: bool,
     /// When the answer must be complete, retries included.
     pub deadline: Instant,
 }
@@ -65,13 +65,13 @@ impl<'a> ModelRequest<'a> {
         tools: &'a OfferedTools,
         deadline: Instant,
     ) -> Self {
-        let said: usize = messages.iter().map(tokens_of).sum();
+        let said: usize = messages.iter().map(message_tokens).sum();
         Self {
             system,
             messages,
             tokens: tokens::estimate(system) + said,
             tools,
-            words_only: false,
+            forbid_tools: false,
             deadline,
         }
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::Provider;
 
-pub(crate) const NOT_BEGUN: &str = "begin to answer";
-pub(crate) const NOT_FINISHED: &str = "finish";
+pub(crate) const BEGIN_TO_ANSWER: &str = "begin to answer";
+pub(crate) const FINISH: &str = "finish";
 
 /// Why a model could not answer.
 ///

@@ -27,7 +27,7 @@ pub enum ModelEvent<'a> {
         after: Duration,
     },
     /// The model is away. Sent only where sentences are asked last: they answer, or the turn fails.
-    ModelAway {
+    ModelUnavailable {
         error: &'a ModelError,
     },
     Replied {

@@ -27,11 +27,11 @@ mod anthropic;
 mod catalog;
 mod choose;
 mod client;
+mod compat;
 mod conversation;
 mod error;
 mod event;
 mod gemini;
-mod habits;
 mod http;
 mod lowering;
 mod message;
@@ -56,8 +56,8 @@ pub use answer_source::AnswerSource;
 pub use anthropic::AnthropicClient;
 pub use catalog::{Catalog, CatalogTool, ExcludedTool, OfferedTools};
 pub use choose::{
-    ChooseError, ConnectedModel, Environment, ModelList, ModelSelection, check, connect, is_listed,
-    load_sentences, select_model,
+    ConnectedModel, Environment, ModelList, ModelSelection, ModelSelectionError, check, connect,
+    is_listed, load_sentences, select_model,
 };
 pub use client::{ModelClient, ModelReply, ModelRequest, StopReason, TokenUsage};
 pub use conversation::{

@@ -47,7 +47,7 @@ pub(crate) struct ProviderEntry {
     // have any name, and it reports how much they hold.
     pub(crate) has_own_servers: bool,
     pub(crate) owns_model: fn(&str) -> bool,
-    pub(crate) tidy_url: fn(&str) -> Result<String, String>,
+    pub(crate) normalize_url: fn(&str) -> Result<String, String>,
     pub(crate) headers: fn(&str) -> Result<HeaderMap, ModelError>,
     pub(crate) models_path: &'static str,
     pub(crate) read_models: fn(&Value) -> (Vec<String>, bool),
@@ -75,11 +75,11 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         preference: 1,
         has_own_servers: false,
         owns_model: |name| name.starts_with("claude"),
-        tidy_url: |text| address::strip_path(text, &["/v1/messages", "/v1"]),
+        normalize_url: |text| address::strip_api_path(text, &["/v1/messages", "/v1"]),
         headers: anthropic::headers,
         models_path: "/v1/models",
         read_models: model_list::read_ids,
-        probe: probe::no_probe,
+        probe: probe::skip_probe,
         connect: |settings| Ok(Arc::new(AnthropicClient::new(settings)?)),
     },
     ProviderEntry {
@@ -93,11 +93,11 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         preference: 0,
         has_own_servers: false,
         owns_model: |_| false,
-        tidy_url: address::ollama,
+        normalize_url: address::ollama,
         headers: ollama::headers,
         models_path: "/v1/models",
         read_models: model_list::read_ids,
-        probe: probe::ollama_model,
+        probe: probe::probe_ollama_model,
         connect: |settings| Ok(Arc::new(OllamaClient::new(settings)?)),
     },
     ProviderEntry {
@@ -111,11 +111,11 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         preference: 2,
         has_own_servers: true,
         owns_model: openai::owns_model,
-        tidy_url: address::openai,
+        normalize_url: address::openai,
         headers: openai::headers,
         models_path: "/models",
         read_models: model_list::read_ids,
-        probe: probe::openai_model,
+        probe: probe::probe_openai_model,
         connect: |settings| Ok(Arc::new(OpenAiClient::new(settings)?)),
     },
     ProviderEntry {
@@ -129,11 +129,11 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         preference: 3,
         has_own_servers: false,
         owns_model: |name| name.starts_with("gemini"),
-        tidy_url: |text| address::strip_path(text, &["/v1beta/models", "/v1beta"]),
+        normalize_url: |text| address::strip_api_path(text, &["/v1beta/models", "/v1beta"]),
         headers: gemini::headers,
         models_path: gemini::MODELS,
         read_models: gemini::read_models,
-        probe: probe::no_probe,
+        probe: probe::skip_probe,
         connect: |settings| Ok(Arc::new(GeminiClient::new(settings)?)),
     },
 ];
@@ -218,7 +218,7 @@ mod tests {
             assert!(std::ptr::eq(entry.provider.entry().name, entry.name));
             let written = serde_json::to_value(provider).unwrap();
             assert_eq!(written, entry.name, "the configuration says the same");
-            let usual = (entry.tidy_url)(entry.url);
+            let usual = (entry.normalize_url)(entry.url);
             assert_eq!(usual.as_deref(), Ok(entry.url));
         }
     }

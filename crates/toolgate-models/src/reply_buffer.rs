@@ -19,7 +19,7 @@ pub(crate) struct ReplyBuffer<'a> {
     thoughts: String,
     begun: bool,
     // The listener saw words that must be withdrawn if the attempt fails.
-    was_heard: bool,
+    has_shown_text: bool,
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -55,7 +55,7 @@ impl<'a> ReplyBuffer<'a> {
             forwarded: 0,
             thoughts: String::new(),
             begun: false,
-            was_heard: false,
+            has_shown_text: false,
         }
     }
 
@@ -69,7 +69,7 @@ impl<'a> ReplyBuffer<'a> {
     }
 
     pub(crate) fn withdraw(&mut self) {
-        if std::mem::take(&mut self.was_heard) {
+        if std::mem::take(&mut self.has_shown_text) {
             self.listener.event(ModelEvent::Void);
         }
     }
@@ -192,7 +192,7 @@ impl<'a> ReplyBuffer<'a> {
 
     fn forward_until(&mut self, until: usize) {
         if until > self.forwarded {
-            self.was_heard = true;
+            self.has_shown_text = true;
             let text = &self.text[self.forwarded..until];
             self.listener.event(ModelEvent::Text(text));
             self.forwarded = until;
@@ -200,7 +200,7 @@ impl<'a> ReplyBuffer<'a> {
     }
 
     fn forward(&mut self, event: ModelEvent<'_>) {
-        self.was_heard = true;
+        self.has_shown_text = true;
         self.listener.event(event);
     }
 

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use toolgate_net::{backoff, jitter};
 
-use crate::error::NOT_BEGUN;
+use crate::error::BEGIN_TO_ANSWER;
 use crate::reply_buffer::ReplyBuffer;
 use crate::{ModelError, ModelEvent, ModelListener};
 
@@ -68,7 +68,8 @@ pub(crate) async fn with_retries<'a, T>(
             .map_or_else(|| pause(attempt), with_jitter);
         let left = deadline.saturating_duration_since(Instant::now());
         let left = left.saturating_sub(pause);
-        let may_help = error.is_retryable() || attempt == 1 && is_silent(&error, left);
+        let may_help =
+            error.is_retryable() || attempt == 1 && may_be_stale_connection(&error, left);
         if attempt >= retries.most || !may_help || left.is_zero() || !retries.try_spend() {
             return Err(error);
         }
@@ -84,8 +85,8 @@ pub(crate) async fn with_retries<'a, T>(
 
 // Nothing arrived at all, and there is as much time again: a new connection helps if the
 // old one died unnoticed.
-fn is_silent(error: &ModelError, left: Duration) -> bool {
-    matches!(error, ModelError::TimedOut { what: NOT_BEGUN, after, .. } if *after <= left)
+fn may_be_stale_connection(error: &ModelError, left: Duration) -> bool {
+    matches!(error, ModelError::TimedOut { what: BEGIN_TO_ANSWER, after, .. } if *after <= left)
 }
 
 fn pause(attempt: u32) -> Duration {
@@ -256,7 +257,7 @@ mod tests {
     async fn silence_is_tried_once_more_if_there_is_as_much_time_again() {
         let silent = |seconds| ModelError::TimedOut {
             provider: PROVIDER,
-            what: NOT_BEGUN,
+            what: BEGIN_TO_ANSWER,
             after: Duration::from_secs(seconds),
         };
         let endless = ModelError::TimedOut {

@@ -17,9 +17,9 @@ use toolgate_core::ToolDefinition;
 use toolgate_intents::{Interpretation, SentenceContext, SentenceInterpreter};
 
 use self::answers::{PendingTurn, to_reply};
-use self::fallback::{RoutedAnswer, ask_with_fallback, is_absence};
+use self::fallback::{RoutedAnswer, ask_with_fallback, means_unavailable};
 use crate::catalog::{CatalogCache, ToolDialect};
-use crate::error::NOT_FINISHED;
+use crate::error::FINISH;
 use crate::event::forward_waits;
 use crate::{
     AnswerSource, Catalog, ModelClient, ModelError, ModelEvent, ModelListener, ModelReply,
@@ -28,7 +28,7 @@ use crate::{
 
 // How long a turn waits for the names of things if a model can answer instead. Reading goes on, so
 // one of the next turns has them.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(150);
+pub(crate) const SENTENCES_TIMEOUT: Duration = Duration::from_millis(150);
 
 /// Decides who answers each question of a conversation. Clones share whether the model is away.
 ///
@@ -44,7 +44,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(150);
 pub struct SentenceRouter {
     route: AnswerRoute,
     // The model could not be reached when it was last asked, and sentences are asked last.
-    is_away: Arc<AtomicBool>,
+    is_unavailable: Arc<AtomicBool>,
 }
 
 #[derive(Clone)]
@@ -91,8 +91,11 @@ impl SentenceRouter {
     }
 
     fn with_route(route: AnswerRoute) -> Self {
-        let is_away = Arc::default();
-        Self { route, is_away }
+        let is_unavailable = Arc::default();
+        Self {
+            route,
+            is_unavailable,
+        }
     }
 
     #[must_use]
@@ -155,16 +158,16 @@ impl SentenceRouter {
     }
 
     pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.is_away, &other.is_away)
+        Arc::ptr_eq(&self.is_unavailable, &other.is_unavailable)
     }
 
     /// Marks the model as available, for callers that noticed it some other way.
     pub fn set_available(&self) {
-        self.is_away.store(false, Ordering::Relaxed);
+        self.is_unavailable.store(false, Ordering::Relaxed);
     }
 
-    fn is_away(&self) -> bool {
-        self.is_away.load(Ordering::Relaxed)
+    fn is_unavailable(&self) -> bool {
+        self.is_unavailable.load(Ordering::Relaxed)
     }
 
     /// True if sentences would certainly understand this at the beginning of a conversation, so
@@ -172,12 +175,12 @@ impl SentenceRouter {
     pub async fn understands(&self, text: &str) -> bool {
         match &self.route {
             AnswerRoute::SentencesOnly(sentences, _) => is_certain(sentences, text).await,
-            AnswerRoute::Model(_, Some(routed)) if self.is_away() => {
+            AnswerRoute::Model(_, Some(routed)) if self.is_unavailable() => {
                 is_certain(&routed.interpreter, text).await
             }
             AnswerRoute::Model(_, Some(routed)) if routed.is_first => {
                 let looking = is_certain(&routed.interpreter, text);
-                tokio::time::timeout(PATIENCE, looking)
+                tokio::time::timeout(SENTENCES_TIMEOUT, looking)
                     .await
                     .unwrap_or(false)
             }
@@ -188,18 +191,18 @@ impl SentenceRouter {
     /// True if all tools should be known first, even those whose servers are still starting,
     /// because a model has to be told of them. Sentences wait for what they need themselves, and a
     /// certain one needs no more tools than there are.
-    pub(crate) async fn wants_all_tools(&self, text: &str) -> bool {
+    pub(crate) async fn needs_all_tools(&self, text: &str) -> bool {
         match &self.route {
             AnswerRoute::SentencesOnly(..) => false,
             AnswerRoute::Model(_, None) => true,
             AnswerRoute::Model(_, Some(routed)) => {
-                !self.is_away() && !is_certain(&routed.interpreter, text).await
+                !self.is_unavailable() && !is_certain(&routed.interpreter, text).await
             }
         }
     }
 
     pub async fn prepare(&self, deadline: Instant) {
-        if let Some(model) = self.model().filter(|_| !self.is_away()) {
+        if let Some(model) = self.model().filter(|_| !self.is_unavailable()) {
             model.prepare(deadline).await;
         }
     }
@@ -209,8 +212,8 @@ impl SentenceRouter {
         self.model().map_or(1 << 20, |model| model.window())
     }
 
-    pub(crate) fn most_tools(&self) -> Option<usize> {
-        self.model().and_then(|model| model.most_tools())
+    pub(crate) fn tool_limit(&self) -> Option<usize> {
+        self.model().and_then(|model| model.tool_limit())
     }
 
     /// The tools in the form of whoever answers, converted once per tool list.
@@ -226,7 +229,7 @@ impl SentenceRouter {
             AnswerRoute::SentencesOnly(sentences, _) => Ok(to_reply(sentences.say_again(), &[])),
             AnswerRoute::Model(model, _) => Err(ModelError::TimedOut {
                 provider: model.provider(),
-                what: NOT_FINISHED,
+                what: FINISH,
                 after,
             }),
         }
@@ -245,7 +248,10 @@ impl SentenceRouter {
             }
             AnswerRoute::Model(model, routed) => (model, routed.as_ref()),
         };
-        let (was_away, is_last) = (self.is_away(), routed.is_some_and(|routed| routed.is_last));
+        let (was_away, is_last) = (
+            self.is_unavailable(),
+            routed.is_some_and(|routed| routed.is_last),
+        );
         if let Some(routed) = routed
             && let Some(answer) = self.before_model(routed, &turn, listener).await
         {
@@ -266,13 +272,13 @@ impl SentenceRouter {
         };
         let away = match &routed {
             Ok(RoutedAnswer::Sentences(_, error)) => Some(error),
-            Err(error) if is_absence(error) => Some(error),
+            Err(error) if means_unavailable(error) => Some(error),
             _ => None,
         };
         let away = away.filter(|_| is_last);
-        self.is_away.store(away.is_some(), Ordering::Relaxed);
+        self.is_unavailable.store(away.is_some(), Ordering::Relaxed);
         if let Some(error) = away {
-            listener.event(ModelEvent::ModelAway { error });
+            listener.event(ModelEvent::ModelUnavailable { error });
         }
         match routed? {
             RoutedAnswer::Model(reply) => Ok(reply),
@@ -293,9 +299,9 @@ impl SentenceRouter {
         listener: &mut dyn ModelListener,
     ) -> Option<Interpretation> {
         let sentences = &routed.interpreter;
-        if self.is_away() {
+        if self.is_unavailable() {
             return turn
-                .answer_instead(sentences, &mut forward_waits(listener))
+                .answer_without_model(sentences, &mut forward_waits(listener))
                 .await;
         }
         if turn.has_called_successfully() {
@@ -304,7 +310,7 @@ impl SentenceRouter {
         if !routed.is_first {
             return None;
         }
-        let looking = tokio::time::timeout(PATIENCE, turn.certain_answer(sentences));
+        let looking = tokio::time::timeout(SENTENCES_TIMEOUT, turn.find_certain_answer(sentences));
         looking.await.unwrap_or_else(|_| {
             tracing::debug!("the names of things are still being read: the model answers");
             None

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::catalog::ToolDialect;
 use crate::choose::address::normalize_url;
-use crate::habits::{LearnedHabits, RequestHabits};
+use crate::compat::{LearnedCompat, RequestCompat};
 use crate::http::{ErrorResponse, ProviderHttp, secret_header};
 use crate::lowering::{LoweredTool, as_stored};
 use crate::reply_buffer::ReplyBuffer;
@@ -19,8 +19,8 @@ use crate::{Catalog, ModelError, ModelReply, ModelRequest, ModelSettings, Provid
 pub(crate) struct FormatCore<H> {
     pub(crate) http: ProviderHttp,
     pub(crate) options: RequestOptions,
-    pub(crate) habits: LearnedHabits<H>,
-    pub(crate) most_tools: Option<usize>,
+    pub(crate) compat: LearnedCompat<H>,
+    pub(crate) tool_limit: Option<usize>,
     /// Whether calls that the model wrote as text are run.
     pub(crate) rescue: bool,
 }
@@ -36,14 +36,14 @@ pub(crate) struct RequestOptions {
     pub(crate) think: Option<bool>,
 }
 
-impl<H: RequestHabits> FormatCore<H> {
+impl<H: RequestCompat> FormatCore<H> {
     /// `window` holds unless the settings say otherwise. Fails without a key where the provider's
     /// own address requires one.
     pub(crate) fn new(
         provider: Provider,
         settings: &ModelSettings,
         window: usize,
-        habits: H,
+        compat: H,
     ) -> Result<Self, ModelError> {
         let entry = provider.entry();
         // An invalid address is reported when the HTTP client is built from it.
@@ -66,8 +66,8 @@ impl<H: RequestHabits> FormatCore<H> {
                 seed: settings.seed,
                 think: settings.think,
             },
-            habits: LearnedHabits::new(habits),
-            most_tools: None,
+            compat: LearnedCompat::new(compat),
+            tool_limit: None,
             rescue: false,
         })
     }
@@ -79,26 +79,26 @@ pub(crate) enum StreamFraming {
     Lines,
 }
 
-pub(crate) type ToolForm = fn(&LoweredTool<'_>, &str) -> Result<Box<RawValue>, String>;
+pub(crate) type ToolEncoder = fn(&LoweredTool<'_>, &str) -> Result<Box<RawValue>, String>;
 
 /// One provider's API; `ProviderClient` does the rest.
 pub(crate) trait WireFormat: Send + Sync + 'static {
     const PROVIDER: Provider;
     const FRAMING: StreamFraming = StreamFraming::Events;
     /// For a person, about an answer whose end didn't come.
-    const CUT: &'static str = "it ended in the middle";
-    const FORM: ToolForm;
+    const CUT_MESSAGE: &'static str = "it ended in the middle";
+    const ENCODE_TOOL: ToolEncoder;
     const DIALECT: &'static ToolDialect;
     /// Like `DIALECT`, but with schemas as they are stored.
-    const ORIGINAL: &'static ToolDialect = &ToolDialect {
-        convert: |definition, wire_name| (Self::FORM)(&as_stored(definition), wire_name),
+    const ORIGINAL_DIALECT: &'static ToolDialect = &ToolDialect {
+        convert: |definition, wire_name| (Self::ENCODE_TOOL)(&as_stored(definition), wire_name),
         ..*Self::DIALECT
     };
 
-    type Habits: RequestHabits;
+    type Compat: RequestCompat;
     type Reader<'a>: ReplyReader;
 
-    fn core(&self) -> &FormatCore<Self::Habits>;
+    fn core(&self) -> &FormatCore<Self::Compat>;
 
     fn path(&self) -> &str;
 
@@ -108,7 +108,7 @@ pub(crate) trait WireFormat: Send + Sync + 'static {
 
     fn log_catalog(_catalog: &Catalog) {}
 
-    fn body(&self, request: &ModelRequest<'_>, habits: Self::Habits) -> Result<Vec<u8>, String>;
+    fn body(&self, request: &ModelRequest<'_>, compat: Self::Compat) -> Result<Vec<u8>, String>;
 
     fn reader<'a>(&self, request: &ModelRequest<'a>) -> Self::Reader<'a>;
 
@@ -123,11 +123,11 @@ pub(crate) trait WireFormat: Send + Sync + 'static {
         Box::pin(ready(()))
     }
 
-    fn caution(&self, _request: &ModelRequest<'_>) -> Option<String> {
+    fn notice_before(&self, _request: &ModelRequest<'_>) -> Option<String> {
         None
     }
 
-    fn review<'a>(
+    fn notice_after<'a>(
         &'a self,
         _request: &'a ModelRequest<'_>,
         _reply: &'a ModelReply,
@@ -178,12 +178,12 @@ impl From<ModelError> for ReplyStreamError {
     }
 }
 
-pub(crate) fn utf8(data: &[u8]) -> Result<&str, ReplyStreamError> {
+pub(crate) fn parse_utf8(data: &[u8]) -> Result<&str, ReplyStreamError> {
     str::from_utf8(data).map_err(|error| ReplyStreamError::Garbled(error.to_string()))
 }
 
 /// JSON that isn't part of an answer may be an error of a proxy, in its own words.
-pub(crate) fn unexpected_json(json: &str, error: &serde_json::Error) -> ReplyStreamError {
+pub(crate) fn unexpected_json_error(json: &str, error: &serde_json::Error) -> ReplyStreamError {
     match serde_json::from_str::<Value>(json) {
         Ok(value) if value.get("error").is_some() => ReplyStreamError::Reported(value),
         _ => ReplyStreamError::Garbled(format!("a chunk is not part of an answer ({error})")),
@@ -191,7 +191,7 @@ pub(crate) fn unexpected_json(json: &str, error: &serde_json::Error) -> ReplyStr
 }
 
 /// JSON without an answer means nothing, unless it has one of these keys, separated by `|`.
-pub(crate) fn expect_no_complaint(json: &[u8], keys: &str) -> ReadResult {
+pub(crate) fn expect_no_error(json: &[u8], keys: &str) -> ReadResult {
     let value = serde_json::from_slice::<Value>(json).unwrap_or_default();
     match keys.split('|').any(|key| value.get(key).is_some()) {
         true => Err(ReplyStreamError::Reported(value)),

@@ -12,7 +12,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::transcript::{self, AnthropicMessage};
-use crate::habits::SentOptions;
+use crate::compat::SentOptions;
 use crate::wire_format::RequestOptions;
 use crate::{ModelRequest, OfferedTools};
 
@@ -24,7 +24,7 @@ pub(super) fn body(
     let system = Some(request.system).filter(|system| !system.trim().is_empty());
     let messages = transcript::messages(request.messages, request.tools.catalog());
     let tools = tools(request.tools, &messages).map_err(|error| error.to_string())?;
-    let no_use = request.words_only || request.tools.is_empty();
+    let no_use = request.forbid_tools || request.tools.is_empty();
     let body = AnthropicBody {
         model: &options.model,
         max_tokens: request.answer_tokens(options.window, options.max_tokens),

@@ -11,7 +11,7 @@ use super::wire::{
 };
 use crate::message::MAX_PARTS;
 use crate::reply_buffer::ReplyBuffer;
-use crate::wire_format::{ReadResult, ReplyReader, ReplyStreamError, StreamProgress, utf8};
+use crate::wire_format::{ReadResult, ReplyReader, ReplyStreamError, StreamProgress, parse_utf8};
 use crate::{
     AssistantMessage, CallArguments, Catalog, MessagePart, ModelCall, ModelReply, Provider,
     StopReason,
@@ -139,7 +139,7 @@ impl<'a> AnthropicReader<'a> {
 
 impl ReplyReader for AnthropicReader<'_> {
     fn read(&mut self, name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
-        let data = utf8(data)?;
+        let data = parse_utf8(data)?;
         let kind = read::<EventTag<'_>>(data)?.kind;
         match kind.as_deref().unwrap_or(name) {
             "message_start" => {

@@ -25,7 +25,9 @@ impl SchemaRules {
 pub(super) const DIALECT: ToolDialect = ToolDialect {
     longest_name: 64,
     original_names: false,
-    convert: |definition, wire_name| form(&lower(definition, &SchemaRules::ANTHROPIC)?, wire_name),
+    convert: |definition, wire_name| {
+        encode_tool(&lower(definition, &SchemaRules::ANTHROPIC)?, wire_name)
+    },
 };
 
 #[derive(Serialize)]
@@ -36,7 +38,10 @@ struct AnthropicTool<'a> {
     input_schema: &'a Value,
 }
 
-pub(super) fn form(lowered: &LoweredTool<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
+pub(super) fn encode_tool(
+    lowered: &LoweredTool<'_>,
+    wire_name: &str,
+) -> Result<Box<RawValue>, String> {
     let tool = AnthropicTool {
         name: wire_name,
         description: &lowered.description,

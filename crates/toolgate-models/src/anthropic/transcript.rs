@@ -17,7 +17,7 @@ use crate::{
 };
 
 const MAX_ID_LEN: usize = 64;
-const PICTURES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
+const IMAGE_TYPES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
 
 #[derive(Debug, Serialize)]
 pub(super) struct AnthropicMessage<'a> {
@@ -221,7 +221,7 @@ fn content(result: &ToolResult) -> ResultContent<'_> {
 }
 
 fn image_block(image: &ImageData) -> AnthropicBlock<'_> {
-    if PICTURES.contains(&image.mime_type.as_str()) {
+    if IMAGE_TYPES.contains(&image.mime_type.as_str()) {
         return AnthropicBlock::Image {
             source: ImageSource::Base64 {
                 media_type: &image.mime_type,

@@ -22,7 +22,7 @@ use crate::{ToolList, tokens};
 pub struct Catalog {
     tools: Vec<CatalogTool>,
     by_listed_name: Vec<usize>,
-    left_out: Vec<ExcludedTool>,
+    excluded: Vec<ExcludedTool>,
     longest_name: usize,
     index: OnceLock<ToolIndex>,
 }
@@ -116,7 +116,7 @@ impl Catalog {
 
     // Reuses tools that the last catalog has under the same name. It must have the same dialect.
     fn build_after(last: Option<&Self>, tools: &[Arc<dyn Tool>], dialect: &ToolDialect) -> Self {
-        let (tools, mut left_out) = split_duplicates(tools);
+        let (tools, mut excluded) = split_duplicates(tools);
         let definitions: Vec<&ToolDefinition> =
             tools.iter().map(|tool| tool.definition()).collect();
         let longest = dialect.longest_name;
@@ -139,16 +139,16 @@ impl Catalog {
                     json,
                     tokens,
                 }),
-                Err(reason) => left_out.push(ExcludedTool::new(tool, reason)),
+                Err(reason) => excluded.push(ExcludedTool::new(tool, reason)),
             }
         }
-        left_out.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        excluded.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         let mut by_listed_name: Vec<usize> = (0..converted.len()).collect();
-        by_listed_name.sort_unstable_by_key(|place| converted[*place].listed_name());
+        by_listed_name.sort_unstable_by_key(|position| converted[*position].listed_name());
         Self {
             by_listed_name,
             tools: converted,
-            left_out,
+            excluded,
             longest_name: longest,
             index: OnceLock::new(),
         }
@@ -158,12 +158,12 @@ impl Catalog {
         &self.tools
     }
 
-    pub fn left_out(&self) -> &[ExcludedTool] {
-        &self.left_out
+    pub fn excluded(&self) -> &[ExcludedTool] {
+        &self.excluded
     }
 
     pub fn by_wire_name(&self, name: &str) -> Option<&CatalogTool> {
-        self.position_of(name).map(|place| &self.tools[place])
+        self.position_of(name).map(|position| &self.tools[position])
     }
 
     fn position_of(&self, wire_name: &str) -> Option<usize> {
@@ -172,7 +172,7 @@ impl Catalog {
     }
 
     fn position_of_listed(&self, name: &str) -> Option<usize> {
-        let name_at = |place: &usize| self.tools[*place].listed_name().cmp(name);
+        let name_at = |position: &usize| self.tools[*position].listed_name().cmp(name);
         let found = self.by_listed_name.binary_search_by(name_at).ok()?;
         Some(self.by_listed_name[found])
     }
@@ -202,8 +202,8 @@ impl Catalog {
         let exact = self
             .position_of(name)
             .or_else(|| self.position_of_listed(name));
-        if let Some(place) = exact {
-            return self.tools.get(place);
+        if let Some(position) = exact {
+            return self.tools.get(position);
         }
         let is_alike = |tool: &&CatalogTool| {
             let listed = tool.listed_name();
@@ -215,8 +215,8 @@ impl Catalog {
 
     /// The wire name of a tool, even of one that no longer exists: history is replayed with it.
     pub fn wire_name<'a>(&'a self, listed_name: &'a str) -> Cow<'a, str> {
-        if let Some(place) = self.position_of_listed(listed_name) {
-            return Cow::Borrowed(&self.tools[place].wire_name);
+        if let Some(position) = self.position_of_listed(listed_name) {
+            return Cow::Borrowed(&self.tools[position].wire_name);
         }
         let legal = wire_names::to_legal(listed_name, self.longest_name);
         match self.position_of(&legal) {
@@ -254,9 +254,9 @@ fn split_duplicates(tools: &[Arc<dyn Tool>]) -> (Vec<&Arc<dyn Tool>>, Vec<Exclud
         .iter()
         .partition(|tool| seen.insert(tool.definition().name()));
     let twice = twice.into_iter();
-    let left_out =
+    let excluded =
         twice.map(|tool| ExcludedTool::new(tool, "another tool is listed under the same name"));
-    (tools, left_out.collect())
+    (tools, excluded.collect())
 }
 
 // A converter that panics must cost only its own tool.

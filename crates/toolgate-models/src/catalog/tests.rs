@@ -202,8 +202,8 @@ fn a_tool_that_fails_costs_nothing_but_itself() {
     };
     let catalog = Catalog::build(&tools(&["worse", "good", "bad", "good"]), &picky);
     assert_eq!(names(&catalog), [("good", "good")]);
-    let left_out: Vec<(&str, &str)> = catalog
-        .left_out()
+    let excluded: Vec<(&str, &str)> = catalog
+        .excluded()
         .iter()
         .map(|left| (left.name.as_str(), left.reason.as_str()))
         .collect();
@@ -212,7 +212,7 @@ fn a_tool_that_fails_costs_nothing_but_itself() {
         ("good", "another tool is listed under the same name"),
         ("worse", "converting it failed unexpectedly"),
     ];
-    assert_eq!(left_out, expected);
+    assert_eq!(excluded, expected);
 }
 
 #[test]

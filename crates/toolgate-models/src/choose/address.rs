@@ -14,11 +14,11 @@ pub(crate) fn normalize_url(provider: Provider, text: &str) -> Result<String, St
     let entry = provider.entry();
     match text.trim().trim_matches(['"', '\'']).trim() {
         "" => Ok(entry.url.to_owned()),
-        text => (entry.tidy_url)(text),
+        text => (entry.normalize_url)(text),
     }
 }
 
-pub(crate) fn strip_path(text: &str, ends: &[&str]) -> Result<String, String> {
+pub(crate) fn strip_api_path(text: &str, ends: &[&str]) -> Result<String, String> {
     Ok(without_path(&parse_url(text)?, ends))
 }
 

@@ -34,10 +34,10 @@ pub fn is_listed(name: &str, models: &[String]) -> bool {
 
 pub(super) async fn list_models(
     settings: &ModelSettings,
-    patience: Duration,
+    limit: Duration,
 ) -> Result<ModelList, ModelError> {
-    let http = probe_client(settings, patience)?;
-    let deadline = Instant::now() + patience;
+    let http = probe_client(settings, limit)?;
+    let deadline = Instant::now() + limit;
     let provider = settings.provider.and_then(AnswerSource::provider);
     let entry = provider.unwrap_or(Provider::OpenAi).entry();
     let path = entry.models_path;

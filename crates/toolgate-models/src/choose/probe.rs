@@ -75,9 +75,9 @@ fn best_model<'a>(models: impl Iterator<Item = &'a ModelInfo>) -> Option<&'a Mod
 
 pub(super) async fn probe_ollama(
     settings: &ModelSettings,
-    patience: Duration,
+    limit: Duration,
 ) -> Result<OllamaModels, &'static str> {
-    let models = OllamaClient::probe(settings, patience).await;
+    let models = OllamaClient::probe(settings, limit).await;
     models.map(OllamaModels).map_err(|error| match error {
         ModelError::Unreachable { .. } => "it can't be reached",
         ModelError::TimedOut { .. } => "no answer in time",
@@ -89,34 +89,34 @@ pub(super) async fn probe_ollama(
 }
 
 // For providers that are not contacted before the first question.
-pub(crate) fn no_probe(
+pub(crate) fn skip_probe(
     _: &ModelSettings,
     _: Duration,
 ) -> BoxFuture<'_, Option<(String, Option<usize>)>> {
     Box::pin(std::future::ready(None))
 }
 
-pub(crate) fn ollama_model(
+pub(crate) fn probe_ollama_model(
     settings: &ModelSettings,
-    patience: Duration,
+    limit: Duration,
 ) -> BoxFuture<'_, Option<(String, Option<usize>)>> {
     Box::pin(async move {
-        let models = probe_ollama(settings, patience).await.ok()?;
+        let models = probe_ollama(settings, limit).await.ok()?;
         let name = models.usable("").or_else(|| models.any_name())?;
         Some((name, None))
     })
 }
 
 // OpenAI itself has too many models for the first one to mean anything.
-pub(crate) fn openai_model(
+pub(crate) fn probe_openai_model(
     settings: &ModelSettings,
-    patience: Duration,
+    limit: Duration,
 ) -> BoxFuture<'_, Option<(String, Option<usize>)>> {
     Box::pin(async move {
         if settings.url == Provider::OpenAi.entry().url {
             return None;
         }
-        probe_openai(settings, patience).await
+        probe_openai(settings, limit).await
     })
 }
 
@@ -124,12 +124,12 @@ pub(crate) fn openai_model(
 /// the server reports it.
 pub(super) async fn probe_openai(
     settings: &ModelSettings,
-    patience: Duration,
+    limit: Duration,
 ) -> Option<(String, Option<usize>)> {
-    let http = probe_client(settings, patience).ok()?;
+    let http = probe_client(settings, limit).ok()?;
     let explain = |failure: ErrorResponse| failure.into_model_error("");
     let answer = http
-        .get_json("/models", Instant::now() + patience, explain)
+        .get_json("/models", Instant::now() + limit, explain)
         .await
         .ok()?;
     let models = answer["data"].as_array()?.iter();
@@ -156,13 +156,13 @@ fn window(model: &Value) -> Option<usize> {
 // Probes are answered at once or not at all.
 pub(super) fn probe_client(
     settings: &ModelSettings,
-    patience: Duration,
+    limit: Duration,
 ) -> Result<ProviderHttp, ModelError> {
     let provider = settings.provider.and_then(AnswerSource::provider);
     let provider = provider.unwrap_or(Provider::Ollama);
-    let mut hasty = settings.clone();
-    hasty.first_byte = patience;
-    ProviderHttp::new(provider, &settings.url, &hasty)
+    let mut probe_settings = settings.clone();
+    probe_settings.first_byte = limit;
+    ProviderHttp::new(provider, &settings.url, &probe_settings)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use toolgate_intents::{Pack, SentenceInterpreter};
 
-use super::ChooseError;
+use super::ModelSelectionError;
 use crate::{ModelSettings, Toolbox};
 
 // No one writes this many sentences by hand.
@@ -16,7 +16,7 @@ const MAX_PACK_BYTES: u64 = 4 << 20;
 pub fn load_sentences(
     settings: &ModelSettings,
     toolbox: &Toolbox,
-) -> Result<Arc<SentenceInterpreter>, ChooseError> {
+) -> Result<Arc<SentenceInterpreter>, ModelSelectionError> {
     let mut all = Pack::english();
     for file in &settings.intents {
         let text = read_file(file).map_err(|error| file_error(file, &error.to_string()))?;
@@ -27,13 +27,13 @@ pub fn load_sentences(
             .map_err(|error| file_error(file, &error.to_string()))?;
     }
     let sentences = SentenceInterpreter::new(toolbox.clone(), all);
-    let problem = |error| ChooseError::Settings(format!("model.intents: {error}"));
+    let problem = |error| ModelSelectionError::Settings(format!("model.intents: {error}"));
     sentences.map(Arc::new).map_err(problem)
 }
 
-fn file_error(file: &Path, reason: &str) -> ChooseError {
+fn file_error(file: &Path, reason: &str) -> ModelSelectionError {
     let file = toolgate_core::escape(&file.to_string_lossy());
-    ChooseError::Settings(format!("model.intents: {file}: {reason}"))
+    ModelSelectionError::Settings(format!("model.intents: {file}: {reason}"))
 }
 
 fn read_file(file: &Path) -> std::io::Result<String> {

@@ -15,7 +15,7 @@ use toolgate_core::{ToolCall, ToolError, ToolOutcome, ToolWait, escape, nearest_
 use tracing::Instrument;
 
 use super::running_turn::RunningTurn;
-use super::tool_offer::remember;
+use super::tool_offer::remember_tool;
 use super::{Conversation, result_text};
 use crate::{AnswerSource, CallArguments, Catalog, ModelCall, ModelEvent, Toolbox};
 
@@ -65,7 +65,7 @@ pub(super) enum CallDecision {
 
 impl RepetitionGuard {
     /// Decides whether a call is made, and records it if so. `id` is the provider's.
-    pub(super) fn decide(&mut self, id: &str, call: &ModelCall, most: usize) -> CallDecision {
+    pub(super) fn decide(&mut self, id: &str, call: &ModelCall, max: usize) -> CallDecision {
         let same =
             |made: &&mut GuardedCall| made.name == call.name && made.arguments == call.arguments;
         let Some(made) = self.calls.iter_mut().find(same) else {
@@ -80,7 +80,7 @@ impl RepetitionGuard {
         if !id.is_empty() && made.ids.iter().any(|other| other == id) {
             return CallDecision::Stutter;
         }
-        if made.times >= most {
+        if made.times >= max {
             return CallDecision::Repetition(made.times);
         }
         made.times += 1;
@@ -90,23 +90,23 @@ impl RepetitionGuard {
 }
 
 pub(super) struct CallPlan {
-    verdict: CallDecision,
-    is_beyond_the_limit: bool,
+    decision: CallDecision,
+    exceeds_limit: bool,
     // A sentence is the person's own wish, while a model makes choices.
     source: AnswerSource,
 }
 
 impl CallPlan {
-    pub(super) fn new(place: usize, verdict: CallDecision, source: AnswerSource) -> Self {
+    pub(super) fn new(index: usize, decision: CallDecision, source: AnswerSource) -> Self {
         Self {
-            verdict,
-            is_beyond_the_limit: place >= MAX_CALLS,
+            decision,
+            exceeds_limit: index >= MAX_CALLS,
             source,
         }
     }
 
     pub(super) fn is_repetition(&self) -> bool {
-        matches!(self.verdict, CallDecision::Repetition(_))
+        matches!(self.decision, CallDecision::Repetition(_))
     }
 
     // Calls that are not made go through the executor too, so that they are on record.
@@ -116,8 +116,8 @@ impl CallPlan {
                 .scope(toolbox.scope().without_restrictions())
         };
         let denied = |reason: String| refused(ToolError::denied(&call.name, reason));
-        match self.verdict {
-            _ if self.is_beyond_the_limit => refused(ToolError::Overloaded {
+        match self.decision {
+            _ if self.exceeds_limit => refused(ToolError::Overloaded {
                 tool: call.name.clone(),
                 limit: MAX_CALLS,
             }),
@@ -145,15 +145,15 @@ impl Conversation {
     // because a token is about three bytes.
     fn largest_result(&self) -> impl Fn(usize) -> usize + use<> {
         const MIN_RESULT_BYTES: usize = 1000;
-        let (window, most) = (self.router.window(), self.settings.max_result);
-        move |results| most.min((window / results.max(1)).max(MIN_RESULT_BYTES))
+        let (window, max) = (self.router.window(), self.settings.max_result);
+        move |results| max.min((window / results.max(1)).max(MIN_RESULT_BYTES))
     }
 
     // Results may have been cut for another model, or not at all.
     pub(super) fn cut_results(&mut self) {
         if std::mem::take(&mut self.has_other_cuts) {
-            let most = self.largest_result();
-            self.history.cut_results(&most);
+            let max = self.largest_result();
+            self.history.cut_results(&max);
         }
     }
 }
@@ -164,11 +164,11 @@ impl RunningTurn<'_> {
     pub(super) async fn run(&mut self, plan: &[CallPlan]) {
         let catalog = Arc::clone(&self.catalog);
         let left = self.time_for_tools();
-        let most = self.conversation.largest_result()(plan.len());
+        let max = self.conversation.largest_result()(plan.len());
         let flow = self.conversation.flow();
         let mut used: Vec<Option<UsedTool>> = plan.iter().map(|_| None).collect();
         let mut running = CallTasks::for_calls(plan.len());
-        for (place, (planned, call)) in plan
+        for (index, (planned, call)) in plan
             .iter()
             .zip(self.conversation.history.calls())
             .enumerate()
@@ -189,14 +189,13 @@ impl RunningTurn<'_> {
             self.listener
                 .event(ModelEvent::Calling { call, source, id });
             let work = execute(toolbox, tool_call, left);
-            running.spawn(place, work);
+            running.spawn(index, work);
         }
         while let Some(done) = running.next().await {
             // A task that panicked or was aborted leaves its slot empty,
             // which counts as interrupted.
-            if let Some((place, outcome)) = done {
-                used[place] =
-                    self.finish_call((place, plan[place].source), outcome, &catalog, most);
+            if let Some((index, outcome)) = done {
+                used[index] = self.finish_call((index, plan[index].source), outcome, &catalog, max);
             }
         }
         self.conversation.history.finish_calls();
@@ -207,13 +206,13 @@ impl RunningTurn<'_> {
 
     fn finish_call(
         &mut self,
-        (place, source): (usize, AnswerSource),
+        (index, source): (usize, AnswerSource),
         mut outcome: ToolOutcome,
         catalog: &Catalog,
-        most: usize,
+        max: usize,
     ) -> Option<UsedTool> {
         let conversation = &mut *self.conversation;
-        let call = conversation.history.calls().nth(place)?;
+        let call = conversation.history.calls().nth(index)?;
         if let Err(error @ ToolError::NotFound { .. }) = &mut outcome.result {
             // The executor knows more tools than this model does, and by other names.
             *error = not_found(&call.name, catalog);
@@ -226,10 +225,10 @@ impl RunningTurn<'_> {
         let outcome = Arc::new(outcome);
         let wire_name = catalog.wire_name(&call.name);
         let result = result_text::to_tool_result(call, &wire_name, &outcome);
-        if result.text.len() > most {
+        if result.text.len() > max {
             let (all, told) = (
                 result_text::display_size(result.text.len()),
-                result_text::display_size(most),
+                result_text::display_size(max),
             );
             self.listener.event(ModelEvent::Notice(&format!(
                 "the model gets {told} of the result of '{}' ({all}): the rest doesn't fit, or exceeds model.maxResult",
@@ -242,7 +241,7 @@ impl RunningTurn<'_> {
             outcome,
         };
         if used.outcome.is_success() {
-            remember(&mut conversation.used_tools, &call.name);
+            remember_tool(&mut conversation.used_tools, &call.name);
         }
         let history = &mut conversation.history;
         history
@@ -250,7 +249,7 @@ impl RunningTurn<'_> {
             .outcomes
             .recent
             .push(Arc::clone(&used.outcome));
-        history.result(place, result, most);
+        history.add_result(index, result, max);
         Some(used)
     }
 
@@ -280,8 +279,8 @@ impl CallTasks {
         }
     }
 
-    fn spawn(&mut self, place: usize, work: impl Future<Output = ToolOutcome> + Send + 'static) {
-        let work = async move { (place, work.await) };
+    fn spawn(&mut self, index: usize, work: impl Future<Output = ToolOutcome> + Send + 'static) {
+        let work = async move { (index, work.await) };
         match self {
             Self::Alone(alone) => *alone = Some(Box::pin(work)),
             Self::Many(tasks) => drop(tasks.spawn(work.in_current_span())),

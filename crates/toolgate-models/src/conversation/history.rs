@@ -20,7 +20,7 @@ pub(super) struct MessageHistory {
     pub(super) start: usize,
     pub(super) uncut: UncutResults,
     // Results of the last message's calls so far, in call order.
-    open: Vec<Option<ToolResult>>,
+    pending_results: Vec<Option<ToolResult>>,
     note: ModelNote,
     pub(super) ids: HashSet<String>,
 }
@@ -33,7 +33,7 @@ enum ModelNote {
     Message,
     // Appended to the person's words, which were this long. Not every provider accepts two user
     // messages in a row.
-    Behind(usize),
+    Appended(usize),
 }
 
 impl MessageHistory {
@@ -65,14 +65,14 @@ impl MessageHistory {
             _ => true,
         });
         if !message.parts.is_empty() {
-            self.reply(message);
+            self.add_reply(message);
         }
     }
 
     fn resume_result(&mut self, result: ToolResult) {
-        let place = self.calls().position(|call| call.id == result.id);
-        if let Some(place) = place.filter(|_| !self.open.is_empty()) {
-            self.result(place, result, usize::MAX);
+        let index = self.calls().position(|call| call.id == result.id);
+        if let Some(index) = index.filter(|_| !self.pending_results.is_empty()) {
+            self.add_result(index, result, usize::MAX);
         }
     }
 
@@ -83,7 +83,7 @@ impl MessageHistory {
         }
     }
 
-    pub(super) fn sent(&self) -> &[Message] {
+    pub(super) fn sent_messages(&self) -> &[Message] {
         &self.messages[self.start..]
     }
 
@@ -95,7 +95,7 @@ impl MessageHistory {
     pub(super) fn add_note(&mut self, words: &str) {
         self.remove_note();
         if let Some(Message::User { text }) = self.messages.last_mut() {
-            self.note = ModelNote::Behind(text.len());
+            self.note = ModelNote::Appended(text.len());
             text.push_str("\n\n");
             text.push_str(words);
         } else {
@@ -112,14 +112,14 @@ impl MessageHistory {
                 self.messages.pop();
                 self.sizes.pop();
             }
-            (ModelNote::Behind(length), Some(Message::User { text })) => text.truncate(length),
+            (ModelNote::Appended(length), Some(Message::User { text })) => text.truncate(length),
             _ => {}
         }
     }
 
     // A reply after a pause continues the same message.
-    pub(super) fn reply(&mut self, message: AssistantMessage) {
-        self.open = message.calls().map(|_| None).collect();
+    pub(super) fn add_reply(&mut self, message: AssistantMessage) {
+        self.pending_results = message.calls().map(|_| None).collect();
         match self.messages.last_mut() {
             Some(Message::Assistant(before)) => {
                 before.parts.extend(message.parts);
@@ -160,19 +160,19 @@ impl MessageHistory {
         message.into_iter().flat_map(AssistantMessage::calls)
     }
 
-    pub(super) fn result(&mut self, place: usize, mut result: ToolResult, most: usize) {
-        if let Some(open @ None) = self.open.get_mut(place) {
-            result.cut(most, &mut self.uncut);
-            *open = Some(result);
+    pub(super) fn add_result(&mut self, index: usize, mut result: ToolResult, max: usize) {
+        if let Some(pending_results @ None) = self.pending_results.get_mut(index) {
+            result.cut(max, &mut self.uncut);
+            *pending_results = Some(result);
         }
     }
 
     pub(super) fn finish_calls(&mut self) {
-        if self.open.is_empty() {
+        if self.pending_results.is_empty() {
             return;
         }
-        let open = std::mem::take(&mut self.open);
-        let results = self.calls().zip(open);
+        let pending_results = std::mem::take(&mut self.pending_results);
+        let results = self.calls().zip(pending_results);
         let results = results.map(|(call, result)| result.unwrap_or_else(|| interrupted(call)));
         let results = results.collect();
         self.push(Message::Tool { results });
@@ -259,17 +259,17 @@ impl MessageHistory {
         }
     }
 
-    pub(super) fn cut_results(&mut self, most: &dyn Fn(usize) -> usize) {
+    pub(super) fn cut_results(&mut self, max: &dyn Fn(usize) -> usize) {
         for index in 0..self.messages.len() {
             let Message::Tool { results } = &mut self.messages[index] else {
                 continue;
             };
-            let most = most(results.len());
+            let max = max(results.len());
             for result in results {
                 if let Some(UncutResult { text, images }) = self.uncut.take(&result.id) {
                     (result.text, result.images) = (text, images);
                 }
-                result.cut(most, &mut self.uncut);
+                result.cut(max, &mut self.uncut);
             }
             self.measure(index);
         }
@@ -291,13 +291,13 @@ impl MessageHistory {
         messages
     }
 
-    pub(super) fn drop_uncut_results(&mut self, most: usize) {
+    pub(super) fn drop_uncut_results(&mut self, max: usize) {
         let results = self.messages.iter().filter_map(|message| match message {
             Message::Tool { results } => Some(results),
             _ => None,
         });
         for result in results.flatten() {
-            if self.uncut.bytes <= most {
+            if self.uncut.bytes <= max {
                 break;
             }
             self.uncut.take(&result.id);

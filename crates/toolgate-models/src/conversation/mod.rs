@@ -26,7 +26,7 @@ use toolgate_core::ToolOutcome;
 pub use calls::UsedTool;
 pub use saved_conversation::{SavedConversation, SavedConversationError};
 
-pub(crate) use window::tokens_of;
+pub(crate) use window::message_tokens;
 
 use flow::FlowTracker;
 use history::MessageHistory;
@@ -240,11 +240,11 @@ impl Conversation {
         listener: &mut dyn ModelListener,
     ) -> Result<TurnRecord, ModelError> {
         self.turn_words = TurnWords::default();
-        let mut noting = NoticeListener {
+        let mut listener = NoticeListener {
             listener,
             notices: Vec::new(),
         };
-        let mut running = RunningTurn::start(self, text, &mut noting).await;
+        let mut running = RunningTurn::start(self, text, &mut listener).await;
         let turn = loop {
             let limit = running.limit();
             let reply = match running.ask(limit).await {
@@ -264,7 +264,7 @@ impl Conversation {
         };
         drop(running);
         turn.map(|turn| TurnRecord {
-            notices: noting.notices,
+            notices: listener.notices,
             ..turn
         })
     }

@@ -8,7 +8,7 @@ use super::running_turn::{RunningTurn, millis};
 use super::turn_words::TurnWords;
 use super::window::FitReport;
 use super::{RoundRecord, TurnEnd, system};
-use crate::error::NOT_FINISHED;
+use crate::error::FINISH;
 use crate::{
     AssistantMessage, ModelError, ModelEvent, ModelListener, ModelReply, ModelRequest, StopReason,
     TokenUsage,
@@ -22,14 +22,14 @@ struct ReplyListener<'a> {
     words: &'a mut TurnWords,
     retries: u32,
     // Text or thinking was shown that must be withdrawn if the model fails.
-    was_heard: bool,
+    has_shown_text: bool,
 }
 
 impl ModelListener for ReplyListener<'_> {
     fn event(&mut self, event: ModelEvent<'_>) {
         match event {
-            ModelEvent::Text(_) | ModelEvent::Thinking(_) => self.was_heard = true,
-            ModelEvent::Void => self.was_heard = false,
+            ModelEvent::Text(_) | ModelEvent::Thinking(_) => self.has_shown_text = true,
+            ModelEvent::Void => self.has_shown_text = false,
             ModelEvent::Retrying { .. } => self.retries += 1,
             _ => {}
         }
@@ -40,15 +40,9 @@ impl ModelListener for ReplyListener<'_> {
 
 // Text shown before time ran out is half an answer. After any other failure it's withdrawn.
 fn salvage_reply(error: ModelError, mut told: ReplyListener<'_>) -> Result<ModelReply, ModelError> {
-    let is_late = matches!(
-        error,
-        ModelError::TimedOut {
-            what: NOT_FINISHED,
-            ..
-        }
-    );
+    let is_late = matches!(error, ModelError::TimedOut { what: FINISH, .. });
     if !is_late || told.words.reply().trim().is_empty() {
-        if told.was_heard {
+        if told.has_shown_text {
             told.event(ModelEvent::Void);
         }
         return Err(error);
@@ -62,7 +56,7 @@ fn salvage_reply(error: ModelError, mut told: ReplyListener<'_>) -> Result<Model
 }
 
 impl RunningTurn<'_> {
-    pub(super) fn is_words_only(&self, limit: Option<TurnEnd>) -> bool {
+    pub(super) fn forbids_tools(&self, limit: Option<TurnEnd>) -> bool {
         limit.is_some() || self.conversation.settings.max_tool_rounds == 0
     }
 
@@ -73,8 +67,8 @@ impl RunningTurn<'_> {
         if let Some(aside) = self.note.take().or(limit.map(|_| LAST)) {
             self.conversation.history.add_note(aside);
         }
-        let words_only = self.is_words_only(limit);
-        let reply = match self.ask_once(words_only).await {
+        let forbid_tools = self.forbids_tools(limit);
+        let reply = match self.ask_once(forbid_tools).await {
             // The model counts tokens differently than we do.
             Err(error @ ModelError::TooLong { .. }) => {
                 let fit = self.conversation.history.halve();
@@ -82,7 +76,7 @@ impl RunningTurn<'_> {
                     return Err(error);
                 }
                 self.notify_shortened(&fit);
-                self.ask_once(words_only).await
+                self.ask_once(forbid_tools).await
             }
             reply => reply,
         };
@@ -90,27 +84,27 @@ impl RunningTurn<'_> {
         reply
     }
 
-    async fn ask_once(&mut self, words_only: bool) -> Result<ModelReply, ModelError> {
+    async fn ask_once(&mut self, forbid_tools: bool) -> Result<ModelReply, ModelError> {
         let round = self.rounds.len() + 1;
         self.emit(ModelEvent::Asking {
             round,
-            tools: if words_only { 0 } else { self.offer.len() },
+            tools: if forbid_tools { 0 } else { self.offer.len() },
         });
         let asked = Instant::now();
         let router = self.conversation.router.clone();
         let request = ModelRequest {
             system: system(&self.conversation.settings),
-            messages: self.conversation.history.sent(),
+            messages: self.conversation.history.sent_messages(),
             tokens: self.conversation.system_tokens + self.conversation.history.tokens(),
             tools: &self.offer,
-            words_only,
+            forbid_tools,
             deadline: self.deadline,
         };
         let mut told = ReplyListener {
             listener: self.listener,
             words: &mut self.conversation.turn_words,
             retries: 0,
-            was_heard: false,
+            has_shown_text: false,
         };
         let reply = router.reply(request, &mut told);
         let reply = tokio::time::timeout_at(self.deadline + GRACE, reply).await;

@@ -180,22 +180,22 @@ fn error_text(outcome: &ToolOutcome, error: &ToolError, wire_name: &str) -> Stri
     told.to_model_text()
 }
 
-/// The start of a text, and a mark that says what is missing, `most` bytes together.
-pub(super) fn cut_text(text: &str, most: usize, id: Option<&str>) -> String {
-    let (whole, kept_as) = (display_size(text.len()), kept_note(id));
+/// The start of a text, and a mark that says what is missing, `max` bytes together.
+pub(super) fn cut_text(text: &str, max: usize, id: Option<&str>) -> String {
+    let (whole, kept_as) = (display_size(text.len()), full_result_note(id));
     let mark = |left_out: usize| {
         let left_out = display_size(left_out);
         format!("\n… [cut: {left_out} of {whole} left out{kept_as}]")
     };
     // A few spare bytes, because the number in the mark may get longer.
-    let room = most.saturating_sub(mark(text.len()).len() + 4);
+    let room = max.saturating_sub(mark(text.len()).len() + 4);
     let end = text.floor_char_boundary(room);
     let mut out = text[..end].to_owned();
     out.push_str(&mark(text.len() - end));
     out
 }
 
-pub(super) fn kept_note(id: Option<&str>) -> String {
+pub(super) fn full_result_note(id: Option<&str>) -> String {
     let said = |id| format!("; the full result is kept under call id {id}");
     id.map(said).unwrap_or_default()
 }

@@ -123,7 +123,7 @@ impl<'a> RunningTurn<'a> {
         let ModelReply {
             mut message, stop, ..
         } = reply;
-        if self.is_words_only(limit) || stop == StopReason::Refusal {
+        if self.forbids_tools(limit) || stop == StopReason::Refusal {
             // The calls it still asks for are not going to run.
             message
                 .parts
@@ -138,7 +138,7 @@ impl<'a> RunningTurn<'a> {
         let has_said = has_words(&message);
         let has_words = has_said && !leads_nowhere;
         if has_words || stop == StopReason::Pause && !message.parts.is_empty() {
-            self.conversation.history.reply(message);
+            self.conversation.history.add_reply(message);
         } else if has_said {
             self.emit(ModelEvent::Void);
         }
@@ -212,14 +212,14 @@ impl<'a> RunningTurn<'a> {
             if let MessagePart::Call(call) = part {
                 call.name
                     .truncate(call.name.floor_char_boundary(MAX_NAME_LEN));
-                let verdict = made.decide(&call.id, call, most);
-                plan.push(CallPlan::new(plan.len(), verdict, source));
+                let decision = made.decide(&call.id, call, most);
+                plan.push(CallPlan::new(plan.len(), decision, source));
                 if let Some(id) = conversation.history.claim_id(&call.id) {
                     call.id = id;
                 }
             }
         }
-        conversation.history.reply(message);
+        conversation.history.add_reply(message);
         self.tool_rounds += 1;
         self.rounds_with_repetition += usize::from(plan.iter().any(CallPlan::is_repetition));
         plan

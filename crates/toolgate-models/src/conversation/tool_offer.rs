@@ -8,7 +8,7 @@ use super::Conversation;
 use super::running_turn::RunningTurn;
 use crate::event::forward_waits;
 use crate::ranking::{self, RankingOptions};
-use crate::router::PATIENCE;
+use crate::router::SENTENCES_TIMEOUT;
 use crate::{Catalog, ModelEvent, ModelListener, OfferedTools};
 
 impl RunningTurn<'_> {
@@ -43,7 +43,7 @@ fn build_offer(conversation: &Conversation, catalog: &Arc<Catalog>, text: &str) 
     let choice = RankingOptions {
         most: settings.max_tools,
         tokens,
-        limit: conversation.router.most_tools(),
+        limit: conversation.router.tool_limit(),
         pinned: &settings.pinned_tools,
         remembered: &conversation.used_tools,
     };
@@ -60,7 +60,7 @@ impl Conversation {
         if self.toolbox.is_complete() {
             return;
         }
-        let wants_all = tokio::time::timeout(PATIENCE, self.router.wants_all_tools(text));
+        let wants_all = tokio::time::timeout(SENTENCES_TIMEOUT, self.router.needs_all_tools(text));
         if wants_all.await.unwrap_or(true) {
             self.toolbox
                 .wait_for_all(&mut forward_waits(listener))
@@ -69,7 +69,7 @@ impl Conversation {
     }
 
     /// Names in the settings' `pinned_tools` that mean no tool.
-    pub fn unknown_pins(&self) -> Vec<String> {
+    pub fn unknown_pinned_tools(&self) -> Vec<String> {
         let catalog = self.router.catalog(&self.toolbox.current());
         let pinned = self.settings.pinned_tools.iter();
         let is_unknown = |name: &&String| {
@@ -87,13 +87,13 @@ impl Conversation {
     }
 
     /// Why an offer lacks some tools of its catalog; `None` if it has all of them.
-    pub fn why_not_all(&self, offer: &OfferedTools) -> Option<String> {
+    pub fn explain_omitted_tools(&self, offer: &OfferedTools) -> Option<String> {
         let offered = offer.len();
         if offered == offer.catalog().tools().len() {
             return None;
         }
         let (settings, provider) = (&self.settings, self.router.source());
-        Some(match self.router.most_tools() {
+        Some(match self.router.tool_limit() {
             Some(most) if offered == most => format!("{provider} accepts no more at once"),
             _ if (1..=offered).contains(&settings.max_tools) => "model.maxTools says so".to_owned(),
             _ if settings.max_tool_tokens > 0 => "more would exceed model.maxToolTokens".to_owned(),
@@ -108,7 +108,7 @@ impl Conversation {
 
 // The next request may be no more than "and the other one", so a tool that was used must
 // stay in the offer.
-pub(super) fn remember(used_tools: &mut Vec<String>, name: &str) {
+pub(super) fn remember_tool(used_tools: &mut Vec<String>, name: &str) {
     // More would leave no room for other tools.
     const MAX_REMEMBERED: usize = 8;
     if used_tools.last().is_some_and(|last| last == name) {
@@ -143,7 +143,7 @@ fn announce_offer(
         .filter(|name| !offer.iter().any(|tool| tool.wire_name == **name))
         .map(|name| format!("'{}'", escape(name)))
         .collect();
-    if let Some(most) = conversation.router.most_tools()
+    if let Some(most) = conversation.router.tool_limit()
         && !names.is_empty()
     {
         listener.event(ModelEvent::Notice(&format!(
@@ -152,7 +152,7 @@ fn announce_offer(
         )));
     }
     let (offered, all) = (offer.len(), catalog.tools().len());
-    if let Some(why) = conversation.why_not_all(offer) {
+    if let Some(why) = conversation.explain_omitted_tools(offer) {
         let text = match offered {
             0 => format!("Of {all} tools, none goes out with a question: {why}."),
             _ => format!(
@@ -167,7 +167,7 @@ fn announce_offer(
 fn describe_excluded(catalog: &Catalog) -> Option<String> {
     // More names would fill the screen.
     const MAX_LISTED: usize = 10;
-    let [first, others @ ..] = catalog.left_out() else {
+    let [first, others @ ..] = catalog.excluded() else {
         return None;
     };
     let mut text = format!("'{}' ({})", escape(&first.name), escape(&first.reason));

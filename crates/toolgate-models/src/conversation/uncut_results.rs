@@ -48,12 +48,12 @@ impl UncutResults {
 }
 
 impl ToolResult {
-    /// Leaves at most `most` bytes of the text, and moves the full result to `uncut`.
-    pub(super) fn cut(&mut self, most: usize, uncut: &mut UncutResults) {
-        if self.text.len() > most {
+    /// Leaves at most `max` bytes of the text, and moves the full result to `uncut`.
+    pub(super) fn cut(&mut self, max: usize, uncut: &mut UncutResults) {
+        if self.text.len() > max {
             uncut.keep(self);
             let id = self.call_id.as_deref().filter(|id| uncut.outcomes.keep(id));
-            self.text = result_text::cut_text(&self.text, most, id);
+            self.text = result_text::cut_text(&self.text, max, id);
         }
     }
 }

@@ -94,7 +94,7 @@ impl MessageHistory {
                     .call_id
                     .as_deref()
                     .filter(|id| self.uncut.outcomes.keep(id));
-                let kept_as = result_text::kept_note(id);
+                let kept_as = result_text::full_result_note(id);
                 let mark =
                     format!("… [shortened to make room for others: {left_out} left out{kept_as}]");
                 result.text.push_str(&mark);
@@ -143,7 +143,7 @@ fn sum(sizes: &[MessageSize]) -> MessageSize {
         })
 }
 
-pub(crate) fn tokens_of(message: &Message) -> usize {
+pub(crate) fn message_tokens(message: &Message) -> usize {
     size(message).tokens
 }
 

@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use self::stream::GeminiReader;
 use crate::catalog::ToolDialect;
-use crate::habits::SentOptions;
+use crate::compat::SentOptions;
 use crate::http::{ErrorResponse, secret_header};
 use crate::provider_client::ProviderClient;
-use crate::wire_format::{FormatCore, ToolForm, WireFormat};
+use crate::wire_format::{FormatCore, ToolEncoder, WireFormat};
 use crate::{ModelError, ModelRequest, ModelSettings, Provider};
 
 const PROVIDER: Provider = Provider::Gemini;
@@ -51,9 +51,9 @@ impl GeminiClient {
 impl WireFormat for GeminiFormat {
     const PROVIDER: Provider = PROVIDER;
     const DIALECT: &'static ToolDialect = &tools::DIALECT;
-    const FORM: ToolForm = tools::form;
+    const ENCODE_TOOL: ToolEncoder = tools::encode_tool;
 
-    type Habits = SentOptions;
+    type Compat = SentOptions;
     type Reader<'a> = GeminiReader<'a>;
 
     fn core(&self) -> &FormatCore<SentOptions> {

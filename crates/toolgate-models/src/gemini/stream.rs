@@ -11,7 +11,7 @@ use super::transcript::SIGNATURE;
 use crate::message::MAX_PARTS;
 use crate::reply_buffer::ReplyBuffer;
 use crate::wire_format::{
-    ReadResult, ReplyReader, ReplyStreamError, StreamProgress, unexpected_json, utf8,
+    ReadResult, ReplyReader, ReplyStreamError, StreamProgress, parse_utf8, unexpected_json_error,
 };
 use crate::{
     AssistantMessage, CallArguments, Catalog, MessagePart, ModelCall, ModelReply, StopReason,
@@ -173,7 +173,7 @@ impl<'a> GeminiReader<'a> {
 
 impl ReplyReader for GeminiReader<'_> {
     fn read(&mut self, _name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
-        let json = utf8(data)?.trim();
+        let json = parse_utf8(data)?.trim();
         if json.is_empty() {
             return Ok(());
         }
@@ -182,7 +182,7 @@ impl ReplyReader for GeminiReader<'_> {
             true => serde_json::from_str::<Vec<&RawValue>>(json),
             false => serde_json::from_str::<&RawValue>(json).map(|one| vec![one]),
         };
-        for chunk in chunks.map_err(|error| unexpected_json(json, &error))? {
+        for chunk in chunks.map_err(|error| unexpected_json_error(json, &error))? {
             self.read_chunk(chunk.get(), reply)?;
         }
         Ok(())
@@ -234,7 +234,7 @@ const BLOCKED: &str = "blockReason";
 impl GeminiReader<'_> {
     fn read_chunk(&mut self, json: &str, reply: &mut ReplyBuffer<'_>) -> ReadResult {
         let chunk: GeminiChunk<'_> =
-            serde_json::from_str(json).map_err(|error| unexpected_json(json, &error))?;
+            serde_json::from_str(json).map_err(|error| unexpected_json_error(json, &error))?;
         if chunk.error.is_some_and(|error| error.get() != "null") {
             return Err(ReplyStreamError::Reported(
                 serde_json::from_str(json).unwrap_or_default(),

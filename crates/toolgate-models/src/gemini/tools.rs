@@ -39,7 +39,9 @@ impl SchemaRules {
 pub(super) const DIALECT: ToolDialect = ToolDialect {
     longest_name: 64,
     original_names: false,
-    convert: |definition, wire_name| form(&lower(definition, &SchemaRules::GEMINI)?, wire_name),
+    convert: |definition, wire_name| {
+        encode_tool(&lower(definition, &SchemaRules::GEMINI)?, wire_name)
+    },
 };
 
 #[derive(Serialize)]
@@ -51,7 +53,10 @@ struct FunctionDeclaration<'a> {
 }
 
 // A name that begins differently costs the whole request.
-pub(super) fn form(lowered: &LoweredTool<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
+pub(super) fn encode_tool(
+    lowered: &LoweredTool<'_>,
+    wire_name: &str,
+) -> Result<Box<RawValue>, String> {
     if !wire_name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
         return Err("its name doesn't begin with a letter, which Gemini asks for".to_owned());
     }

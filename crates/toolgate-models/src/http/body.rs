@@ -10,7 +10,7 @@ use toolgate_core::Redactor;
 use toolgate_net::root_cause;
 
 use super::SHOWN;
-use crate::error::{NOT_BEGUN, NOT_FINISHED, seconds};
+use crate::error::{BEGIN_TO_ANSWER, FINISH, seconds};
 use crate::{ModelError, Provider};
 
 const MAX_BODY_BYTES: u64 = 64 << 20;
@@ -38,11 +38,11 @@ impl ResponseLimit {
     }
 
     pub(super) fn first_byte_timeout(&self) -> ModelError {
-        self.timed_out(NOT_BEGUN, self.first_byte())
+        self.timed_out(BEGIN_TO_ANSWER, self.first_byte())
     }
 
     fn deadline_timeout(&self) -> ModelError {
-        self.timed_out(NOT_FINISHED, self.deadline)
+        self.timed_out(FINISH, self.deadline)
     }
 
     fn timed_out(&self, what: &'static str, end: Instant) -> ModelError {

@@ -15,7 +15,7 @@ use crate::{ModelError, Provider};
 
 const MAX_BODY_BYTES: usize = 64 << 10;
 // The status is known already, so its explanation isn't waited for any longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ErrorResponse {
@@ -39,7 +39,7 @@ impl ErrorResponse {
     ) -> Self {
         let status = response.status();
         let retry_after = retry_after(response.headers(), SystemTime::now());
-        let until = deadline.min(Instant::now() + PATIENCE);
+        let until = deadline.min(Instant::now() + ERROR_BODY_TIMEOUT);
         let mut body = Vec::new();
         while body.len() < MAX_BODY_BYTES {
             match timeout_at(until, response.chunk()).await {

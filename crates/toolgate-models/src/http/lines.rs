@@ -14,7 +14,7 @@ use crate::ModelError;
 
 const MAX_LINE_BYTES: usize = 8 << 20;
 // How long to wait for the end of a body that holds nothing more.
-const LAST_BYTES: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The body of an answer. Fails if a line or the body is too long, or if the stream is cut off.
@@ -122,7 +122,7 @@ impl ResponseLines {
             return;
         }
         let end = async move { while matches!(body.next().await, Ok(Some(_))) {} };
-        tokio::spawn(tokio::time::timeout(LAST_BYTES, end));
+        tokio::spawn(tokio::time::timeout(DRAIN_TIMEOUT, end));
     }
 
     fn too_long_error(&self, what: &str) -> ModelError {

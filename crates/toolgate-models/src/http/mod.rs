@@ -25,10 +25,10 @@ use crate::{ModelError, ModelSettings, Provider};
 
 // Many servers on the local machine close an idle connection after five seconds, and a request on a
 // closing connection would be lost.
-const IDLE_AT_HOME: Duration = Duration::from_secs(4);
+const LOCAL_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 // Others keep it longer, and a new one costs a handshake: tools may run for a
 // while between two rounds.
-const IDLE_OUTSIDE: Duration = Duration::from_secs(50);
+const REMOTE_IDLE_TIMEOUT: Duration = Duration::from_secs(50);
 // How much of a foreign text or address is shown.
 const SHOWN: usize = 500;
 
@@ -214,7 +214,11 @@ fn client(base: &Url) -> Result<Client, String> {
     let is_local = toolgate_net::is_local_url(base);
     let at_home = is_local || base.scheme() == "http";
     toolgate_net::client_builder(is_local)
-        .pool_idle_timeout(if at_home { IDLE_AT_HOME } else { IDLE_OUTSIDE })
+        .pool_idle_timeout(if at_home {
+            LOCAL_IDLE_TIMEOUT
+        } else {
+            REMOTE_IDLE_TIMEOUT
+        })
         .build()
         .map_err(|error| root_cause(&error))
 }

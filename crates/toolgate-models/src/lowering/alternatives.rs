@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::keywords::{only_describes, type_names};
-use super::phrase::{clause, describe_property, short_description};
+use super::phrase::{describe_property, short_description, to_clause};
 use super::root::ArgumentForm;
-use super::sentences::{MAX_SENTENCE_LEN, join_limited, join_quoted, quoted};
+use super::sentences::{MAX_SENTENCE_LEN, join_at_most, join_quoted, quoted};
 use super::text::cut;
 
 // More branches than this are not listed one by one.
@@ -140,7 +140,7 @@ pub(super) fn label(
     let needed = form.required.iter();
     let needed = needed.filter(|name| !is_fixed(name) && !is_given(name));
     let needed = join_quoted(needed.map(String::as_str));
-    let more = extra_demands(form, shown, &is_fixed);
+    let more = extra_constraints(form, shown, &is_fixed);
     let fixed: Vec<String> = fixed
         .iter()
         .map(|(name, value)| format!("'{name}' {}", quoted(value)))
@@ -158,19 +158,19 @@ pub(super) fn label(
 }
 
 // What a form requires besides names and single values, and its description.
-fn extra_demands(
+fn extra_constraints(
     form: &ArgumentForm,
     shown: &Map<String, Value>,
     is_fixed: &dyn Fn(&str) -> bool,
 ) -> String {
     let of_properties = form.properties.iter().filter_map(|(name, property)| {
-        let unshown = unshown_rules(property, shown.get(name), is_fixed(name));
+        let unshown = additional_rules(property, shown.get(name), is_fixed(name));
         (!unshown.is_empty()).then(|| describe_property(name, &unshown))
     });
     let mut more: Vec<String> = of_properties.collect();
-    let of_all = [form.demands(), form.rules.clone()];
+    let of_all = [form.constraints(), form.rules.clone()];
     let of_all = of_all.iter().filter(|rule| !rule.is_empty());
-    more.extend(of_all.map(|rule| clause(rule)));
+    more.extend(of_all.map(|rule| to_clause(rule)));
     if form.is_closed() {
         // Elsewhere a surplus name does no harm. Here it means that another form was meant.
         let is_optional = |name: &&String| !is_fixed(name) && !form.required.contains(name);
@@ -190,7 +190,7 @@ fn extra_demands(
 }
 
 // What a form says about a property that the property shown doesn't.
-fn unshown_rules(property: &Value, shown: Option<&Value>, is_fixed: bool) -> Map<String, Value> {
+fn additional_rules(property: &Value, shown: Option<&Value>, is_fixed: bool) -> Map<String, Value> {
     let Value::Object(property) = property else {
         return Map::new();
     };
@@ -211,7 +211,7 @@ fn unshown_rules(property: &Value, shown: Option<&Value>, is_fixed: bool) -> Map
 }
 
 pub(super) fn condition_rule(when: &ArgumentForm, then: &str, otherwise: &str) -> String {
-    match (circumstances(when), then, otherwise) {
+    match (describe_condition(when), then, otherwise) {
         (_, "", "") => String::new(),
         (when, then, "") => format!("If {when}, give {then}."),
         (when, "", otherwise) => format!("Unless {when}, give {otherwise}."),
@@ -219,19 +219,19 @@ pub(super) fn condition_rule(when: &ArgumentForm, then: &str, otherwise: &str) -
     }
 }
 
-fn circumstances(when: &ArgumentForm) -> String {
+fn describe_condition(when: &ArgumentForm) -> String {
     let names = join_quoted(when.required.iter().map(String::as_str));
     let values = when.properties.iter().map(|(name, property)| {
         let told = |keyword: &String| matches!(keyword.as_str(), "const" | "enum" | "type");
         property
             .as_object()
             .filter(|rules| rules.keys().all(told))?;
-        let values = join_limited(certain_values(property)?, MAX_LISTED, quoted, " or ");
+        let values = join_at_most(certain_values(property)?, MAX_LISTED, quoted, " or ");
         Some(format!("'{name}' is {values}"))
     });
     let values: Option<Vec<String>> = values.collect();
     let is_more = |name: &String| !when.properties.contains_key(name);
-    let nothing_more = when.demands().is_empty() && when.rules.is_empty() && !when.is_closed();
+    let nothing_more = when.constraints().is_empty() && when.rules.is_empty() && !when.is_closed();
     match values.filter(|_| nothing_more) {
         Some(values) if values.is_empty() && when.required.is_empty() => {
             "anything is given".to_owned()

@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::keywords::{
-    KeywordKind, is_sound, is_type_name, keyword_kind, names_type, only_describes, size,
+    KeywordKind, is_type_name, is_well_formed, keyword_kind, names_type, only_describes, size,
 };
 use super::references::ReferenceResolver;
-use super::text::{add, is_shown, shown};
+use super::text::{add, is_visible, shown};
 use super::{SchemaRules, phrase, sentences};
 
 // A model that gets more JSON than this for one tool reads nothing else.
@@ -105,7 +105,7 @@ impl<'a> SchemaCopier<'a> {
         let mut outline = Map::new();
         if let Some(value) = keywords
             .get("type")
-            .filter(|value| is_sound(KeywordKind::Type, value))
+            .filter(|value| is_well_formed(KeywordKind::Type, value))
         {
             outline.insert("type".to_owned(), value.clone());
         }
@@ -151,7 +151,7 @@ impl<'a> SchemaCopier<'a> {
             // One provider refuses the whole request without it.
             copy.insert("items".to_owned(), json!({}));
         }
-        self.leave_out_names(&mut copy);
+        self.remove_illegal_names(&mut copy);
         copy
     }
 
@@ -168,7 +168,7 @@ impl<'a> SchemaCopier<'a> {
 
     fn copy_named(&mut self, keyword: &str, value: &'a Value) -> Option<Value> {
         let mut copy = Map::with_capacity(value.as_object()?.len());
-        let is_kept = |name: &str| keyword == "properties" || is_shown(name);
+        let is_kept = |name: &str| keyword == "properties" || is_visible(name);
         for (name, schema) in value.as_object()?.iter().filter(|(name, _)| is_kept(name)) {
             self.spent += name.len() + 4;
             copy.insert(name.clone(), self.copy_schema(schema).into());
@@ -185,17 +185,17 @@ impl<'a> SchemaCopier<'a> {
         value: &Value,
     ) -> Option<Value> {
         let kept = match (holds, value) {
-            _ if is_sound(holds, value) => value.clone(),
+            _ if is_well_formed(holds, value) => value.clone(),
             (KeywordKind::Prose, Value::String(text)) => shown(text).into(),
             (KeywordKind::Type, Value::Array(list)) => {
                 let mut list: Vec<&Value> = list.iter().collect();
                 list.retain(|name| name.as_str().is_some_and(is_type_name));
                 Some(unique(&list)).filter(|list| !list.is_empty())?.into()
             }
-            (KeywordKind::Names, Value::Array(names)) => unique(&shown_names(names)).into(),
+            (KeywordKind::Names, Value::Array(names)) => unique(&visible_names(names)).into(),
             (KeywordKind::NamesByName, Value::Object(all)) => {
-                let sound = all.iter().filter(|(name, _)| is_shown(name));
-                let sound = sound.filter(|(_, names)| is_sound(KeywordKind::Names, names));
+                let sound = all.iter().filter(|(name, _)| is_visible(name));
+                let sound = sound.filter(|(_, names)| is_well_formed(KeywordKind::Names, names));
                 let sound = sound.map(|(name, names)| (name.clone(), names.clone()));
                 Value::Object(sound.collect())
             }
@@ -220,11 +220,11 @@ impl<'a> SchemaCopier<'a> {
         let ("dependencies", Value::Object(all)) = (keyword, value) else {
             return;
         };
-        for (name, value) in all.iter().filter(|(name, _)| is_shown(name)) {
+        for (name, value) in all.iter().filter(|(name, _)| is_visible(name)) {
             self.spent += name.len() + 24;
             let (keyword, value) = match value {
                 Value::Array(names) => {
-                    let names = unique(&shown_names(names));
+                    let names = unique(&visible_names(names));
                     ("dependentRequired", Value::Array(names))
                 }
                 _ => ("dependentSchemas", self.copy_schema(value).into()),
@@ -263,8 +263,8 @@ impl<'a> SchemaCopier<'a> {
 
     // The provider would refuse properties with these names, so they are described in words. An
     // argument may be given without being declared, as long as nothing forbids others.
-    fn leave_out_names(&self, copy: &mut Map<String, Value>) {
-        let legal = |name: &str| is_shown(name) && (self.rules.is_parameter_name)(name);
+    fn remove_illegal_names(&self, copy: &mut Map<String, Value>) {
+        let legal = |name: &str| is_visible(name) && (self.rules.is_parameter_name)(name);
         let Some(Value::Object(properties)) = copy.get_mut("properties") else {
             return;
         };
@@ -281,7 +281,7 @@ impl<'a> SchemaCopier<'a> {
         };
         let told: Vec<String> = illegal
             .iter()
-            .filter(|(name, _)| is_shown(name))
+            .filter(|(name, _)| is_visible(name))
             .map(|(name, schema)| phrase::describe_parameter(name, schema, is_required(name)))
             .collect();
         if let Some(Value::Array(required)) = copy.get_mut("required") {
@@ -300,8 +300,8 @@ fn single_keyword(keyword: &str, value: Value) -> Map<String, Value> {
     Map::from_iter([(keyword.to_owned(), value)])
 }
 
-fn shown_names(names: &[Value]) -> Vec<&Value> {
-    let shown = |name: &&Value| name.as_str().is_some_and(is_shown);
+fn visible_names(names: &[Value]) -> Vec<&Value> {
+    let shown = |name: &&Value| name.as_str().is_some_and(is_visible);
     names.iter().filter(shown).collect()
 }
 

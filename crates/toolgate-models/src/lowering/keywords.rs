@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::text::is_shown;
+use super::text::is_visible;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeywordKind {
@@ -71,19 +71,19 @@ pub(super) fn only_describes(keyword: &str) -> bool {
 }
 
 /// True if a keyword without sub-schemas can stay exactly as it is.
-pub(super) fn is_sound(holds: KeywordKind, value: &Value) -> bool {
+pub(super) fn is_well_formed(holds: KeywordKind, value: &Value) -> bool {
     match holds {
-        KeywordKind::Prose | KeywordKind::Text => value.as_str().is_some_and(is_shown),
+        KeywordKind::Prose | KeywordKind::Text => value.as_str().is_some_and(is_visible),
         KeywordKind::Type => is_type(value),
         KeywordKind::Names => is_names(value),
         KeywordKind::NamesByName => value.as_object().is_some_and(|all| {
             all.iter()
-                .all(|(name, names)| is_shown(name) && is_names(names))
+                .all(|(name, names)| is_visible(name) && is_names(names))
         }),
-        KeywordKind::Value | KeywordKind::Unknown => is_all_shown(value),
+        KeywordKind::Value | KeywordKind::Unknown => is_all_visible(value),
         KeywordKind::Values => value
             .as_array()
-            .is_some_and(|list| !list.is_empty() && list.iter().all(is_all_shown)),
+            .is_some_and(|list| !list.is_empty() && list.iter().all(is_all_visible)),
         KeywordKind::Number => value.is_number(),
         KeywordKind::Positive => value.as_f64().is_some_and(|number| number > 0.0),
         KeywordKind::Count => value.is_u64(),
@@ -135,7 +135,7 @@ fn is_type(value: &Value) -> bool {
 }
 
 fn is_names(value: &Value) -> bool {
-    let shown = |name: &Value| name.as_str().is_some_and(is_shown);
+    let shown = |name: &Value| name.as_str().is_some_and(is_visible);
     value
         .as_array()
         .is_some_and(|names| names.iter().all(shown) && are_different(names))
@@ -148,13 +148,13 @@ fn are_different(names: &[Value]) -> bool {
     names.len() <= MAX_COMPARED && (0..names.len()).all(first)
 }
 
-fn is_all_shown(value: &Value) -> bool {
+fn is_all_visible(value: &Value) -> bool {
     match value {
-        Value::String(text) => is_shown(text),
-        Value::Array(list) => list.iter().all(is_all_shown),
+        Value::String(text) => is_visible(text),
+        Value::Array(list) => list.iter().all(is_all_visible),
         Value::Object(object) => object
             .iter()
-            .all(|(name, value)| is_shown(name) && is_all_shown(value)),
+            .all(|(name, value)| is_visible(name) && is_all_visible(value)),
         _ => true,
     }
 }

@@ -30,7 +30,7 @@ use serde_json::{Map, Value};
 use toolgate_core::ToolDefinition;
 
 use copy::{MAX_SCHEMA_BYTES, SchemaCopier};
-use text::{add, is_shown, shown, split};
+use text::{add, is_visible, shown, split};
 
 /// What a provider keeps of a JSON Schema. Each provider has its rules beside its form of a tool.
 /// The root is always an object without combinators, and references are never kept.
@@ -80,7 +80,7 @@ pub(crate) fn lower<'a>(
     })?;
     let (mut schema, mut notes) = root::fold(copy);
     if let Some(keywords) = rules.keywords {
-        add(&mut notes, &reduce::root_demands(&schema));
+        add(&mut notes, &reduce::root_constraints(&schema));
         schema.retain(|keyword, _| matches!(keyword.as_str(), "type" | "properties" | "required"));
         schema = reduce::reduce(schema, "", keywords);
     }
@@ -117,7 +117,7 @@ pub(crate) fn as_stored(definition: &ToolDefinition) -> LoweredTool<'_> {
 fn expect_names(document: &Value) -> Result<(), String> {
     let required = document.get("required").and_then(Value::as_array);
     let mut names = required.into_iter().flatten().filter_map(Value::as_str);
-    match names.find(|name| !is_shown(name)) {
+    match names.find(|name| !is_visible(name)) {
         Some(name) => Err(format!(
             "the name of its required parameter '{}' has invisible characters",
             toolgate_core::escape(name)

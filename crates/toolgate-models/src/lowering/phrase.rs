@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::alternatives::are_disjoint;
 use super::keywords::types;
-use super::sentences::{MAX_DEPTH, join_limited, quoted, sentences};
+use super::sentences::{MAX_DEPTH, join_at_most, quoted, sentences};
 use super::text::cut;
 
 const MAX_TEXT_LEN: usize = 300;
@@ -56,16 +56,16 @@ pub(super) fn title<'a>(schema: &'a Map<String, Value>, name: &str) -> Option<&'
 }
 
 pub(super) fn alternatives(schemas: &[Value], depth: usize) -> String {
-    join_limited(schemas, 5, |schema| phrase(schema, depth), " or ")
+    join_at_most(schemas, 5, |schema| phrase(schema, depth), " or ")
 }
 
 fn describe_value(keywords: &Map<String, Value>, name: &str, depth: usize) -> String {
     let (kind, parts) = parts(keywords, depth);
-    let demands = parts.join(", ");
+    let constraints = parts.join(", ");
     let told = match kind {
-        Some(kind) if demands.is_empty() => kind,
-        Some(kind) => format!("{kind} ({demands})"),
-        None => demands,
+        Some(kind) if constraints.is_empty() => kind,
+        Some(kind) => format!("{kind} ({constraints})"),
+        None => constraints,
     };
     match short_description(keywords, name) {
         Some(text) if told.is_empty() => text,
@@ -81,7 +81,7 @@ fn parts(keywords: &Map<String, Value>, depth: usize) -> (Option<String>, Vec<St
         told.contains(&keyword) || matches!(keyword, "default" | "examples" | "deprecated")
     };
     let sentences = sentences(keywords, &shown, depth).into_iter();
-    let clauses = sentences.map(|sentence| clause(&sentence));
+    let clauses = sentences.map(|sentence| to_clause(&sentence));
     (kind, clauses.collect())
 }
 
@@ -90,7 +90,7 @@ fn parts(keywords: &Map<String, Value>, depth: usize) -> (Option<String>, Vec<St
 fn kind(keywords: &Map<String, Value>, depth: usize) -> (Option<String>, &'static [&'static str]) {
     let list = |keyword| keywords.get(keyword).and_then(Value::as_array);
     if let Some(values) = list("enum") {
-        let values = join_limited(values, 10, quoted, ", ");
+        let values = join_at_most(values, 10, quoted, ", ");
         return (Some(format!("one of {values}")), &["enum", "type"]);
     }
     if let Some(value) = keywords.get("const") {
@@ -118,7 +118,7 @@ fn kind(keywords: &Map<String, Value>, depth: usize) -> (Option<String>, &'stati
     }
 }
 
-pub(super) fn clause(sentence: &str) -> String {
+pub(super) fn to_clause(sentence: &str) -> String {
     let mut chars = sentence.strip_suffix('.').unwrap_or(sentence).chars();
     let first = chars.next().map(|first| first.to_ascii_lowercase());
     first.into_iter().chain(chars).collect()

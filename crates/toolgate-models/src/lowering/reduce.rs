@@ -64,7 +64,10 @@ fn description(schema: &Map<String, Value>, dropped: &Map<String, Value>, name: 
     let title = || phrase::title(dropped, name);
     let own = own.or_else(title);
     let mut description = own.unwrap_or_default().to_owned();
-    add(&mut description, &sentences::demands(dropped, |_| false));
+    add(
+        &mut description,
+        &sentences::constraints(dropped, |_| false),
+    );
     description
 }
 
@@ -248,11 +251,11 @@ fn allow_null(schema: &mut Map<String, Value>) {
     }
 }
 
-pub(super) fn root_demands(schema: &Map<String, Value>) -> String {
+pub(super) fn root_constraints(schema: &Map<String, Value>) -> String {
     let description = schema.get("description").and_then(Value::as_str);
     let mut text = description.unwrap_or_default().to_owned();
     let carried = |keyword: &str| matches!(keyword, "type" | "properties" | "required");
-    let demands = sentences::demands(schema, carried);
-    add(&mut text, &demands);
+    let constraints = sentences::constraints(schema, carried);
+    add(&mut text, &constraints);
     text
 }

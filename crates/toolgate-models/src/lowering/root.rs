@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::alternatives;
 use super::keywords::allows_type;
-use super::sentences::{self, demands, join_quoted};
+use super::sentences::{self, constraints, join_quoted};
 
 #[derive(Debug, Default)]
 pub(super) struct ArgumentForm {
@@ -96,7 +96,7 @@ impl ArgumentForm {
         form.add_rule(
             &object(not).map_or_else(String::new, |not| alternatives::forbidden_rule(&not)),
         );
-        form.add_rule(&demands(&unfit, |_| false));
+        form.add_rule(&constraints(&unfit, |_| false));
         form
     }
 
@@ -104,9 +104,9 @@ impl ArgumentForm {
         sentences::push_sentence(&mut self.rules, sentence);
     }
 
-    pub(super) fn demands(&self) -> String {
+    pub(super) fn constraints(&self) -> String {
         let described = |keyword: &str| matches!(keyword, "type" | "default" | "examples");
-        demands(&self.rest, described)
+        constraints(&self.rest, described)
     }
 
     /// True if it accepts no properties but its own.
@@ -120,7 +120,7 @@ impl ArgumentForm {
     }
 
     fn merge(&mut self, other: Self) {
-        let demands = other.demands();
+        let constraints = other.constraints();
         for (name, property) in other.properties {
             match self.properties.get_mut(&name) {
                 Some(own) if *own == property || property == json!({}) => {}
@@ -139,7 +139,7 @@ impl ArgumentForm {
         if let Some(description) = other.rest.get("description").and_then(Value::as_str) {
             self.add_rule(description);
         }
-        self.add_rule(&demands);
+        self.add_rule(&constraints);
         self.add_rule(&other.rules);
     }
 

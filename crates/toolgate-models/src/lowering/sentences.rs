@@ -37,7 +37,7 @@ pub(super) fn join_quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> Strin
     }
 }
 
-pub(super) fn join_limited<T>(
+pub(super) fn join_at_most<T>(
     all: &[T],
     most: usize,
     said: impl Fn(&T) -> String,
@@ -50,7 +50,7 @@ pub(super) fn join_limited<T>(
     shown.join(between)
 }
 
-pub(super) fn demands(schema: &Map<String, Value>, shown: impl Fn(&str) -> bool) -> String {
+pub(super) fn constraints(schema: &Map<String, Value>, shown: impl Fn(&str) -> bool) -> String {
     let mut text = String::new();
     for sentence in sentences(schema, &shown, MAX_DEPTH) {
         push_sentence(&mut text, &sentence);
@@ -85,7 +85,7 @@ pub(super) fn sentences(
             }
         }
     }
-    said.extend(ranges(schema, shown));
+    said.extend(describe_ranges(schema, shown));
     let all = schema.get("allOf").filter(|_| !shown("allOf"));
     for part in all.and_then(Value::as_array).into_iter().flatten() {
         said.push(match depth.checked_sub(1) {
@@ -116,7 +116,7 @@ const RANGES: [(&str, &str, &str, &str, &str); 5] = [
     ("minProperties", "maxProperties", "", "", "key"),
 ];
 
-fn ranges(schema: &Map<String, Value>, shown: &dyn Fn(&str) -> bool) -> Vec<String> {
+fn describe_ranges(schema: &Map<String, Value>, shown: &dyn Fn(&str) -> bool) -> Vec<String> {
     let hidden = |keyword: &str| schema.get(keyword).filter(|_| !shown(keyword));
     let mut said = Vec::new();
     for (least, most, above, below, unit) in RANGES {
@@ -149,10 +149,10 @@ fn sentence(keyword: &str, value: &Value, depth: usize) -> Option<String> {
     let list = || value.as_array().map(Vec::as_slice);
     Some(match keyword {
         "const" => format!("Must be exactly {}.", quoted(value)),
-        "enum" => format!("One of {}.", join_limited(list()?, 10, quoted, ", ")),
+        "enum" => format!("One of {}.", join_at_most(list()?, 10, quoted, ", ")),
         "default" if value.is_null() => String::new(),
         "default" => format!("Default: {}.", quoted(value)),
-        "examples" => format!("For example {}.", join_limited(list()?, 3, quoted, ", ")),
+        "examples" => format!("For example {}.", join_at_most(list()?, 3, quoted, ", ")),
         "format" => format!("Format: {}.", text()?),
         "pattern" => format!("Matches {}.", text()?),
         "contentEncoding" => format!("Encoded as {}.", text()?),
@@ -173,7 +173,7 @@ fn sentence(keyword: &str, value: &Value, depth: usize) -> Option<String> {
                     names => format!("'{name}' needs {names}."),
                 }
             };
-            join_limited(&all, 10, needs, " ")
+            join_at_most(&all, 10, needs, " ")
         }
         _ => match keyword_kind(keyword) {
             KeywordKind::Schema
@@ -181,7 +181,7 @@ fn sentence(keyword: &str, value: &Value, depth: usize) -> Option<String> {
             | KeywordKind::Schemas
             | KeywordKind::Named => nested_sentence(keyword, value, depth.checked_sub(1)?)?,
             KeywordKind::Type => format!("Of type {}.", quoted(value)),
-            // `ranges` covers numbers. The rest describes, or means nothing to JSON Schema.
+            // `describe_ranges` covers numbers. The rest describes, or means nothing to JSON Schema.
             _ => String::new(),
         },
     })
@@ -197,7 +197,7 @@ fn nested_sentence(keyword: &str, value: &Value, depth: usize) -> Option<String>
         "items" => format!("Each item is {}.", within(value)),
         "prefixItems" => format!(
             "Items in this order: {}.",
-            join_limited(list()?, 10, within, ", ")
+            join_at_most(list()?, 10, within, ", ")
         ),
         "contains" => format!("Contains {}.", within(value)),
         // Arguments that may not be given are removed before the call (VA5 of the contract), so
@@ -213,13 +213,13 @@ fn nested_sentence(keyword: &str, value: &Value, depth: usize) -> Option<String>
                 let pattern = cut((*pattern).clone(), MAX_QUOTED);
                 format!("Keys that match {pattern} hold {}.", within(schema))
             };
-            join_limited(&all, 5, hold, " ")
+            join_at_most(&all, 5, hold, " ")
         }
         "propertyNames" => format!("Keys: {}.", within(value)),
         "anyOf" => format!("Either {}.", alternatives(list()?, depth)),
         "oneOf" => format!(
             "Exactly one of: {}.",
-            join_limited(list()?, 5, within, "; ")
+            join_at_most(list()?, 5, within, "; ")
         ),
         "not" if is_empty => "Not allowed.".to_owned(),
         "not" => format!("Must not be: {}.", within(value)),

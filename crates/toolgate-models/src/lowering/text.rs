@@ -1,7 +1,7 @@
 //! Text on its way to a model: nothing in it that a person would not see, and no more
 //! than the provider accepts.
 
-pub(super) use toolgate_core::{is_visible as is_shown, strip_invisible as shown};
+pub(super) use toolgate_core::{is_visible, strip_invisible as shown};
 
 const CUT: &str = " […]";
 

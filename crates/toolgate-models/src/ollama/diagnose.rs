@@ -11,9 +11,9 @@ use crate::http::ProviderHttp;
 use crate::{ModelError, ModelSettings, Provider};
 
 // For all requests together.
-const LIMIT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 // Roughly the tokens of the system prompt and a question.
-const QUESTION: usize = 512;
+const QUESTION_TOKENS: usize = 512;
 const MAX_NAMES: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ async fn inspect(
     tool_tokens: usize,
     findings: &mut Vec<OllamaFinding>,
 ) -> Result<(), OllamaFinding> {
-    let deadline = deadline_in(LIMIT);
+    let deadline = deadline_in(TIMEOUT);
     let model = model_name(settings);
     let http = api::http(settings).map_err(|error| {
         OllamaFinding::problem(error.to_string(), "correct OLLAMA_HOST, or model.url")
@@ -76,8 +76,8 @@ async fn inspect(
         "Ollama {version} answers at {}",
         http.display_url()
     )));
-    let there = api::models(&http, deadline).await?;
-    findings.push(check_installed(&http, model, there, deadline).await?);
+    let installed = api::models(&http, deadline).await?;
+    findings.push(check_installed(&http, model, installed, deadline).await?);
     let shown = api::show(&http, model, deadline).await?;
     findings.push(check_tools(model, &shown)?);
     findings.extend(check_thinking(settings, &shown));
@@ -119,20 +119,20 @@ fn recommended() -> String {
 async fn check_installed(
     http: &ProviderHttp,
     model: &str,
-    there: Vec<TaggedModel>,
+    installed: Vec<TaggedModel>,
     deadline: Instant,
 ) -> Result<OllamaFinding, OllamaFinding> {
     let shown = escape(model);
-    if there.is_empty() {
+    if installed.is_empty() {
         return Err(OllamaFinding::problem("Ollama has no models", pull(model)));
     }
-    if there.iter().any(|listed| is_same(&listed.name, model)) {
-        let count = there.len();
+    if installed.iter().any(|listed| is_same(&listed.name, model)) {
+        let count = installed.len();
         return Ok(OllamaFinding::ok(format!(
             "the model '{shown}' is installed, one of {count}"
         )));
     }
-    let infos = api::model_infos(http, there, deadline).await;
+    let infos = api::model_infos(http, installed, deadline).await;
     let useful: Vec<String> = infos
         .iter()
         .filter(|info| info.tools == ToolUse::Supported)
@@ -200,7 +200,7 @@ fn check_rescue(settings: &ModelSettings) -> Option<OllamaFinding> {
 // What a question, the tools and an answer need at least. As in a conversation, a small window
 // gets a shorter answer.
 fn needed(settings: &ModelSettings, tool_tokens: usize, window: usize) -> usize {
-    QUESTION + tool_tokens + settings.max_tokens.min(window / 4)
+    QUESTION_TOKENS + tool_tokens + settings.max_tokens.min(window / 4)
 }
 
 fn check_window(
@@ -240,7 +240,7 @@ fn check_window(
 fn requested_window(settings: &ModelSettings, shown: &ModelDetails, tool_tokens: usize) -> usize {
     let window = OllamaWindow::new(settings.context_tokens);
     window.learn(shown.context);
-    window.fit(QUESTION + tool_tokens, settings.max_tokens)
+    window.fit(QUESTION_TOKENS + tool_tokens, settings.max_tokens)
 }
 
 fn model_name(settings: &ModelSettings) -> &str {

@@ -5,13 +5,13 @@ use crate::{ModelError, ModelSettings, Provider};
 
 pub(super) const NO_THINKING: &str = "does not support thinking";
 
-pub(super) fn is_unread_call(failure: &ErrorResponse) -> bool {
-    has(failure, UNREAD)
+pub(super) fn is_unparsable_call(failure: &ErrorResponse) -> bool {
+    has(failure, UNPARSABLE_CALL)
 }
 
 // With random sampling the model may write the call correctly the next time. With a fixed seed or
 // temperature 0, it writes the same call again.
-pub(super) fn unread_call(
+pub(super) fn unparsable_call_error(
     model: &str,
     settings: &ModelSettings,
     failure: &ErrorResponse,
@@ -102,7 +102,7 @@ const CUT: &str = "no user query found|longer than the context length|exceeds th
     exceeds the available context|exceeds maximum context length";
 
 // Phrases of the server's parsers, which differ from model to model.
-const UNREAD: &str = "error parsing tool call|xml syntax error|failed to parse xml|\
+const UNPARSABLE_CALL: &str = "error parsing tool call|xml syntax error|failed to parse xml|\
     expected element type <|repair failed to produce valid json arguments";
 
 fn has(failure: &ErrorResponse, phrases: &str) -> bool {

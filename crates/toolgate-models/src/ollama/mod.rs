@@ -31,14 +31,14 @@ pub use self::tools::to_qwen;
 use self::tools::{QWEN, log_converted};
 use self::window::{OllamaWindow, PromptReport};
 use crate::catalog::ToolDialect;
-use crate::habits::RequestHabits;
+use crate::compat::RequestCompat;
 use crate::http::ErrorResponse;
 use crate::provider_client::ProviderClient;
-use crate::wire_format::{FormatCore, StreamFraming, ToolForm, WireFormat};
+use crate::wire_format::{FormatCore, StreamFraming, ToolEncoder, WireFormat};
 use crate::{Catalog, ModelError, ModelReply, ModelRequest, ModelSettings, Provider};
 
 // Short, because the question is asked even without the model's details.
-const PATIENCE: Duration = Duration::from_secs(2);
+const DETAILS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A client for Ollama's own API.
 ///
@@ -46,7 +46,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub type OllamaClient = ProviderClient<OllamaFormat>;
 
 pub struct OllamaFormat {
-    core: FormatCore<OllamaHabits>,
+    core: FormatCore<OllamaCompat>,
     settings: ModelSettings,
     window: OllamaWindow,
     shown: OnceLock<ModelDetails>,
@@ -55,15 +55,15 @@ pub struct OllamaFormat {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OllamaHabits {
-    is_sent: bool,
+pub(crate) struct OllamaCompat {
+    sends_think: bool,
 }
 
-impl RequestHabits for OllamaHabits {
-    fn after(self, _status: u16, message: &str) -> Self {
+impl RequestCompat for OllamaCompat {
+    fn adapted_to(self, _status: u16, message: &str) -> Self {
         let is_refused = message.to_lowercase().contains(errors::NO_THINKING);
         Self {
-            is_sent: self.is_sent && !is_refused,
+            sends_think: self.sends_think && !is_refused,
         }
     }
 
@@ -76,8 +76,9 @@ impl RequestHabits for OllamaHabits {
 
 impl OllamaClient {
     pub fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
-        let is_sent = settings.think.is_some();
-        let mut core = FormatCore::new(Provider::Ollama, settings, 0, OllamaHabits { is_sent })?;
+        let sends_think = settings.think.is_some();
+        let mut core =
+            FormatCore::new(Provider::Ollama, settings, 0, OllamaCompat { sends_think })?;
         core.rescue = settings.rescue;
         let format = OllamaFormat {
             core,
@@ -115,7 +116,7 @@ impl OllamaFormat {
             window: self.window.fit(estimate, self.settings.max_tokens),
             read: reply.usage.input,
         };
-        let held = match self.window.is_doubtful(read) {
+        let held = match self.window.may_be_cut(read) {
             true => self.loaded_window(request.deadline).await,
             false => None,
         };
@@ -123,11 +124,11 @@ impl OllamaFormat {
     }
 
     async fn loaded_window(&self, deadline: Instant) -> Option<usize> {
-        let deadline = deadline.min(deadline_in(PATIENCE));
+        let deadline = deadline.min(deadline_in(DETAILS_TIMEOUT));
         let loaded = api::loaded(&self.core.http, self.model(), deadline).await;
         let held = loaded.ok().flatten().and_then(|it| it.context_length);
         if held.is_none() {
-            self.window.mark_silent();
+            self.window.mark_window_unreported();
         }
         held
     }
@@ -136,14 +137,14 @@ impl OllamaFormat {
 impl WireFormat for OllamaFormat {
     const PROVIDER: Provider = Provider::Ollama;
     const DIALECT: &'static ToolDialect = &QWEN;
-    const FORM: ToolForm = crate::openai::form;
+    const ENCODE_TOOL: ToolEncoder = crate::openai::encode_tool;
     const FRAMING: StreamFraming = StreamFraming::Lines;
-    const CUT: &'static str = "the stream ended before the model was done";
+    const CUT_MESSAGE: &'static str = "the stream ended before the model was done";
 
-    type Habits = OllamaHabits;
+    type Compat = OllamaCompat;
     type Reader<'a> = OllamaReader<'a>;
 
-    fn core(&self) -> &FormatCore<OllamaHabits> {
+    fn core(&self) -> &FormatCore<OllamaCompat> {
         &self.core
     }
 
@@ -159,13 +160,13 @@ impl WireFormat for OllamaFormat {
         log_converted(catalog);
     }
 
-    fn body(&self, request: &ModelRequest<'_>, habit: OllamaHabits) -> Result<Vec<u8>, String> {
+    fn body(&self, request: &ModelRequest<'_>, compat: OllamaCompat) -> Result<Vec<u8>, String> {
         let wanted = ChatRequestOptions {
             window: self
                 .window
                 .fit(request::prompt_tokens(request), self.settings.max_tokens),
-            think: self.settings.think.filter(|_| habit.is_sent),
-            pictures: self.shown.get().is_some_and(|shown| shown.can("vision")),
+            think: self.settings.think.filter(|_| compat.sends_think),
+            images: self.shown.get().is_some_and(|shown| shown.can("vision")),
         };
         request::body(request, self.model(), &self.settings, wanted)
             .map_err(|error| format!("the request can't be written as JSON ({error})"))
@@ -185,8 +186,8 @@ impl WireFormat for OllamaFormat {
 
     fn explain(&self, failure: ErrorResponse) -> ModelError {
         // Comes first: the error quotes part of the call, which may contain any words.
-        if errors::is_unread_call(&failure) {
-            return errors::unread_call(self.model(), &self.settings, &failure);
+        if errors::is_unparsable_call(&failure) {
+            return errors::unparsable_call_error(self.model(), &self.settings, &failure);
         }
         errors::explain(self.model(), failure)
     }
@@ -197,7 +198,7 @@ impl WireFormat for OllamaFormat {
             return Box::pin(std::future::ready(()));
         }
         Box::pin(async move {
-            let deadline = deadline.min(deadline_in(PATIENCE));
+            let deadline = deadline.min(deadline_in(DETAILS_TIMEOUT));
             let shown = match api::show(&self.core.http, self.model(), deadline).await {
                 Ok(shown) => shown,
                 // Then the question fails too, and says why.
@@ -213,10 +214,10 @@ impl WireFormat for OllamaFormat {
     }
 
     // A server may silently leave tools out if the model has no place for them. Said only once.
-    fn caution(&self, request: &ModelRequest<'_>) -> Option<String> {
+    fn notice_before(&self, request: &ModelRequest<'_>) -> Option<String> {
         let shown = self.shown.get();
         let can_not = shown.is_some_and(|it| it.capabilities.is_some() && !it.can("tools"));
-        let has_tools = !request.words_only && !request.tools.is_empty();
+        let has_tools = !request.forbid_tools && !request.tools.is_empty();
         if !can_not || !has_tools || self.has_warned_about_tools.swap(true, Ordering::Relaxed) {
             return None;
         }
@@ -226,7 +227,7 @@ impl WireFormat for OllamaFormat {
         ))
     }
 
-    fn review<'a>(
+    fn notice_after<'a>(
         &'a self,
         request: &'a ModelRequest<'_>,
         reply: &'a ModelReply,

@@ -15,7 +15,7 @@ pub(super) fn prompt_tokens(request: &ModelRequest<'_>) -> usize {
 
 // Ollama can't offer tools and forbid them, so a model that must answer in words is offered none.
 fn offered<'a>(request: &ModelRequest<'a>) -> Option<&'a OfferedTools> {
-    Some(request.tools).filter(|tools| !request.words_only && !tools.is_empty())
+    Some(request.tools).filter(|tools| !request.forbid_tools && !tools.is_empty())
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ pub(super) struct ChatRequestOptions {
     // `None` leaves it to the model.
     pub(super) think: Option<bool>,
     // Whether the model can see images; otherwise they are described in words.
-    pub(super) pictures: bool,
+    pub(super) images: bool,
 }
 
 #[derive(Serialize)]
@@ -97,7 +97,7 @@ pub(super) fn body(
             Message::Assistant(said) => messages.extend(assistant(said, catalog)),
             Message::Tool { results } => {
                 let results = results.iter();
-                messages.extend(results.map(|result| tool(result, catalog, wanted.pictures)));
+                messages.extend(results.map(|result| tool(result, catalog, wanted.images)));
             }
         }
     }
@@ -157,13 +157,13 @@ fn assistant<'a>(said: &'a AssistantMessage, tools: &'a OfferedTools) -> Option<
 }
 
 // Calls of the same tool are matched by their order, which history keeps.
-fn tool<'a>(result: &'a ToolResult, tools: &'a OfferedTools, pictures: bool) -> OllamaMessage<'a> {
+fn tool<'a>(result: &'a ToolResult, tools: &'a OfferedTools, images: bool) -> OllamaMessage<'a> {
     let mut message = OllamaMessage {
         tool_name: Some(tools.catalog().wire_name(&result.name)),
         tool_call_id: Some(&result.id),
         ..OllamaMessage::with_content("tool", result.text.as_str())
     };
-    if pictures {
+    if images {
         message.images = result
             .images
             .iter()

@@ -9,12 +9,12 @@ use serde_json::value::RawValue;
 use crate::message::MAX_PARTS;
 use crate::reply_buffer::ReplyBuffer;
 use crate::wire_format::{
-    ReadResult, ReplyReader, ReplyStreamError, StreamProgress, expect_no_complaint,
+    ReadResult, ReplyReader, ReplyStreamError, StreamProgress, expect_no_error,
 };
 use crate::{CallArguments, ModelCall, ModelReply, OfferedTools, StopReason, TokenUsage};
 
 // In Ollama 0.11 the sentence itself is the key.
-const COMPLAINTS: &str = "detail|errors|error_message|error parsing tool call|msg|title";
+const ERROR_KEYS: &str = "detail|errors|error_message|error parsing tool call|msg|title";
 
 pub(crate) struct OllamaReader<'a> {
     tools: &'a OfferedTools,
@@ -122,7 +122,7 @@ impl ReplyReader for OllamaReader<'_> {
         match read.message {
             Some(message) => self.message(message, reply),
             None if self.done.is_some() => Ok(()),
-            None => expect_no_complaint(line, COMPLAINTS),
+            None => expect_no_error(line, ERROR_KEYS),
         }
     }
 

@@ -8,7 +8,7 @@ use toolgate_core::Tool;
 use crate::Catalog;
 use crate::catalog::ToolDialect;
 use crate::lowering::{SchemaRules, lower};
-use crate::openai::form;
+use crate::openai::encode_tool;
 
 impl SchemaRules {
     // Ollama reads a schema into a structure and loses what that has no place for.
@@ -32,7 +32,9 @@ impl SchemaRules {
 pub(super) const QWEN: ToolDialect = ToolDialect {
     longest_name: 128,
     original_names: true,
-    convert: |definition, wire_name| form(&lower(definition, &SchemaRules::OLLAMA)?, wire_name),
+    convert: |definition, wire_name| {
+        encode_tool(&lower(definition, &SchemaRules::OLLAMA)?, wire_name)
+    },
 };
 
 /// Tools in the Qwen form, sorted by name. Tools that can't be converted are left out.

@@ -4,12 +4,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::transcript::{self, OpenAiMessage};
-use crate::habits::{RequestHabits, SentOptions, is_unwanted};
+use crate::compat::{RequestCompat, SentOptions, is_unsupported};
 use crate::wire_format::RequestOptions;
 use crate::{ModelError, ModelRequest, OfferedTools};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OpenAiHabits {
+pub(crate) struct OpenAiCompat {
     // A server reports usage only when asked to, and some don't understand the question.
     asks_usage: bool,
     limit: LimitName,
@@ -24,7 +24,7 @@ enum LimitName {
     MaxCompletionTokens,
 }
 
-impl OpenAiHabits {
+impl OpenAiCompat {
     // OpenAI itself knows the new names, other servers rather the old ones.
     pub(super) fn new(official: bool, sent: SentOptions) -> Self {
         Self {
@@ -40,8 +40,8 @@ impl OpenAiHabits {
     }
 }
 
-impl RequestHabits for OpenAiHabits {
-    fn after(mut self, status: u16, message: &str) -> Self {
+impl RequestCompat for OpenAiCompat {
+    fn adapted_to(mut self, status: u16, message: &str) -> Self {
         if !matches!(status, 400 | 422) {
             return self;
         }
@@ -52,11 +52,11 @@ impl RequestHabits for OpenAiHabits {
         };
         if message.contains("stream_options") {
             self.asks_usage = false;
-        } else if !self.swapped && message.contains(name) && is_unwanted(status, &message) {
+        } else if !self.swapped && message.contains(name) && is_unsupported(status, &message) {
             self.limit = other;
             self.swapped = true;
         } else {
-            self.sent = self.sent.after(status, &message);
+            self.sent = self.sent.adapted_to(status, &message);
         }
         self
     }
@@ -68,28 +68,28 @@ impl RequestHabits for OpenAiHabits {
 
 pub(super) fn body(
     options: &RequestOptions,
-    habits: OpenAiHabits,
+    compat: OpenAiCompat,
     request: &ModelRequest<'_>,
 ) -> Result<Vec<u8>, String> {
     let has_tools = !request.tools.is_empty();
     let room = request.answer_tokens(options.window, options.max_tokens);
-    let limit = |name| (habits.limit == name).then_some(room);
+    let limit = |name| (compat.limit == name).then_some(room);
     let body = OpenAiBody {
         model: &options.model,
         messages: transcript::messages(request),
         tools: has_tools.then_some(request.tools),
         // Tools are listed even where none may be used, because history refers to them.
-        tool_choice: (has_tools && request.words_only).then_some("none"),
+        tool_choice: (has_tools && request.forbid_tools).then_some("none"),
         stream: true,
-        stream_options: habits.asks_usage.then(|| json!({ "include_usage": true })),
+        stream_options: compat.asks_usage.then(|| json!({ "include_usage": true })),
         max_tokens: limit(LimitName::MaxTokens),
         max_completion_tokens: limit(LimitName::MaxCompletionTokens),
-        temperature: options.temperature.filter(|_| habits.sent.temperature),
-        seed: options.seed.filter(|_| habits.sent.seed),
+        temperature: options.temperature.filter(|_| compat.sent.temperature),
+        seed: options.seed.filter(|_| compat.sent.seed),
         // For servers that run a model's template themselves.
         chat_template_kwargs: options
             .think
-            .filter(|_| habits.sent.think)
+            .filter(|_| compat.sent.think)
             .map(|enable_thinking| json!({ "enable_thinking": enable_thinking })),
     };
     serde_json::to_vec(&body).map_err(|error| error.to_string())

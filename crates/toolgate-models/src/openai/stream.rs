@@ -7,12 +7,12 @@ use super::wire::{DeltaContent, OpenAiChoice, OpenAiChunk, OpenAiDelta};
 use crate::message::MAX_PARTS;
 use crate::reply_buffer::ReplyBuffer;
 use crate::wire_format::{
-    ReadResult, ReplyReader, ReplyStreamError, StreamProgress, expect_no_complaint,
-    unexpected_json, utf8,
+    ReadResult, ReplyReader, ReplyStreamError, StreamProgress, expect_no_error, parse_utf8,
+    unexpected_json_error,
 };
 use crate::{ModelReply, OfferedTools, StopReason, TokenUsage};
 
-const COMPLAINTS: &str = "message|detail|errors|error_message|msg";
+const ERROR_KEYS: &str = "message|detail|errors|error_message|msg";
 
 pub(crate) struct OpenAiReader<'a> {
     tools: &'a OfferedTools,
@@ -37,7 +37,7 @@ impl<'a> OpenAiReader<'a> {
 
     fn read_chunk(&mut self, json: &str, reply: &mut ReplyBuffer<'_>) -> ReadResult {
         let chunk: OpenAiChunk<'_> =
-            serde_json::from_str(json).map_err(|error| unexpected_json(json, &error))?;
+            serde_json::from_str(json).map_err(|error| unexpected_json_error(json, &error))?;
         let is_error = chunk
             .error
             .map(RawValue::get)
@@ -47,7 +47,7 @@ impl<'a> OpenAiReader<'a> {
             return Err(ReplyStreamError::Reported(error));
         }
         if chunk.choices.is_none() && chunk.usage.is_none() {
-            return expect_no_complaint(json.as_bytes(), COMPLAINTS);
+            return expect_no_error(json.as_bytes(), ERROR_KEYS);
         }
         if let Some(counts) = chunk.usage {
             self.usage = counts.usage();
@@ -98,7 +98,7 @@ impl<'a> OpenAiReader<'a> {
 
 impl ReplyReader for OpenAiReader<'_> {
     fn read(&mut self, _name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
-        match utf8(data)?.trim() {
+        match parse_utf8(data)?.trim() {
             "" => Ok(()),
             "[DONE]" => {
                 self.done = true;

@@ -355,7 +355,7 @@ fn openai_itself_wants_a_key_and_has_a_larger_window() {
         (Provider::OpenAi.default_model(), 128_000)
     );
     assert!(!client.format.0.rescue);
-    assert_eq!(client.most_tools(), Some(128));
+    assert_eq!(client.tool_limit(), Some(128));
     let error = OpenAiClient::new(&ModelSettings::default()).err().unwrap();
     assert_eq!(
         error.to_string(),
@@ -369,7 +369,7 @@ fn openai_itself_wants_a_key_and_has_a_larger_window() {
     let client = OpenAiClient::new(&elsewhere).unwrap();
     assert_eq!(client.window(), 32_000);
     assert!(client.format.0.rescue);
-    assert_eq!(client.most_tools(), None);
+    assert_eq!(client.tool_limit(), None);
 }
 
 #[test]

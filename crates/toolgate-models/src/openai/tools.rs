@@ -21,7 +21,9 @@ impl SchemaRules {
 pub(super) const DIALECT: ToolDialect = ToolDialect {
     longest_name: 64,
     original_names: false,
-    convert: |definition, wire_name| form(&lower(definition, &SchemaRules::OPENAI)?, wire_name),
+    convert: |definition, wire_name| {
+        encode_tool(&lower(definition, &SchemaRules::OPENAI)?, wire_name)
+    },
 };
 
 #[derive(Serialize)]
@@ -38,7 +40,10 @@ struct OpenAiDeclaration<'a> {
     parameters: &'a Value,
 }
 
-pub(crate) fn form(lowered: &LoweredTool<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
+pub(crate) fn encode_tool(
+    lowered: &LoweredTool<'_>,
+    wire_name: &str,
+) -> Result<Box<RawValue>, String> {
     let tool = OpenAiTool {
         kind: "function",
         function: OpenAiDeclaration {

@@ -214,7 +214,7 @@ fn everything_is_offered_where_everything_fits() {
 #[test]
 fn the_budget_is_kept_and_pinned_tools_are_always_there() {
     let catalog = two_hundred();
-    let tokens_of = |names: &[&str]| -> usize {
+    let message_tokens = |names: &[&str]| -> usize {
         let tools = catalog
             .tools()
             .iter()
@@ -241,7 +241,7 @@ fn the_budget_is_kept_and_pinned_tools_are_always_there() {
             "{names:?}"
         );
         assert!(most == 0 || names.len() <= most);
-        assert!(tokens == 0 || tokens_of(&names) <= tokens);
+        assert!(tokens == 0 || message_tokens(&names) <= tokens);
         assert!(
             names.len() > 2,
             "there is room for more than what is pinned"

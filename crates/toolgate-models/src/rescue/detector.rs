@@ -20,7 +20,7 @@ pub(crate) struct CallDetector {
     examples: usize,
 }
 
-enum CallVerdict {
+enum TextVerdict {
     Call,
     Maybe,
     Text,
@@ -45,71 +45,71 @@ impl CallDetector {
                 return text.len();
             };
             match judge(seen, &bytes[walk.at()..]) {
-                CallVerdict::Text => walk.skip(seen),
-                CallVerdict::Maybe => return walk.at(),
-                CallVerdict::Call => self.last = Some((seen, TrailingJson::starting_at(walk.at()))),
+                TextVerdict::Text => walk.skip(seen),
+                TextVerdict::Maybe => return walk.at(),
+                TextVerdict::Call => self.last = Some((seen, TrailingJson::starting_at(walk.at()))),
             }
         }
     }
 }
 
-fn judge(seen: MarkMatch, rest: &[u8]) -> CallVerdict {
+fn judge(seen: MarkMatch, rest: &[u8]) -> TextVerdict {
     let near = &rest[..rest.len().min(FAR_ENOUGH)];
     let verdict = match seen {
-        MarkMatch::Maybe => CallVerdict::Maybe,
+        MarkMatch::Maybe => TextVerdict::Maybe,
         MarkMatch::Mark(CallMark::Fence) => fence(near),
         MarkMatch::Mark(CallMark::Json) => json(near),
-        MarkMatch::Mark(_) => CallVerdict::Call,
+        MarkMatch::Mark(_) => TextVerdict::Call,
     };
     match verdict {
-        CallVerdict::Maybe if rest.len() > FAR_ENOUGH => CallVerdict::Text,
+        TextVerdict::Maybe if rest.len() > FAR_ENOUGH => TextVerdict::Text,
         verdict => verdict,
     }
 }
 
-fn fence(rest: &[u8]) -> CallVerdict {
+fn fence(rest: &[u8]) -> TextVerdict {
     let info = &rest[FENCE.len()..];
     let word = info
         .iter()
         .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     let body = info[word.count()..].trim_ascii_start();
     match body.first() {
-        None => CallVerdict::Maybe,
+        None => TextVerdict::Maybe,
         Some(b'{') => json(body),
         Some(b'<' | b'[') => match match_tag(body) {
-            Some(MarkMatch::Maybe) => CallVerdict::Maybe,
-            Some(MarkMatch::Mark(_)) => CallVerdict::Call,
+            Some(MarkMatch::Maybe) => TextVerdict::Maybe,
+            Some(MarkMatch::Mark(_)) => TextVerdict::Call,
             None => json(body),
         },
-        _ => CallVerdict::Text,
+        _ => TextVerdict::Text,
     }
 }
 
-fn json(rest: &[u8]) -> CallVerdict {
+fn json(rest: &[u8]) -> TextVerdict {
     let inside = match rest.first() {
         Some(b'[') => rest[1..].trim_ascii_start(),
         _ => rest,
     };
     let key = match inside.first() {
-        None => return CallVerdict::Maybe,
+        None => return TextVerdict::Maybe,
         Some(b'{') => inside[1..].trim_ascii_start(),
-        Some(_) => return CallVerdict::Text,
+        Some(_) => return TextVerdict::Text,
     };
     match key.first() {
-        None => CallVerdict::Maybe,
+        None => TextVerdict::Maybe,
         Some(b'"') => match memchr::memchr(b'"', &key[1..]) {
-            None => CallVerdict::Maybe,
+            None => TextVerdict::Maybe,
             Some(length) => {
                 let key = &key[1..=length];
                 let mut known = FIRST_KEYS.iter();
                 if known.any(|known| known.as_bytes() == key) {
-                    CallVerdict::Call
+                    TextVerdict::Call
                 } else {
-                    CallVerdict::Text
+                    TextVerdict::Text
                 }
             }
         },
-        Some(_) => CallVerdict::Text,
+        Some(_) => TextVerdict::Text,
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) enum RoutedAnswer {
 }
 
 /// True if the model was not there, rather than there and of no use.
-pub(super) fn is_absence(error: &ModelError) -> bool {
+pub(super) fn means_unavailable(error: &ModelError) -> bool {
     matches!(
         error,
         ModelError::Unreachable { .. } | ModelError::TimedOut { .. }
@@ -56,12 +56,12 @@ pub(super) async fn ask_with_fallback(
     });
     let failed = match first.await {
         None => None,
-        Some(Err(error)) if is_absence(&error) && !has_spoken.load(Ordering::Relaxed) => {
+        Some(Err(error)) if means_unavailable(&error) && !has_spoken.load(Ordering::Relaxed) => {
             Some(error)
         }
         Some(reply) => return reply.map(RoutedAnswer::Model),
     };
-    let answer = turn.answer_instead(sentences, &mut |_| {}).await;
+    let answer = turn.answer_without_model(sentences, &mut |_| {}).await;
     match (answer, failed.clone().or_else(|| away.get().cloned())) {
         (Some(answer), Some(error)) => Ok(RoutedAnswer::Sentences(answer, error)),
         _ => match failed {

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use toolgate_core::ToolError;
 use toolgate_models::{
-    AnswerSource, ChooseError, ConnectedModel, Conversation, Message, ModelError, TurnEnd,
+    AnswerSource, ModelSelectionError, ConnectedModel, Conversation, Message, ModelError, TurnEnd,
     TurnRecord,
 };
 
@@ -252,7 +252,7 @@ fn report_failed(
     Exit::Failure
 }
 
-fn report_refused(options: &AskOptions, error: &ChooseError) -> Exit {
+fn report_refused(options: &AskOptions, error: &ModelSelectionError) -> Exit {
     let exit = chat_session::exit_for(error);
     if options.json && exit == Exit::Failure {
         say::result(&rendered(&json!({ "error": error.to_string() })));

@@ -153,25 +153,25 @@ fn a_round_that_must_end_in_words_still_lists_the_tools() {
     let tools = offer(&[tool("dice", "Rolls dice", json!({ "type": "object" }))]);
     let history = [user("Roll!")];
     let with = ask("", &history, &tools);
-    let words_only = ModelRequest {
-        words_only: true,
+    let forbid_tools = ModelRequest {
+        forbid_tools: true,
         ..with
     };
-    let (with, words_only) = (sent(&options(), &with), sent(&options(), &words_only));
+    let (with, forbid_tools) = (sent(&options(), &with), sent(&options(), &forbid_tools));
     assert!(!with.contains("tool_choice"), "{with}");
     assert_eq!(
-        words_only,
+        forbid_tools,
         with.replace(
             r#","messages""#,
             r#","tool_choice":{"type":"none"},"messages""#
         )
     );
     let none = offer(&[]);
-    let words_only = ModelRequest {
-        words_only: true,
+    let forbid_tools = ModelRequest {
+        forbid_tools: true,
         ..ask("", &history, &none)
     };
-    assert!(!sent(&options(), &words_only).contains("tool"));
+    assert!(!sent(&options(), &forbid_tools).contains("tool"));
 }
 
 #[test]

@@ -30,11 +30,11 @@ async fn after_the_last_round_of_tools_the_model_answers_in_words() {
     );
     assert_eq!(runs.load(Ordering::SeqCst), 3);
     let last = script.last_asked();
-    assert!(last.words_only);
+    assert!(last.forbid_tools);
     assert!(
         matches!(last.messages.last(), Some(Message::User { text }) if text.contains("Answer now"))
     );
-    assert!(script.asked()[..3].iter().all(|asked| !asked.words_only));
+    assert!(script.asked()[..3].iter().all(|asked| !asked.forbid_tools));
     let kept = format!("{:?}", conversation.history());
     assert!(
         !kept.contains("Answer now"),
@@ -113,7 +113,7 @@ async fn without_rounds_of_tools_there_are_only_words() {
     let turn = say(&mut conversation, "Hi").await;
     assert_eq!(turn.end, TurnEnd::Answered);
     let asked = script.last_asked();
-    assert!(asked.words_only);
+    assert!(asked.forbid_tools);
     assert_eq!(
         asked.messages,
         [Message::User {
@@ -154,7 +154,7 @@ async fn the_same_call_is_not_made_for_ever() {
         "Tool 'count' was called 3 times with these arguments in this turn and was not called again: use the results above, \
          do something else, or answer"
     );
-    assert!(script.last_asked().words_only);
+    assert!(script.last_asked().forbid_tools);
     // The next turn starts from zero.
     let script = ModelScript::new([same(20), words("Again.")]);
     conversation.set_router(script);
@@ -204,7 +204,7 @@ async fn when_little_time_is_left_no_tool_is_begun() {
         "Tool 'slow' timed out after 22.5 s"
     );
     assert!(turn.took_ms < 100_000.0, "{}", turn.took_ms);
-    assert!(script.last_asked().words_only);
+    assert!(script.last_asked().forbid_tools);
 }
 
 #[tokio::test(start_paused = true)]

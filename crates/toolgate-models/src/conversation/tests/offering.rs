@@ -66,7 +66,7 @@ async fn tools_that_can_not_be_offered_are_named_once() {
 async fn no_more_tools_are_offered_than_the_provider_takes() {
     for (wanted, offered) in [(0, 2), (1, 1), (3, 2)] {
         let script = Arc::new(ModelScript {
-            most_tools: Some(2),
+            tool_limit: Some(2),
             ..ModelScript::default()
         });
         let mut conversation =
@@ -133,7 +133,7 @@ async fn tools_that_were_used_before_do_not_exceed_what_was_asked_for() {
 #[tokio::test(start_paused = true)]
 async fn pinned_tools_that_the_provider_does_not_take_are_named() {
     let script = Arc::new(ModelScript {
-        most_tools: Some(1),
+        tool_limit: Some(1),
         ..ModelScript::default()
     });
     let mut conversation = conversation_with(&script, house(), |settings| {

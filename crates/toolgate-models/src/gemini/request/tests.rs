@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::super::PROVIDER;
 use super::super::tests::offer;
 use super::*;
-use crate::habits::RequestHabits;
+use crate::compat::RequestCompat;
 use crate::tests::samples::{ask, assistant, call, result, results, said, tool, user};
 use crate::{ImageData, Message, MessagePart, Provider, ToolResult};
 
@@ -76,7 +76,7 @@ fn a_whole_round_of_tools_goes_out_in_the_form_of_the_api() {
         results(vec![named(result("a", "12:00"), "home.time")]),
     ];
     let request = ModelRequest {
-        words_only: true,
+        forbid_tools: true,
         ..ask("Be brief.", &history, &tools)
     };
     let body: Value = serde_json::from_str(&sent(&options, &request)).unwrap();
@@ -117,14 +117,14 @@ fn a_setting_that_was_refused_is_not_sent() {
         think: Some(false),
         ..options()
     };
-    let learned = ALL.after(400, "temperature is not supported by this model");
+    let learned = ALL.adapted_to(400, "temperature is not supported by this model");
     assert!(!learned.temperature && learned.think);
-    let learned = learned.after(400, "Thinking level is not supported for this model.");
+    let learned = learned.adapted_to(400, "Thinking level is not supported for this model.");
     let body = body(&options, learned, &ask("", &[user("Hi")], &offer(&[]))).unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(body["generationConfig"], json!({ "maxOutputTokens": 100 }));
     assert_eq!(
-        ALL.after(400, "tools[0]: unknown name \"temperature\""),
+        ALL.adapted_to(400, "tools[0]: unknown name \"temperature\""),
         ALL
     );
 }
@@ -223,7 +223,7 @@ fn a_tool_whose_name_begins_with_a_digit_is_left_out() {
         tool("time", "The time", json!({ "type": "object" })),
     ]);
     assert_eq!(tools.len(), 1);
-    let left_out = tools.catalog().left_out();
+    let left_out = tools.catalog().excluded();
     assert_eq!(left_out[0].name, "3d");
     assert!(
         left_out[0].reason.contains("letter"),

@@ -163,7 +163,7 @@ async fn a_turn_that_must_end_tells_what_was_done() {
     history.push(user("(No more tools can be used in this turn.)"));
     let offer = offer(&client);
     let mut request = request(&history, &offer);
-    request.words_only = true;
+    request.forbid_tools = true;
     let reply = client
         .reply(request, &mut |_: ModelEvent<'_>| {})
         .await
@@ -203,7 +203,7 @@ async fn that_the_model_is_away_is_told_whether_sentences_answer_or_not() {
         let offer = offer(&client);
         let mut told = Vec::new();
         let mut listener = |event: ModelEvent<'_>| match event {
-            ModelEvent::ModelAway { .. } => told.push("away"),
+            ModelEvent::ModelUnavailable { .. } => told.push("away"),
             ModelEvent::Notice(_) => told.push("notice"),
             _ => {}
         };
@@ -218,10 +218,10 @@ async fn while_it_is_away_a_sentence_is_understood_without_it_and_all_tools_are_
     let sum = "what is 2 plus 2";
     let client = last(UnreliableModel::away());
     assert!(!client.understands(sum).await, "the model would be asked");
-    assert!(client.wants_all_tools("tell me a story").await);
+    assert!(client.needs_all_tools("tell me a story").await);
     ask(&client, &[user(sum)]).await;
     assert!(client.understands(sum).await);
-    assert!(!client.wants_all_tools("tell me a story").await);
+    assert!(!client.needs_all_tools("tell me a story").await);
     // Clones learn what someone else noticed.
     client.clone().set_available();
     assert!(!client.understands(sum).await);
@@ -272,7 +272,7 @@ impl ModelClient for VanishingModel {
         listener.event(ModelEvent::Text("Well, "));
         let error = ModelError::TimedOut {
             provider: self.provider(),
-            what: NOT_FINISHED,
+            what: FINISH,
             after: Duration::from_secs(1),
         };
         Box::pin(std::future::ready(Err(error)))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolgate_core::{escape, nearest_names};
 use toolgate_models::{
-    AnswerSource, ChooseError, ConnectedModel, Conversation, ModelList, ModelSelection,
+    AnswerSource, ModelSelectionError, ConnectedModel, Conversation, ModelList, ModelSelection,
     ModelSettings, Provider, Toolbox, ollama,
 };
 
@@ -44,7 +44,7 @@ impl DoctorReport {
         });
         match chosen {
             Ok((choice, chosen)) => self.on_chosen(&wanted, &choice, &chosen, &toolbox).await,
-            Err(ChooseError::Model(error)) => {
+            Err(ModelSelectionError::Model(error)) => {
                 self.add("model", missing_finding(&wanted, error.to_string()));
             }
             Err(error) => self.add("model", Bad(error.to_string())),

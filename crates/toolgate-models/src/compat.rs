@@ -9,19 +9,19 @@ use parking_lot::Mutex;
 use crate::http::contains_any;
 use crate::{ModelError, ModelSettings};
 
-pub(crate) trait RequestHabits: Copy + PartialEq + Send + Sync {
+pub(crate) trait RequestCompat: Copy + PartialEq + Send + Sync {
     /// What is known after a request was refused with this message; unchanged
     /// if that tells nothing.
-    fn after(self, status: u16, message: &str) -> Self;
+    fn adapted_to(self, status: u16, message: &str) -> Self;
 
     /// Sentences for a person: what changes from `before`, and which error it was learned from.
     fn notices(self, before: Self, model: &str, error: &ModelError) -> Vec<String>;
 }
 
 #[derive(Debug)]
-pub(crate) struct LearnedHabits<T>(Mutex<T>);
+pub(crate) struct LearnedCompat<T>(Mutex<T>);
 
-impl<T: Copy + PartialEq> LearnedHabits<T> {
+impl<T: Copy + PartialEq> LearnedCompat<T> {
     pub(crate) fn new(known: T) -> Self {
         Self(Mutex::new(known))
     }
@@ -58,8 +58,8 @@ impl SentOptions {
     }
 }
 
-impl RequestHabits for SentOptions {
-    fn after(mut self, status: u16, message: &str) -> Self {
+impl RequestCompat for SentOptions {
+    fn adapted_to(mut self, status: u16, message: &str) -> Self {
         // A refusal of a tool, its schema or a message may contain a setting's name by coincidence.
         const ELSEWHERE: &str = "tools|function|schema|properties|messages";
         // Gemini models that always think refuse a budget of 0 for its value, not its presence.
@@ -69,7 +69,7 @@ impl RequestHabits for SentOptions {
             self.think = false;
             return self;
         }
-        if !is_unwanted(status, &message) || contains_any(&message, ELSEWHERE) {
+        if !is_unsupported(status, &message) || contains_any(&message, ELSEWHERE) {
             return self;
         }
         let settings = [
@@ -113,7 +113,7 @@ impl RequestHabits for SentOptions {
 
 /// Whether something was refused for being there at all rather than for its value. `message`
 /// is in lower case.
-pub(crate) fn is_unwanted(status: u16, message: &str) -> bool {
+pub(crate) fn is_unsupported(status: u16, message: &str) -> bool {
     const WORDS: &str = "unsupported|not support|n't support|unrecognized|unknown|unexpected|\
         not permitted|not allowed|extra|deprecated|may only be set|allowed for this model|\
         does not match any of the expected tags";
@@ -204,24 +204,24 @@ mod tests {
             ),
         ] {
             for status in [400, 422] {
-                assert_eq!(ALL.after(status, message), expected, "{message}");
+                assert_eq!(ALL.adapted_to(status, message), expected, "{message}");
             }
         }
         // What is not sent is not what is meant.
         let message = "A model that is thinking does not support temperature";
-        assert!(!NOT_THINK.after(400, message).temperature);
+        assert!(!NOT_THINK.adapted_to(400, message).temperature);
     }
 
     #[test]
     fn what_another_question_learned_meanwhile_is_tried_first() {
         let refusal = "`temperature` may only be set to 1 when thinking is enabled";
-        let learned = LearnedHabits::new(ALL);
+        let learned = LearnedCompat::new(ALL);
         for _ in 0..2 {
-            learned.learn(ALL, |sent| sent.after(400, refusal));
+            learned.learn(ALL, |sent| sent.adapted_to(400, refusal));
             assert_eq!(learned.get(), NOT_TEMPERATURE);
         }
         learned.learn(NOT_TEMPERATURE, |sent| {
-            sent.after(400, "seed: unknown field")
+            sent.adapted_to(400, "seed: unknown field")
         });
         assert!(!learned.get().seed);
     }
@@ -262,7 +262,7 @@ mod tests {
             (400, "Unsupported parameter: 'top_p'"),
             (400, ""),
         ] {
-            assert_eq!(ALL.after(status, message), ALL, "{message}");
+            assert_eq!(ALL.adapted_to(status, message), ALL, "{message}");
         }
     }
 }
