@@ -1,5 +1,5 @@
-//! One client for all providers: asks, retries, learns what a model refuses, and reads the
-//! answer as it arrives.
+//! The client that all providers share: asks, retries, adapts to what a model refuses, and reads
+//! the reply as it arrives.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::{
     Provider, SchemaForm, ToolList,
 };
 
-// How long to wait for what follows the answer, which is only its token usage.
+// How long to wait for the token usage, which follows a complete answer.
 const USAGE_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub struct ProviderClient<W> {
@@ -139,7 +139,7 @@ async fn read_reply(
     }
 }
 
-// Once the answer is complete, a connection that breaks doesn't matter.
+// Once the answer is complete, it doesn't matter if the connection breaks.
 async fn next_event(
     lines: &mut ResponseLines,
     has_ended: bool,
@@ -199,7 +199,8 @@ impl<W: WireFormat> ModelClient for ProviderClient<W> {
                     if let Some(notice) = format.notice_before(&request) {
                         buffer.notice(&notice);
                     }
-                    // Asks again at once each time something was learned about the model.
+                    // Each time an error shows what the model doesn't accept, asks again at once
+                    // without it.
                     loop {
                         let compat = core.compat.get();
                         let reply = ask_once(format, &request, compat, buffer).await;

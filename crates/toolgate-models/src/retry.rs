@@ -1,4 +1,4 @@
-//! Retries: how often, when, and within which deadline.
+//! Retries of a question: how often, after which pause, and within which deadline.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use crate::error::BEGIN_TO_ANSWER;
 use crate::reply_buffer::ReplyBuffer;
 use crate::{ModelError, ModelEvent, ModelListener};
 
-/// A client's budget of retries. In the long run it allows one for every five questions, because
-/// many clients that retry at once keep a provider from recovering.
+/// A token bucket for the retries of one client. In the long run it allows one retry for every five
+/// questions, because many clients that retry at once keep a provider from recovering.
 #[derive(Debug)]
 pub(crate) struct RetryBudget {
     most: u32,
@@ -25,7 +25,7 @@ impl RetryBudget {
         Self { most, saved }
     }
 
-    // Enough to get through two bad moments.
+    // Enough for two questions in a row that need all their attempts.
     fn capacity(attempts: u32) -> f64 {
         f64::from(attempts) * 2.0
     }
@@ -45,8 +45,8 @@ impl RetryBudget {
     }
 }
 
-/// Retries until an attempt succeeds, fails for good, or would begin after the deadline. Text of a
-/// failed attempt is withdrawn before the next one.
+/// Retries until an attempt succeeds, fails permanently, or would begin after the deadline. Text of
+/// a failed attempt is withdrawn before the next one.
 pub(crate) async fn with_retries<'a, T>(
     retries: &RetryBudget,
     deadline: Instant,
@@ -83,8 +83,8 @@ pub(crate) async fn with_retries<'a, T>(
     }
 }
 
-// Nothing arrived at all, and there is as much time again: a new connection helps if the
-// old one died unnoticed.
+// Nothing arrived at all, and there is as much time again. The pooled connection may have died
+// unnoticed, and then a new one helps.
 fn may_be_stale_connection(error: &ModelError, left: Duration) -> bool {
     matches!(error, ModelError::TimedOut { what: BEGIN_TO_ANSWER, after, .. } if *after <= left)
 }

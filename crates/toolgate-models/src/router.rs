@@ -1,5 +1,5 @@
-//! Routes sentences in front of a model, behind it, or instead of it. Only this module decides, for
-//! chat, the gateway and voice alike, when a model counts as away.
+//! Decides whether sentences or the model answer a question. Chat, the gateway and voice all use
+//! this module to decide when a model counts as unavailable.
 
 mod answers;
 mod fallback;
@@ -26,24 +26,26 @@ use crate::{
     ModelRequest, ToolList,
 };
 
-// How long a turn waits for the names of things if a model can answer instead. Reading goes on, so
-// one of the next turns has them.
+// How long a turn waits for sentences, which may have to fetch the names of devices, if the model
+// can answer instead. Fetching continues, so one of the next turns has the names.
 pub(crate) const SENTENCES_TIMEOUT: Duration = Duration::from_millis(150);
 
-/// Decides who answers each question of a conversation. Clones share whether the model is away.
+/// Decides who answers each question of a conversation. Clones share whether the model is
+/// unavailable.
 ///
-/// With [`sentences_first`](Self::sentences_first), sentences answer what is certain and the model
-/// everything else: what is misspelt, ambiguous or free text, and what is about things whose names
-/// aren't read within 150 ms. Whoever begins a turn ends it, unless a call fails: then the model,
-/// which sees the call and its result, answers.
+/// With [`sentences_first`](Self::sentences_first), sentences answer what they understand for
+/// certain. The model answers everything else: what is misspelt, ambiguous or free text, and what
+/// needs the names of devices if these can't be fetched within 150 ms. A turn that sentences begin
+/// is also completed by them, unless a call fails: then the model, which sees the call and its
+/// result, answers.
 ///
-/// With [`sentences_last`](Self::sentences_last), sentences answer while the model is away, and
-/// what they don't understand ends in the model's error. Each sentence that isn't understood
-/// tries the model again.
+/// With [`sentences_last`](Self::sentences_last), sentences answer while the model is unavailable.
+/// A question that they don't understand is sent to the model again, and ends in its error if the
+/// model is still unavailable.
 #[derive(Clone)]
 pub struct SentenceRouter {
     route: AnswerRoute,
-    // The model could not be reached when it was last asked, and sentences are asked last.
+    // The model could not be reached when it was last asked. Set only with `sentences_last`.
     is_unavailable: Arc<AtomicBool>,
 }
 
@@ -60,6 +62,7 @@ struct RoutedSentences {
     is_last: bool,
 }
 
+// For sentences, which use only the names of tools.
 const PLAIN: ToolDialect = ToolDialect {
     longest_name: usize::MAX,
     original_names: false,
@@ -98,6 +101,7 @@ impl SentenceRouter {
         }
     }
 
+    /// Lets sentences answer before the model is asked. No effect without a model.
     #[must_use]
     pub fn sentences_first(mut self, sentences: Arc<SentenceInterpreter>) -> Self {
         if let Some(routed) = self.sentences_mut(sentences) {
@@ -106,6 +110,7 @@ impl SentenceRouter {
         self
     }
 
+    /// Lets sentences answer while the model is unavailable. No effect without a model.
     #[must_use]
     pub fn sentences_last(mut self, sentences: Arc<SentenceInterpreter>) -> Self {
         if let Some(routed) = self.sentences_mut(sentences) {
@@ -136,7 +141,7 @@ impl SentenceRouter {
         }
     }
 
-    /// Who answers, apart from sentences that are asked first or last.
+    /// The model's provider, or sentences if there is no model.
     pub fn source(&self) -> AnswerSource {
         self.model()
             .map_or(AnswerSource::Sentences, |model| model.provider().into())
@@ -157,11 +162,12 @@ impl SentenceRouter {
         }
     }
 
+    /// True if one of the two is a clone of the other.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.is_unavailable, &other.is_unavailable)
     }
 
-    /// Marks the model as available, for callers that noticed it some other way.
+    /// Marks the model as available again, for callers that found out in another way.
     pub fn set_available(&self) {
         self.is_unavailable.store(false, Ordering::Relaxed);
     }
@@ -170,8 +176,8 @@ impl SentenceRouter {
         self.is_unavailable.load(Ordering::Relaxed)
     }
 
-    /// True if sentences would certainly understand this at the beginning of a conversation, so
-    /// that the model would not be asked.
+    /// True if sentences would answer this at the beginning of a conversation, without asking the
+    /// model.
     pub async fn understands(&self, text: &str) -> bool {
         match &self.route {
             AnswerRoute::SentencesOnly(sentences, _) => is_certain(sentences, text).await,
@@ -188,9 +194,8 @@ impl SentenceRouter {
         }
     }
 
-    /// True if all tools should be known first, even those whose servers are still starting,
-    /// because a model has to be told of them. Sentences wait for what they need themselves, and a
-    /// certain one needs no more tools than there are.
+    /// True if the turn should wait for servers that are still starting, because the model will be
+    /// asked and needs the whole list of tools. Sentences wait for the tools they need themselves.
     pub(crate) async fn needs_all_tools(&self, text: &str) -> bool {
         match &self.route {
             AnswerRoute::SentencesOnly(..) => false,
@@ -201,6 +206,7 @@ impl SentenceRouter {
         }
     }
 
+    /// See [`ModelClient::prepare`]. Does nothing while the model is unavailable.
     pub async fn prepare(&self, deadline: Instant) {
         if let Some(model) = self.model().filter(|_| !self.is_unavailable()) {
             model.prepare(deadline).await;
@@ -208,7 +214,7 @@ impl SentenceRouter {
     }
 
     pub(crate) fn window(&self) -> usize {
-        // Sentences look at only two messages, however many there are.
+        // As good as unlimited: sentences look at only two messages, however many there are.
         self.model().map_or(1 << 20, |model| model.window())
     }
 
@@ -216,7 +222,7 @@ impl SentenceRouter {
         self.model().and_then(|model| model.tool_limit())
     }
 
-    /// The tools in the form of whoever answers, converted once per tool list.
+    /// The tools in the form that the model or sentences need, converted once per tool list.
     pub fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
         match &self.route {
             AnswerRoute::SentencesOnly(_, catalogs) => catalogs.get(tools, &PLAIN),
@@ -248,19 +254,19 @@ impl SentenceRouter {
             }
             AnswerRoute::Model(model, routed) => (model, routed.as_ref()),
         };
-        let (was_away, is_last) = (
+        let (was_unavailable, is_last) = (
             self.is_unavailable(),
             routed.is_some_and(|routed| routed.is_last),
         );
         if let Some(routed) = routed
             && let Some(answer) = self.before_model(routed, &turn, listener).await
         {
-            if was_away && turn.is_beginning() {
+            if was_unavailable && turn.is_beginning() {
                 notify_unreachable(model.as_ref(), listener);
             }
             return Ok(send_answer(answer, &request, listener));
         }
-        let routed = match routed.filter(|_| is_last && !was_away) {
+        let answer = match routed.filter(|_| is_last && !was_unavailable) {
             Some(routed) => {
                 let sentences = &routed.interpreter;
                 ask_with_fallback(model.as_ref(), sentences, &turn, request, listener).await
@@ -270,17 +276,18 @@ impl SentenceRouter {
                 .await
                 .map(RoutedAnswer::Model),
         };
-        let away = match &routed {
+        let unavailable = match &answer {
             Ok(RoutedAnswer::Sentences(_, error)) => Some(error),
             Err(error) if means_unavailable(error) => Some(error),
             _ => None,
         };
-        let away = away.filter(|_| is_last);
-        self.is_unavailable.store(away.is_some(), Ordering::Relaxed);
-        if let Some(error) = away {
+        let unavailable = unavailable.filter(|_| is_last);
+        self.is_unavailable
+            .store(unavailable.is_some(), Ordering::Relaxed);
+        if let Some(error) = unavailable {
             listener.event(ModelEvent::ModelUnavailable { error });
         }
-        match routed? {
+        match answer? {
             RoutedAnswer::Model(reply) => Ok(reply),
             RoutedAnswer::Sentences(answer, _) => {
                 if turn.is_beginning() {
@@ -291,7 +298,7 @@ impl SentenceRouter {
         }
     }
 
-    // Sentences answer here if the model need not be asked or would be asked in vain.
+    // The sentences' answer, if the model is unavailable or needn't be asked.
     async fn before_model(
         &self,
         routed: &RoutedSentences,
@@ -312,7 +319,7 @@ impl SentenceRouter {
         }
         let looking = tokio::time::timeout(SENTENCES_TIMEOUT, turn.find_certain_answer(sentences));
         looking.await.unwrap_or_else(|_| {
-            tracing::debug!("the names of things are still being read: the model answers");
+            tracing::debug!("the model answers, because device names are still being fetched");
             None
         })
     }

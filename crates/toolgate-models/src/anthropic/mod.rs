@@ -21,7 +21,7 @@ use crate::{ModelError, ModelRequest, ModelSettings, Provider};
 const PROVIDER: Provider = Provider::Anthropic;
 pub(crate) const URL: &str = "https://api.anthropic.com";
 const VERSION: &str = "2023-06-01";
-// Every model of this provider holds at least this many tokens.
+// The smallest context window of Anthropic's models, in tokens.
 const WINDOW: usize = 200_000;
 
 /// A client for Anthropic, or for another server that speaks its Messages API.

@@ -1,4 +1,4 @@
-//! Converts a tool into the form of the Messages API.
+//! Converts tools to the JSON of the Messages API.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,8 +8,8 @@ use crate::catalog::ToolDialect;
 use crate::lowering::{LoweredTool, SchemaRules, lower};
 
 impl SchemaRules {
-    // The Messages API refuses the whole request if one tool has a combinator at its root or a
-    // property with an unusual name.
+    // The Messages API refuses the whole request if one tool has a combinator at the root of its
+    // schema, or a property whose name has other characters.
     pub(crate) const ANTHROPIC: Self = Self {
         keywords: None,
         is_parameter_name: |name| {

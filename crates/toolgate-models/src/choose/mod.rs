@@ -1,4 +1,4 @@
-//! Chooses a model and finds its address if the user named none.
+//! Selects the model to use, and its address and key, from the settings and the environment.
 
 pub(crate) mod address;
 pub(crate) mod model_list;
@@ -15,19 +15,21 @@ pub use self::sentences::load_sentences;
 use crate::provider::{ProviderEntry, join_names};
 use crate::{AnswerSource, ModelError, ModelSettings, Provider, SentenceRouter, Toolbox};
 
-// A model on this machine answers at once or isn't running.
+// A server on this machine answers at once or isn't running.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
-// A check was asked for, so it may take longer.
+// Listing models is a request of its own, so it may take longer than a probe.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Looks up an environment variable.
 pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
-/// A connected model, and why it was chosen.
+/// A model that is ready to be asked, and why it was selected.
 pub struct ConnectedModel {
     pub router: SentenceRouter,
     pub settings: ModelSettings,
+    /// Why it was selected, such as `ANTHROPIC_API_KEY is set`.
     pub why: String,
+    /// See [`ModelSelection::skipped`].
     pub skipped: Vec<String>,
 }
 
@@ -39,10 +41,10 @@ pub struct ModelSelection {
     /// The settings in effect: provider, name, address and key are filled in.
     pub settings: ModelSettings,
     pub why: String,
-    /// Providers that were preferred, each with the reason why it was skipped, for a person.
+    /// The providers that were tried first, each with the reason why it was skipped.
     pub skipped: Vec<String>,
-    /// True if the user named neither provider nor model. Then sentences answer while
-    /// the model is unreachable.
+    /// True if the user named neither a provider nor a model. Sentences then answer while the model
+    /// is unavailable.
     pub is_automatic: bool,
 }
 
@@ -58,9 +60,10 @@ pub enum ModelSelectionError {
 
 /// Selects a model without connecting to it.
 ///
-/// A provider in the settings wins, for the reason `reason`, such as `the configuration says so`.
-/// Otherwise it's Ollama if that answers within a second and has a model that can use tools, then
-/// Anthropic, OpenAI or Gemini if their variables are set, then `intents`, which needs no model.
+/// A provider in the settings wins, and `reason` (such as `the configuration says so`) becomes the
+/// selection's `why`. Otherwise the first of these wins: Ollama, if it answers within a second and
+/// has a model that can use tools; Anthropic, OpenAI or Gemini, if their variables are set;
+/// sentences, which need no model.
 pub async fn select_model(
     settings: &ModelSettings,
     reason: &str,
@@ -77,13 +80,13 @@ pub async fn select_model(
     }
 }
 
-/// Builds the router for a choice. Sends nothing yet.
+/// Builds the router for a selection. Sends no request yet.
 pub fn connect(
-    choice: ModelSelection,
+    selection: ModelSelection,
     toolbox: &Toolbox,
 ) -> Result<ConnectedModel, ModelSelectionError> {
-    let settings = choice.settings;
-    let router = match choice.provider {
+    let settings = selection.settings;
+    let router = match selection.provider {
         AnswerSource::Sentences => {
             SentenceRouter::sentences_only(load_sentences(&settings, toolbox)?)
         }
@@ -92,7 +95,7 @@ pub fn connect(
             if settings.intents_first {
                 router = router.sentences_first(load_sentences(&settings, toolbox)?);
             }
-            if choice.is_automatic {
+            if selection.is_automatic {
                 let known = router.sentences().map(Arc::clone);
                 let sentences = known.map_or_else(|| load_sentences(&settings, toolbox), Ok)?;
                 router = router.sentences_last(sentences);
@@ -103,18 +106,18 @@ pub fn connect(
     Ok(ConnectedModel {
         router,
         settings,
-        why: choice.why,
-        skipped: choice.skipped,
+        why: selection.why,
+        skipped: selection.skipped,
     })
 }
 
-/// Asks a provider which models it has, with a request that costs nothing. Fails if
-/// the key is refused.
-pub async fn check(choice: &ModelSelection) -> Result<ModelList, ModelError> {
-    model_list::list_models(&choice.settings, LIST_TIMEOUT).await
+/// Asks the selected provider which models it has. The request costs nothing, and fails if the key
+/// is refused.
+pub async fn list_models(selection: &ModelSelection) -> Result<ModelList, ModelError> {
+    model_list::fetch_models(&selection.settings, LIST_TIMEOUT).await
 }
 
-// The settings of a usable provider and the reason to take it, or the reason why it isn't usable.
+// The settings of a usable provider and why it is selected, or why it can't be used.
 type ProviderCandidate = Result<(ModelSettings, String), String>;
 
 struct ModelSelector<'a> {
@@ -144,7 +147,7 @@ impl ModelSelector<'_> {
             settings.url = self.variable(url).unwrap_or_default();
         }
         settings.url = address::normalize_url(provider, &settings.url)
-            .map_err(|wrong| ModelSelectionError::Settings(format!("{reason}: {wrong}")))?;
+            .map_err(|error| ModelSelectionError::Settings(format!("{reason}: {error}")))?;
         if settings.key.is_empty() {
             let key = self.key_variable(provider);
             settings.key = key.and_then(|key| self.variable(key)).unwrap_or_default();
@@ -175,8 +178,8 @@ impl ModelSelector<'_> {
         })
     }
 
-    // Whether the model can be reached turns out when it's asked. A self-hosted server is asked for
-    // its context size even if the model is named.
+    // Doesn't check whether the model can be reached: its first question will show that. A
+    // self-hosted server is probed even for a named model, because it reports the context size.
     async fn fill_in_model(&self, provider: Provider, settings: &mut ModelSettings) {
         let entry = provider.entry();
         let is_named = !settings.name.is_empty();
@@ -232,7 +235,7 @@ impl ModelSelector<'_> {
         self.select_fallback(skipped)
     }
 
-    // Sentences need no model, but someone who named a model wants that one.
+    // Sentences answer if no model is available. Someone who named a model gets an error instead.
     fn select_fallback(&self, skipped: Vec<String>) -> Result<ModelSelection, ModelSelectionError> {
         let name = &self.settings.name;
         if !name.is_empty() {
@@ -275,7 +278,7 @@ impl ModelSelector<'_> {
         };
         let Some(name) = models.usable(&settings.name) else {
             let reason = models.explain_unusable(&settings.name);
-            // A name with a tag can only mean this Ollama, so no other provider is tried.
+            // Only Ollama's model names have tags, so no other provider is tried.
             if is_tagged(&settings.name) {
                 return Err(ModelSelectionError::Settings(format!(
                     "ollama: {reason}; if another provider has it, say so with --provider"
@@ -301,8 +304,8 @@ impl ModelSelector<'_> {
         };
         let settings = self.with_variables(provider)?;
         let name = &settings.name;
-        // A self-hosted server may name its models freely, but not like the models of a provider
-        // that was tried earlier.
+        // A self-hosted server may have any model names, except those of a provider that was tried
+        // earlier: such a name means that provider.
         let may_have_any = entry.has_own_servers && settings.url != entry.url;
         let is_its = (entry.owns_model)(name)
             || may_have_any

@@ -1,4 +1,4 @@
-//! Lists the models that a provider says it has.
+//! Asks a provider which models it has.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,11 +9,11 @@ use tokio::time::Instant;
 use super::probe::{MAX_NAME_LEN, probe_client};
 use crate::{AnswerSource, ModelError, ModelSettings, Provider};
 
-/// The models that a provider says it has.
+/// The models that a provider reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelList {
-    /// The provider has no list. It may answer questions anyway, or the address may be wrong.
+    /// There is no list at this URL. The provider may work anyway, or the address may be wrong.
     Nothing { at: String },
     Models {
         names: Vec<String>,
@@ -22,8 +22,7 @@ pub enum ModelList {
     },
 }
 
-/// True if `name` is one of these models. A name without a date, or with
-/// `-latest`, matches any date.
+/// True if `name` is one of `models`. A name without a date, or with `-latest`, matches any date.
 pub fn is_listed(name: &str, models: &[String]) -> bool {
     let short = name.strip_suffix("-latest").unwrap_or(name);
     models.iter().any(|model| {
@@ -32,7 +31,7 @@ pub fn is_listed(name: &str, models: &[String]) -> bool {
     })
 }
 
-pub(super) async fn list_models(
+pub(super) async fn fetch_models(
     settings: &ModelSettings,
     limit: Duration,
 ) -> Result<ModelList, ModelError> {
@@ -95,7 +94,7 @@ mod tests {
                 (Provider::Anthropic, "/v1/models"),
             ] {
                 let server = LoopbackServer::answers(&[&answer(status, "", body)]).await;
-                let told = list_models(&settings(provider, &server), Duration::from_secs(5)).await;
+                let told = fetch_models(&settings(provider, &server), Duration::from_secs(5)).await;
                 let nothing = || ModelList::Nothing {
                     at: format!("{}{path}", server.url),
                 };
@@ -110,7 +109,7 @@ mod tests {
         for status in [401, 403, 500] {
             for provider in [Provider::OpenAi, Provider::Anthropic] {
                 let server = LoopbackServer::answers(&[&answer(status, "", "no")]).await;
-                let told = list_models(&settings(provider, &server), Duration::from_secs(5)).await;
+                let told = fetch_models(&settings(provider, &server), Duration::from_secs(5)).await;
                 assert!(told.is_err(), "{provider} {status}: {told:?}");
             }
         }

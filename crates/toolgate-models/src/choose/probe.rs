@@ -1,4 +1,4 @@
-//! Probes which models a server has, with requests that cost nothing.
+//! Asks servers which models they have, before one is selected. These requests cost nothing.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ impl OllamaModels {
         found.map(|model| model.name.clone())
     }
 
-    // Old versions of Ollama don't report capabilities, so any model has to do.
+    // The best guess for old versions of Ollama, which don't report what their models can do.
     pub(super) fn any_name(&self) -> Option<String> {
         best_model(self.0.iter()).map(|model| model.name.clone())
     }
@@ -81,7 +81,7 @@ pub(super) async fn probe_ollama(
     models.map(OllamaModels).map_err(|error| match error {
         ModelError::Unreachable { .. } => "it can't be reached",
         ModelError::TimedOut { .. } => "no answer in time",
-        ModelError::Key { .. } if settings.key.is_empty() => "a key is asked for (OLLAMA_API_KEY)",
+        ModelError::Key { .. } if settings.key.is_empty() => "it needs a key (OLLAMA_API_KEY)",
         ModelError::Key { .. } => "the key is not accepted",
         ModelError::Failed { .. } => "it answers with an error",
         _ => "another server answers",
@@ -107,7 +107,7 @@ pub(crate) fn probe_ollama_model(
     })
 }
 
-// OpenAI itself has too many models for the first one to mean anything.
+// OpenAI's own list is long and its order means nothing, so only other servers are probed.
 pub(crate) fn probe_openai_model(
     settings: &ModelSettings,
     limit: Duration,
@@ -120,8 +120,8 @@ pub(crate) fn probe_openai_model(
     })
 }
 
-/// The named model of an OpenAI-compatible server, else its first one, and its context size if
-/// the server reports it.
+/// The configured model of an OpenAI-compatible server, or its first one if none is configured, and
+/// its context size if the server reports it.
 pub(super) async fn probe_openai(
     settings: &ModelSettings,
     limit: Duration,
@@ -153,7 +153,7 @@ fn window(model: &Value) -> Option<usize> {
         .and_then(|tokens| usize::try_from(tokens).ok())
 }
 
-// Probes are answered at once or not at all.
+// A client that gives up on the first byte after `limit`.
 pub(super) fn probe_client(
     settings: &ModelSettings,
     limit: Duration,

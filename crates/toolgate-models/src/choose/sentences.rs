@@ -9,10 +9,11 @@ use toolgate_intents::{Pack, SentenceInterpreter};
 use super::ModelSelectionError;
 use crate::{ModelSettings, Toolbox};
 
-// No one writes this many sentences by hand.
+// Far more than anyone writes by hand. Bounds what a wrong path can make us read.
 const MAX_PACK_BYTES: u64 = 4 << 20;
 
-/// Loads the built-in sentences and those of the files in `settings.intents`.
+/// Loads the built-in sentences and those in the files of `settings.intents`. The error names the
+/// file that can't be used.
 pub fn load_sentences(
     settings: &ModelSettings,
     toolbox: &Toolbox,

@@ -275,7 +275,7 @@ async fn a_check_costs_nothing_and_shows_no_key() {
     let choice = chosen(&ours, &[]).await.unwrap();
     let (names, is_all) = (vec!["m-1".to_owned()], true);
     assert_eq!(
-        check(&choice).await,
+        list_models(&choice).await,
         Ok(ModelList::Models { names, is_all })
     );
     let request = server.request().await;
@@ -283,7 +283,7 @@ async fn a_check_costs_nothing_and_shows_no_key() {
         request.starts_with("GET /v1/models ") && request.contains("x-api-key: s3cret-key"),
         "{request}"
     );
-    let error = check(&choice).await.unwrap_err();
+    let error = list_models(&choice).await.unwrap_err();
     assert!(
         matches!(error, ModelError::Key { .. }) && !format!("{error} {error:?}").contains("s3cret"),
         "{error}"

@@ -1,4 +1,4 @@
-//! Runs the calls of a reply: in parallel, each at most once, each with one result.
+//! Runs the calls of a reply in parallel. Each call gets exactly one result.
 
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
@@ -19,16 +19,16 @@ use super::tool_offer::remember_tool;
 use super::{Conversation, result_text};
 use crate::{AnswerSource, CallArguments, Catalog, ModelCall, ModelEvent, Toolbox};
 
-// More calls in one reply are an accident rather than a plan.
+// No useful reply makes more calls than this.
 const MAX_CALLS: usize = 128;
 
-/// A tool that a model used, as reported to programs: the envelope, with the model's
+/// A call in a [`RoundRecord`](crate::RoundRecord): the envelope of its outcome, with the model's
 /// call id and arguments.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct UsedTool {
     pub id: String,
-    /// As the model wrote them; a string if they were not a JSON object.
+    /// Serialized as the model wrote them: a string if they were not a JSON object.
     #[serde(serialize_with = "as_written")]
     pub arguments: CallArguments,
     #[serde(flatten, serialize_with = "envelope")]
@@ -43,6 +43,7 @@ fn envelope<S: Serializer>(outcome: &Arc<ToolOutcome>, serializer: S) -> Result<
     outcome.as_ref().serialize(serializer)
 }
 
+// Stops a model from making the same call over and over. Lives for one turn.
 #[derive(Default)]
 pub(super) struct RepetitionGuard {
     calls: Vec<GuardedCall>,
@@ -58,8 +59,9 @@ struct GuardedCall {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CallDecision {
     Make,
-    // This id was used for the same call before: a model or a proxy stutters.
-    Stutter,
+    // The same call with the same id: the model or a proxy sent it twice.
+    Duplicate,
+    // The call was made this many times already, which is the limit.
     Repetition(usize),
 }
 
@@ -78,7 +80,7 @@ impl RepetitionGuard {
             return CallDecision::Make;
         };
         if !id.is_empty() && made.ids.iter().any(|other| other == id) {
-            return CallDecision::Stutter;
+            return CallDecision::Duplicate;
         }
         if made.times >= max {
             return CallDecision::Repetition(made.times);
@@ -92,7 +94,8 @@ impl RepetitionGuard {
 pub(super) struct CallPlan {
     decision: CallDecision,
     exceeds_limit: bool,
-    // A sentence is the person's own wish, while a model makes choices.
+    // A sentence is the user's own request, while a model makes its own choices. Policies may treat
+    // them differently.
     source: AnswerSource,
 }
 
@@ -109,7 +112,7 @@ impl CallPlan {
         matches!(self.decision, CallDecision::Repetition(_))
     }
 
-    // Calls that are not made go through the executor too, so that they are on record.
+    // Calls that are not made go through the executor too, so that the journal has them.
     fn to_call(&self, call: &ModelCall, toolbox: &Toolbox, catalog: &Catalog) -> ToolCall {
         let refused = |error| {
             ToolCall::rejected(call.name.as_str(), as_value(&call.arguments), error)
@@ -121,7 +124,7 @@ impl CallPlan {
                 tool: call.name.clone(),
                 limit: MAX_CALLS,
             }),
-            CallDecision::Stutter => denied(
+            CallDecision::Duplicate => denied(
                 "was already called with this id and was not called again; its result is above"
                     .to_owned(),
             ),
@@ -141,15 +144,15 @@ impl CallPlan {
 }
 
 impl Conversation {
-    // Bytes that the model gets of each result. Together they take about a third of its window,
-    // because a token is about three bytes.
+    // Maps the number of results to the bytes that the model gets of each. Together they take about
+    // a third of the window, because a token is about three bytes.
     fn largest_result(&self) -> impl Fn(usize) -> usize + use<> {
         const MIN_RESULT_BYTES: usize = 1000;
         let (window, max) = (self.router.window(), self.settings.max_result);
         move |results| max.min((window / results.max(1)).max(MIN_RESULT_BYTES))
     }
 
-    // Results may have been cut for another model, or not at all.
+    // Results in history may have been cut for another model, or not at all.
     pub(super) fn cut_results(&mut self) {
         if std::mem::take(&mut self.has_other_cuts) {
             let max = self.largest_result();
@@ -192,8 +195,8 @@ impl RunningTurn<'_> {
             running.spawn(index, work);
         }
         while let Some(done) = running.next().await {
-            // A task that panicked or was aborted leaves its slot empty,
-            // which counts as interrupted.
+            // A task that panicked or was aborted leaves its slot empty, and history reports its
+            // call as interrupted.
             if let Some((index, outcome)) = done {
                 used[index] = self.finish_call((index, plan[index].source), outcome, &catalog, max);
             }
@@ -214,7 +217,8 @@ impl RunningTurn<'_> {
         let conversation = &mut *self.conversation;
         let call = conversation.history.calls().nth(index)?;
         if let Err(error @ ToolError::NotFound { .. }) = &mut outcome.result {
-            // The executor knows more tools than this model does, and by other names.
+            // The executor would suggest tools by their listed names, and some that this model
+            // isn't offered.
             *error = not_found(&call.name, catalog);
         }
         self.listener.event(ModelEvent::Called {
@@ -226,12 +230,10 @@ impl RunningTurn<'_> {
         let wire_name = catalog.wire_name(&call.name);
         let result = result_text::to_tool_result(call, &wire_name, &outcome);
         if result.text.len() > max {
-            let (all, told) = (
-                result_text::display_size(result.text.len()),
-                result_text::display_size(max),
-            );
+            let full_size = result_text::display_size(result.text.len());
+            let sent_size = result_text::display_size(max);
             self.listener.event(ModelEvent::Notice(&format!(
-                "the model gets {told} of the result of '{}' ({all}): the rest doesn't fit, or exceeds model.maxResult",
+                "the model gets {sent_size} of the result of '{}' ({full_size}): the rest doesn't fit, or exceeds model.maxResult",
                 escape(&call.name)
             )));
         }
@@ -264,8 +266,8 @@ impl RunningTurn<'_> {
     }
 }
 
-// Several calls get a task each, so that they can use several cores. For a single call that would
-// only be a detour.
+// Several calls get a task each, so that they can use several cores. A single call doesn't need
+// one.
 enum CallTasks {
     Alone(Option<BoxFuture<'static, (usize, ToolOutcome)>>),
     Many(JoinSet<(usize, ToolOutcome)>),
@@ -304,7 +306,7 @@ fn execute(
     call: ToolCall,
     left: Duration,
 ) -> impl Future<Output = ToolOutcome> + Send + use<> {
-    // The executor's own limit must fire first, so that its record says the same.
+    // The executor's own time limit must fire first, so that the journal has the same outcome.
     const GRACE: Duration = Duration::from_millis(500);
     let toolbox = toolbox.clone();
     async move {
@@ -314,8 +316,8 @@ fn execute(
         let own = tool.map(|tool| tool.definition().timeout(&executor.rules().limits));
         let mut call = call.origin(toolbox.origin());
         if own.is_ok_and(|own| left < own) {
-            // Progress doesn't extend a limit that comes with a call, so it's set only where the
-            // turn is shorter than the tool's own limit.
+            // A limit that comes with the call isn't extended by progress, so it's set only if less
+            // time is left than the tool itself allows.
             call = call.timeout(left);
         }
         let error = ToolError::TimedOut {
@@ -330,17 +332,17 @@ fn execute(
     }
 }
 
-// Waits for a tool whose server is still starting, and returns the time left. The listener isn't
-// told of the wait, because it knows of the call already.
+// Waits for a tool whose server is still starting, and returns the time left. Reports no wait,
+// because the listener has seen the call already.
 async fn wait_for_tool(toolbox: &Toolbox, name: &str, left: Duration) -> Duration {
     if toolbox.executor().find(name).is_ok() || toolbox.is_availability_known(name) {
         return left;
     }
     let began = Instant::now();
-    let mut nobody = |_: ToolWait<'_>| {};
-    let coming = toolbox.wait_for_tool(name, &mut nobody);
+    let mut ignore = |_: ToolWait<'_>| {};
+    let available = toolbox.wait_for_tool(name, &mut ignore);
     // The other half is for the call itself.
-    let _is_there = tokio::time::timeout(left / 2, coming).await.is_ok();
+    let _is_there = tokio::time::timeout(left / 2, available).await.is_ok();
     left.saturating_sub(began.elapsed())
 }
 
@@ -351,7 +353,7 @@ fn as_value(arguments: &CallArguments) -> Value {
     }
 }
 
-// The model sees the names that it knows, similar ones first.
+// Lists the wire names, which are those that the model knows, similar ones first.
 fn not_found(name: &str, catalog: &Catalog) -> ToolError {
     const MAX_NAME_BYTES: usize = 200;
     let shown = &name[..name.floor_char_boundary(MAX_NAME_BYTES)];

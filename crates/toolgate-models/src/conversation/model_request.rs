@@ -1,4 +1,5 @@
-//! Asks the model one question: what it's sent, and what listeners see of the reply.
+//! Asks the model once: prepares the request, forwards the reply to the listener, records the
+//! round.
 
 use std::time::Duration;
 
@@ -14,14 +15,14 @@ use crate::{
     TokenUsage,
 };
 
-// Clients enforce the deadline themselves; this catches one that doesn't.
+// Clients enforce the deadline themselves. This ends the turn if one doesn't.
 const GRACE: Duration = Duration::from_secs(1);
 
 struct ReplyListener<'a> {
     listener: &'a mut dyn ModelListener,
     words: &'a mut TurnWords,
     retries: u32,
-    // Text or thinking was shown that must be withdrawn if the model fails.
+    // Text or thinking was shown, and must be withdrawn if the model fails.
     has_shown_text: bool,
 }
 
@@ -38,16 +39,17 @@ impl ModelListener for ReplyListener<'_> {
     }
 }
 
-// Text shown before time ran out is half an answer. After any other failure it's withdrawn.
-fn salvage_reply(error: ModelError, mut told: ReplyListener<'_>) -> Result<ModelReply, ModelError> {
+// Text that arrived before the time ran out becomes the answer. After any other failure it is
+// withdrawn.
+fn salvage_reply(error: ModelError, mut seen: ReplyListener<'_>) -> Result<ModelReply, ModelError> {
     let is_late = matches!(error, ModelError::TimedOut { what: FINISH, .. });
-    if !is_late || told.words.reply().trim().is_empty() {
-        if told.has_shown_text {
-            told.event(ModelEvent::Void);
+    if !is_late || seen.words.reply().trim().is_empty() {
+        if seen.has_shown_text {
+            seen.event(ModelEvent::Void);
         }
         return Err(error);
     }
-    let message = AssistantMessage::text(told.words.reply());
+    let message = AssistantMessage::text(seen.words.reply());
     Ok(ModelReply::new(
         message,
         StopReason::Length,
@@ -64,12 +66,12 @@ impl RunningTurn<'_> {
         const LAST: &str = "(No more tools can be used in this turn. Answer now with what you have, and say what is missing.)";
         self.refresh_tools();
         self.fit_window()?;
-        if let Some(aside) = self.note.take().or(limit.map(|_| LAST)) {
-            self.conversation.history.add_note(aside);
+        if let Some(note) = self.note.take().or(limit.map(|_| LAST)) {
+            self.conversation.history.add_note(note);
         }
         let forbid_tools = self.forbids_tools(limit);
         let reply = match self.ask_once(forbid_tools).await {
-            // The model counts tokens differently than we do.
+            // The provider counts tokens differently than we do.
             Err(error @ ModelError::TooLong { .. }) => {
                 let fit = self.conversation.history.halve();
                 if fit.turns + fit.results == 0 {
@@ -100,19 +102,19 @@ impl RunningTurn<'_> {
             forbid_tools,
             deadline: self.deadline,
         };
-        let mut told = ReplyListener {
+        let mut listener = ReplyListener {
             listener: self.listener,
             words: &mut self.conversation.turn_words,
             retries: 0,
             has_shown_text: false,
         };
-        let reply = router.reply(request, &mut told);
+        let reply = router.reply(request, &mut listener);
         let reply = tokio::time::timeout_at(self.deadline + GRACE, reply).await;
         let reply =
             reply.unwrap_or_else(|_| router.timeout_reply(self.conversation.settings.timeout));
-        let retries = told.retries;
+        let retries = listener.retries;
         let reply = match reply {
-            Err(error) => salvage_reply(error, told)?,
+            Err(error) => salvage_reply(error, listener)?,
             Ok(reply) => reply,
         };
         self.record_reply(round, &reply, asked, retries);

@@ -1,4 +1,4 @@
-//! Chooses which tools a model is offered in a turn.
+//! Chooses which tools the model is offered in a turn.
 
 use std::sync::Arc;
 
@@ -36,26 +36,26 @@ pub(super) fn choose_offer(
 
 fn build_offer(conversation: &Conversation, catalog: &Arc<Catalog>, text: &str) -> OfferedTools {
     let settings = &conversation.settings;
-    let tokens = match settings.max_tool_tokens {
+    let max_tokens = match settings.max_tool_tokens {
         0 => conversation.router.window() / 2,
         tokens => tokens,
     };
-    let choice = RankingOptions {
-        most: settings.max_tools,
-        tokens,
-        limit: conversation.router.tool_limit(),
+    let options = RankingOptions {
+        max_tools: settings.max_tools,
+        max_tokens,
+        provider_limit: conversation.router.tool_limit(),
         pinned: &settings.pinned_tools,
         remembered: &conversation.used_tools,
     };
-    match ranking::choose_tools(catalog, text, &choice) {
+    match ranking::choose_tools(catalog, text, &options) {
         Some(best) => OfferedTools::subset(Arc::clone(catalog), best),
         None => OfferedTools::all(Arc::clone(catalog)),
     }
 }
 
 impl Conversation {
-    // A model is told of its tools once, so those of servers that are starting are waited for,
-    // unless it's certain that they aren't needed.
+    // Waits for servers that are still starting, because the model sees the tools only at the start
+    // of the turn. Sentences that certainly answer without them don't wait.
     pub(super) async fn wait_for_tools(&self, text: &str, listener: &mut dyn ModelListener) {
         if self.toolbox.is_complete() {
             return;
@@ -68,7 +68,7 @@ impl Conversation {
         }
     }
 
-    /// Names in the settings' `pinned_tools` that mean no tool.
+    /// The names in the settings' `pinned_tools` that match no tool.
     pub fn unknown_pinned_tools(&self) -> Vec<String> {
         let catalog = self.router.catalog(&self.toolbox.current());
         let pinned = self.settings.pinned_tools.iter();
@@ -81,12 +81,13 @@ impl Conversation {
         pinned.filter(is_unknown).cloned().collect()
     }
 
+    /// The tools that the model would be offered for this text.
     pub fn offer(&self, text: &str) -> OfferedTools {
         let catalog = self.router.catalog(&self.toolbox.current());
         build_offer(self, &catalog, text)
     }
 
-    /// Why an offer lacks some tools of its catalog; `None` if it has all of them.
+    /// Why an offer lacks some tools of its catalog, for a person; `None` if it has all of them.
     pub fn explain_omitted_tools(&self, offer: &OfferedTools) -> Option<String> {
         let offered = offer.len();
         if offered == offer.catalog().tools().len() {
@@ -106,8 +107,8 @@ impl Conversation {
     }
 }
 
-// The next request may be no more than "and the other one", so a tool that was used must
-// stay in the offer.
+// The next request may be as short as "and the other one", which matches no tool, so tools that
+// were used stay in the offer.
 pub(super) fn remember_tool(used_tools: &mut Vec<String>, name: &str) {
     // More would leave no room for other tools.
     const MAX_REMEMBERED: usize = 8;
@@ -127,8 +128,8 @@ fn announce_offer(
     offer: &OfferedTools,
     listener: &mut dyn ModelListener,
 ) {
-    let told = conversation.announced_catalog.as_ref();
-    if told.is_some_and(|told| Arc::ptr_eq(told, catalog)) {
+    let announced = conversation.announced_catalog.as_ref();
+    if announced.is_some_and(|announced| Arc::ptr_eq(announced, catalog)) {
         return;
     }
     conversation.announced_catalog = Some(Arc::clone(catalog));
@@ -163,7 +164,7 @@ fn announce_offer(
     }
 }
 
-// Only the first tool is listed with its reason.
+// Gives a reason only for the first tool, and names the others.
 fn describe_excluded(catalog: &Catalog) -> Option<String> {
     // More names would fill the screen.
     const MAX_LISTED: usize = 10;

@@ -1,5 +1,5 @@
-//! Keeps full results of which a model is sent only a part. A file stores them, and another model
-//! gets as much of them as it can hold.
+//! Full results of which the model was sent only a part. Saved conversations contain them, and a
+//! model with a larger context window is sent more of them.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ impl UncutResult {
 }
 
 impl UncutResults {
-    // A result that was cut before is stored in full already.
+    // Keeps the first version of a result, because later ones may have been cut.
     pub(super) fn keep(&mut self, result: &ToolResult) {
         if self.results.contains_key(&result.id) {
             return;

@@ -224,7 +224,7 @@ async fn its_models_are_listed_with_the_key_in_a_header() {
     let names = ["gemini-x", "gemini-y"].map(str::to_owned).to_vec();
     let is_all = true;
     assert_eq!(
-        crate::check(&choice).await,
+        crate::list_models(&choice).await,
         Ok(ModelList::Models { names, is_all })
     );
     let request = server.request().await;

@@ -181,7 +181,8 @@ fn sentence(keyword: &str, value: &Value, depth: usize) -> Option<String> {
             | KeywordKind::Schemas
             | KeywordKind::Named => nested_sentence(keyword, value, depth.checked_sub(1)?)?,
             KeywordKind::Type => format!("Of type {}.", quoted(value)),
-            // `describe_ranges` covers numbers. The rest describes, or means nothing to JSON Schema.
+            // `describe_ranges` covers numbers. The rest describes, or means nothing to JSON
+            // Schema.
             _ => String::new(),
         },
     })

@@ -79,8 +79,8 @@ impl<'a> OllamaReader<'a> {
     }
 
     fn message(&mut self, said: ChatDelta<'_>, reply: &mut ReplyBuffer<'_>) -> ReadResult {
-        reply.thinking(&said.thinking.unwrap_or_default());
-        reply.text(&said.content.unwrap_or_default());
+        reply.feed_thinking(&said.thinking.unwrap_or_default());
+        reply.feed_text(&said.content.unwrap_or_default());
         for call in said.tool_calls.into_iter().flatten() {
             if self.calls.len() >= MAX_PARTS {
                 let reason = format!("it asks for more than {MAX_PARTS} tools at once");

@@ -94,8 +94,8 @@ impl OllamaWindow {
     }
 
     /// Compares what the server says it read with what was sent. Returns a sentence for the person
-    /// if the prompt was cut, but only once. `loaded` is the window that the server reports; with it,
-    /// nothing has to be guessed.
+    /// if the prompt was cut, but only once. `loaded` is the window that the server reports; with
+    /// it, nothing has to be guessed.
     ///
     /// The estimate isn't a count. Without `loaded`, only a gap of more than half is a cut, or a
     /// smaller one if what was read fills a window of a usual size. Some versions don't count what

@@ -72,19 +72,19 @@ impl<'a> OpenAiReader<'a> {
     fn read_delta(&mut self, delta: OpenAiDelta<'_>, reply: &mut ReplyBuffer<'_>) -> ReadResult {
         // Some servers send both names for the same words.
         let thinking = delta.reasoning_content.or(delta.reasoning);
-        reply.thinking(thinking.as_deref().unwrap_or_default());
+        reply.feed_thinking(thinking.as_deref().unwrap_or_default());
         match delta.content {
-            Some(DeltaContent::Text(text)) => reply.text(&text),
+            Some(DeltaContent::Text(text)) => reply.feed_text(&text),
             Some(DeltaContent::Parts(parts)) => {
                 for text in parts.into_iter().filter_map(|part| part.text) {
-                    reply.text(&text);
+                    reply.feed_text(&text);
                 }
             }
             None => {}
         }
         if let Some(refusal) = delta.refusal.filter(|refusal| !refusal.is_empty()) {
             self.refused = true;
-            reply.text(&refusal);
+            reply.feed_text(&refusal);
         }
         for piece in delta.tool_calls.into_iter().flatten() {
             if !self.calls.add(&piece) {

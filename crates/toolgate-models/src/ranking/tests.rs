@@ -143,17 +143,19 @@ fn two_hundred() -> Catalog {
 }
 
 fn chosen<'a>(catalog: &'a Catalog, request: &str, choice: RankingOptions<'_>) -> Vec<&'a str> {
-    let places = choose_tools(catalog, request, &choice).unwrap();
-    assert!(places.is_sorted());
-    let tools = places.into_iter().map(|place| &catalog.tools()[place]);
+    let positions = choose_tools(catalog, request, &choice).unwrap();
+    assert!(positions.is_sorted());
+    let tools = positions
+        .into_iter()
+        .map(|position| &catalog.tools()[position]);
     tools.map(|tool| tool.wire_name.as_str()).collect()
 }
 
 fn at_most(most: usize) -> RankingOptions<'static> {
     RankingOptions {
-        most,
-        tokens: 0,
-        limit: None,
+        max_tools: most,
+        max_tokens: 0,
+        provider_limit: None,
         pinned: &[],
         remembered: &[],
     }
@@ -201,9 +203,9 @@ fn everything_is_offered_where_everything_fits() {
         (catalog.tools().len(), 1_000_000),
     ] {
         let choice = RankingOptions {
-            most,
-            tokens,
-            limit: None,
+            max_tools: most,
+            max_tokens: tokens,
+            provider_limit: None,
             pinned: &[],
             remembered: &[],
         };
@@ -229,9 +231,9 @@ fn the_budget_is_kept_and_pinned_tools_are_always_there() {
     ];
     for (most, tokens) in [(5, 0), (0, 400), (3, 400), (10, 150)] {
         let choice = RankingOptions {
-            most,
-            tokens,
-            limit: None,
+            max_tools: most,
+            max_tokens: tokens,
+            provider_limit: None,
             pinned: &pinned,
             remembered: &[],
         };
@@ -248,9 +250,9 @@ fn the_budget_is_kept_and_pinned_tools_are_always_there() {
         );
     }
     let choice = RankingOptions {
-        most: 1,
-        tokens: 1,
-        limit: None,
+        max_tools: 1,
+        max_tokens: 1,
+        provider_limit: None,
         pinned: &pinned,
         remembered: &[],
     };
@@ -274,9 +276,9 @@ fn what_was_used_before_comes_first_only_while_there_is_room() {
         (3, Some(1), &["delete_file"]),
     ] {
         let choice = RankingOptions {
-            most,
-            tokens: 0,
-            limit,
+            max_tools: most,
+            max_tokens: 0,
+            provider_limit: limit,
             pinned: &pinned,
             remembered: &remembered,
         };
@@ -285,9 +287,9 @@ fn what_was_used_before_comes_first_only_while_there_is_room() {
         assert_eq!(chosen, expected, "{most} {limit:?}");
     }
     let choice = RankingOptions {
-        most: 0,
-        tokens: 1,
-        limit: None,
+        max_tools: 0,
+        max_tokens: 1,
+        provider_limit: None,
         pinned: &[],
         remembered: &remembered,
     };

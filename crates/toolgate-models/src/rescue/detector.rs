@@ -29,7 +29,7 @@ enum TextVerdict {
 impl CallDetector {
     /// Up to where the text certainly holds no call. JSON is one only until more
     /// words come after it.
-    pub(crate) fn decided(&mut self, text: &str) -> usize {
+    pub(crate) fn safe_len(&mut self, text: &str) -> usize {
         let bytes = text.as_bytes();
         let walk = &mut self.walk;
         loop {
@@ -246,7 +246,7 @@ mod tests {
     fn examples_without_end_are_read_a_bounded_number_of_times() {
         let deep = format!("{}1{} x", "{\"name\":\n".repeat(50_000), "}".repeat(50_000));
         let mut detector = CallDetector::default();
-        detector.decided(&deep);
+        detector.safe_len(&deep);
         assert_eq!(detector.examples, MAX_EXAMPLES);
     }
 

@@ -18,8 +18,8 @@ pub(super) struct PendingTurn<'a> {
 
 impl<'a> PendingTurn<'a> {
     pub(super) fn new(request: &ModelRequest<'a>) -> Self {
-        // In a turn that must end, a conversation adds a note for the model behind the last
-        // results. It isn't anyone's words, so sentences must not try to understand it.
+        // When the model must answer in words, the conversation appends a note for it after the
+        // last results. The user didn't write that, so sentences must not interpret it.
         let messages = match request.messages {
             [said @ .., Message::User { .. }]
                 if request.forbid_tools && matches!(said, [.., Message::Tool { .. }]) =>
@@ -74,8 +74,8 @@ impl<'a> PendingTurn<'a> {
         }
     }
 
-    /// The sentences' answer in place of a model that is away, if they have one. Not understanding
-    /// isn't an answer: the model's error says more. Calls of the model are not taken over.
+    /// The sentences' answer while the model is unavailable. `None` if they don't understand the
+    /// question, because the model's error says more, and if the model made the last calls.
     pub(super) async fn answer_without_model(
         &self,
         sentences: &SentenceInterpreter,
@@ -154,15 +154,15 @@ fn sentence_memory(message: &Message) -> Option<&SentenceMemory> {
 }
 
 pub(super) fn to_reply(answer: Interpretation, messages: &[Message]) -> ModelReply {
-    let none = SentenceMemory::default();
+    let empty = SentenceMemory::default();
     let (text, calls, memory, stop) = match answer {
         Interpretation::Calls { calls, memory } => {
             (String::new(), calls, memory, StopReason::Calls)
         }
         Interpretation::Question { text, memory } => (text, Vec::new(), memory, StopReason::End),
-        Interpretation::Answer(text) => (text, Vec::new(), none, StopReason::End),
-        // Tells a program that nothing was done.
-        Interpretation::Failure(text) => (text, Vec::new(), none, StopReason::Refusal),
+        Interpretation::Answer(text) => (text, Vec::new(), empty, StopReason::End),
+        // Shows programs that nothing was done.
+        Interpretation::Failure(text) => (text, Vec::new(), empty, StopReason::Refusal),
     };
     let mut parts = Vec::new();
     if !text.is_empty() {

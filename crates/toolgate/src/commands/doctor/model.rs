@@ -78,7 +78,7 @@ impl DoctorReport {
 
     async fn on_listed(&mut self, wanted: &ModelSettings, choice: &ModelSelection, of: Provider) {
         let (provider, name) = (of.as_str(), choice.settings.name.as_str());
-        let (models, is_all) = match toolgate_models::check(choice).await {
+        let (models, is_all) = match toolgate_models::list_models(choice).await {
             Ok(ModelList::Models { names, is_all }) => (names, is_all),
             Ok(ModelList::Nothing { at }) => return self.on_unlisted(choice, of, &at),
             Ok(_) => return,
