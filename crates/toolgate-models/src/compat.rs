@@ -63,8 +63,8 @@ impl RequestCompat for SentOptions {
     fn adapted_to(mut self, status: u16, message: &str) -> Self {
         // A refusal of a tool, its schema or a message may contain a setting's name by coincidence.
         const ELSEWHERE: &str = "tools|function|schema|properties|messages";
-        // Gemini models that always think refuse a thinking budget of 0, but not in words that
-        // `is_unsupported` knows.
+        // Gemini models that always think refuse a thinking budget of 0 because of its value, so
+        // `is_unsupported` doesn't recognise that.
         const THINKS: &str = "thinking mode|thinking budget|thinking level";
         let message = message.to_lowercase();
         if status == 400 && contains_any(&message, THINKS) {

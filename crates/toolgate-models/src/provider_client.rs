@@ -90,7 +90,7 @@ fn stream_error<W: WireFormat>(format: &W, error: ReplyStreamError, used: W::Com
         }
         ReplyStreamError::Garbled(reason) => ModelError::Garbled {
             provider,
-            reason: core.http.line(&reason),
+            reason: core.http.display_line(&reason),
         },
         ReplyStreamError::Cut => ModelError::Cut {
             provider,

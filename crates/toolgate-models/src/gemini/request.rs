@@ -25,7 +25,7 @@ pub(super) fn body(
         tools: has_tools.then_some([GeminiTools {
             function_declarations: request.tools,
         }]),
-        // Tools are listed even where none may be used, because history refers to them.
+        // Tools are listed even if none may be called, because history refers to them.
         tool_config: (has_tools && request.forbid_tools)
             .then(|| json!({ "functionCallingConfig": { "mode": "NONE" } })),
         generation_config: GenerationConfig {

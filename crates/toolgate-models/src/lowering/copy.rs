@@ -1,5 +1,5 @@
-//! Copies a schema so that it stands on its own: references inlined, keywords in today's form and
-//! well formed, nothing hidden in its texts, and of bounded size.
+//! Copies a schema so that it is self-contained: references inlined, keywords of old drafts
+//! rewritten, malformed keywords and invisible text removed, and the size bounded.
 
 use std::collections::HashSet;
 
@@ -9,19 +9,22 @@ use super::keywords::{
     KeywordKind, is_type_name, is_well_formed, keyword_kind, names_type, only_describes, size,
 };
 use super::references::ReferenceResolver;
-use super::text::{add, is_visible, shown};
+use super::text::{add, is_visible, strip_invisible};
 use super::{SchemaRules, phrase, sentences};
 
-// A model that gets more JSON than this for one tool reads nothing else.
+// More JSON than this for one tool would fill the context window of many models.
 pub(super) const MAX_SCHEMA_BYTES: usize = 64 << 10;
 
 pub(super) struct SchemaCopier<'a> {
     rules: &'a SchemaRules,
     references: ReferenceResolver<'a>,
+    // How often a schema may occur within itself.
     repeats: usize,
     deepest: usize,
+    // The reference targets that are being copied, from the outside in.
     within: Vec<&'a Value>,
     depth: usize,
+    // Estimated size of the copy so far, in bytes.
     spent: usize,
 }
 
@@ -47,8 +50,8 @@ impl<'a> SchemaCopier<'a> {
     }
 
     fn copy_schema(&mut self, schema: &'a Value) -> Map<String, Value> {
-        // Even an empty schema costs its brackets, or references to nothing
-        // could multiply without end.
+        // Even an empty schema counts for its brackets. Otherwise references to empty schemas could
+        // multiply without end.
         self.spent += 4;
         let keywords = match schema {
             Value::Object(keywords) => keywords,
@@ -110,7 +113,7 @@ impl<'a> SchemaCopier<'a> {
             outline.insert("type".to_owned(), value.clone());
         }
         let description = keywords.get("description").and_then(Value::as_str);
-        let mut description = shown(description.unwrap_or_default()).into_owned();
+        let mut description = strip_invisible(description.unwrap_or_default()).into_owned();
         add(&mut description, note);
         self.spent += description.len() + 40;
         outline.insert("description".to_owned(), description.into());
@@ -133,8 +136,8 @@ impl<'a> SchemaCopier<'a> {
                     }
                     _ => self.copy_part(value),
                 },
-                KeywordKind::Schemas => self.copy_list(value),
-                KeywordKind::Named => self.copy_named(keyword, value),
+                KeywordKind::SchemaList => self.copy_list(value),
+                KeywordKind::SchemasByName => self.copy_named(keyword, value),
                 KeywordKind::Reference | KeywordKind::Metadata => None,
                 KeywordKind::Legacy => {
                     self.copy_legacy(keyword, value, &mut copy);
@@ -176,7 +179,7 @@ impl<'a> SchemaCopier<'a> {
         Some(copy.into())
     }
 
-    // Values are never changed: one that can't be shown is left out.
+    // Values are never changed: one with invisible text is left out.
     fn copy_leaf(
         &mut self,
         keywords: &Map<String, Value>,
@@ -186,7 +189,7 @@ impl<'a> SchemaCopier<'a> {
     ) -> Option<Value> {
         let kept = match (holds, value) {
             _ if is_well_formed(holds, value) => value.clone(),
-            (KeywordKind::Prose, Value::String(text)) => shown(text).into(),
+            (KeywordKind::Prose, Value::String(text)) => strip_invisible(text).into(),
             (KeywordKind::Type, Value::Array(list)) => {
                 let mut list: Vec<&Value> = list.iter().collect();
                 list.retain(|name| name.as_str().is_some_and(is_type_name));
@@ -261,8 +264,8 @@ impl<'a> SchemaCopier<'a> {
         }
     }
 
-    // The provider would refuse properties with these names, so they are described in words. An
-    // argument may be given without being declared, as long as nothing forbids others.
+    // Describes properties in words if the provider would refuse their names. The model can still
+    // pass them, as long as the schema doesn't forbid undeclared arguments.
     fn remove_illegal_names(&self, copy: &mut Map<String, Value>) {
         let legal = |name: &str| is_visible(name) && (self.rules.is_parameter_name)(name);
         let Some(Value::Object(properties)) = copy.get_mut("properties") else {
@@ -311,8 +314,8 @@ fn unique(texts: &[&Value]) -> Vec<Value> {
     first.map(|text| (*text).clone()).collect()
 }
 
-// Both apply: the target of a reference and what stands beside it. For descriptive
-// keywords the latter wins.
+// Both the target of a reference and the keywords next to `$ref` apply. Descriptive keywords next
+// to `$ref` win.
 fn merge_siblings(mut target: Map<String, Value>, own: Map<String, Value>) -> Map<String, Value> {
     let (said, ruled): (Map<_, _>, Map<_, _>) = own
         .into_iter()

@@ -1,4 +1,4 @@
-//! Recognises schemas that need no lowering. Most don't, and a check costs less than a copy.
+//! Recognises schemas that can be sent unchanged. Most can, and checking costs less than copying.
 
 use serde_json::{Map, Value};
 
@@ -56,10 +56,10 @@ fn is_well_formed_schema(
                 KeywordKind::Schema => part(value, room),
                 KeywordKind::SchemaOrFlag if value.is_boolean() => rules.keywords.is_none(),
                 KeywordKind::SchemaOrFlag => part(value, room),
-                KeywordKind::Schemas => value.as_array().is_some_and(|list| {
+                KeywordKind::SchemaList => value.as_array().is_some_and(|list| {
                     !list.is_empty() && list.iter().all(|value| part(value, room))
                 }),
-                KeywordKind::Named => value.as_object().is_some_and(|named| {
+                KeywordKind::SchemasByName => value.as_object().is_some_and(|named| {
                     named.iter().all(|(name, value)| {
                         let legal = keyword != "properties" || (rules.is_parameter_name)(name);
                         legal
@@ -74,7 +74,7 @@ fn is_well_formed_schema(
         })
 }
 
-// A schema has few keywords, so walking over them takes less than a hash.
+// Schemas have few keywords, so a linear search is faster than hashing.
 fn value_of<'a>(schema: &'a Map<String, Value>, wanted: &str) -> Option<&'a Value> {
     let found = schema.iter().find(|(keyword, _)| *keyword == wanted);
     found.map(|(_, value)| value)

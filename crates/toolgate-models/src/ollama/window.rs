@@ -1,22 +1,22 @@
-//! Decides how large a window to ask the server for, and checks whether it kept to that.
+//! Decides which context window to request from the server, and checks whether the server uses it.
 //!
-//! A server that isn't asked uses its own size, often 4096 tokens, and silently cuts what is
-//! longer at the front, where the tools are. A server that is asked for another size loads
-//! the model again, which takes seconds. So every request asks for a size, in few steps, and
-//! it never gets smaller.
+//! Without a requested size, a server uses its own, often 4096 tokens, and silently cuts the
+//! beginning of longer prompts, where the tools are. If the requested size changes, the server
+//! loads the model again, which takes seconds. So every request has a size, there are few different
+//! sizes, and the size never shrinks.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
 const MIN_WINDOW: usize = 8192;
-// The largest window that is asked for unless configured: memory grows with it, by gigabytes for
-// models of usual size.
+// The largest window that is requested, unless one is configured. Memory use grows with it, by
+// gigabytes for typical models.
 const MAX_WINDOW: usize = 32_768;
 
 #[derive(Debug)]
 pub(super) struct OllamaWindow {
-    // Configured, and then used exactly.
+    // From the settings; used exactly as it is.
     fixed: Option<usize>,
     // What the model was trained for; 0 until that is known.
     model_window: AtomicUsize,
@@ -26,11 +26,11 @@ pub(super) struct OllamaWindow {
 
 #[derive(Debug, Default)]
 struct PromptReadings {
-    // The prompt of the request before, which the server may have cached.
+    // The size of the previous prompt, which the server may have cached.
     previous: usize,
     // The server confirmed that a prompt of this many tokens wasn't cut.
     confirmed: usize,
-    // The server doesn't report the window that it holds the model with.
+    // The server doesn't report the window that the model is loaded with.
     is_unreported: bool,
     has_warned: bool,
 }
@@ -38,7 +38,9 @@ struct PromptReadings {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PromptReport {
     pub(super) estimate: usize,
+    // The window that was requested.
     pub(super) window: usize,
+    // How many tokens the server says it read.
     pub(super) read: u64,
 }
 
@@ -65,8 +67,8 @@ impl OllamaWindow {
         self.fixed.unwrap_or(model_window.min(MAX_WINDOW))
     }
 
-    /// The window to ask for, so that a prompt and its answer fit: 8192 tokens, doubled as often as
-    /// needed, and not less than before.
+    /// The window to request, so that a prompt and its answer fit: 8192 tokens, doubled as often as
+    /// needed, and never less than before.
     pub(super) fn fit(&self, prompt: usize, answer: usize) -> usize {
         if let Some(fixed) = self.fixed {
             return fixed;
@@ -78,8 +80,8 @@ impl OllamaWindow {
             .max(wanted)
     }
 
-    /// True if the server seems to have read less than was sent, and asking for its window may
-    /// settle that. No server has one so small that a short prompt is cut.
+    /// True if the server seems to have read less than was sent, and asking for its actual window
+    /// may settle that. Ignores short prompts, because they fit into any server's window.
     pub(super) fn may_be_cut(&self, PromptReport { estimate, read, .. }: PromptReport) -> bool {
         const SHORT: usize = 2048;
         let reading = self.reading.lock();
@@ -130,8 +132,8 @@ impl OllamaWindow {
         if !cut {
             return Some(format!(
                 "The prompt takes about {estimate} tokens and the model's window is {window}: Ollama may cut its beginning, \
-                 where the tools are. Offer fewer tools (model.maxTools in the configuration), or raise model.contextTokens if the model \
-                 can hold more."
+                 where the tools are. Offer fewer tools (model.maxTools in the configuration), or raise \
+                 model.contextTokens if the model can hold more."
             ));
         }
         if let Some(loaded) = loaded {
@@ -150,7 +152,8 @@ impl OllamaWindow {
     }
 }
 
-// True for 4096 tokens or slightly fewer, if more were asked for.
+// True for a power of two or slightly less, such as 4090 tokens, if more were requested: that is
+// probably the server's own window.
 fn fills_a_window(read: usize, requested: usize) -> bool {
     let full = read.checked_next_power_of_two().unwrap_or(usize::MAX);
     full < requested && full - read <= full / 64

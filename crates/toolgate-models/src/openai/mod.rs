@@ -1,5 +1,5 @@
-//! OpenAI itself, and the many servers that speak its chat completions: llama.cpp, vLLM,
-//! LM Studio and others.
+//! OpenAI, and the many servers with the same chat completions API: llama.cpp, vLLM, LM Studio and
+//! others.
 
 mod calls;
 mod request;
@@ -25,11 +25,11 @@ use crate::{ModelError, ModelRequest, ModelSettings, Provider};
 const PROVIDER: Provider = Provider::OpenAi;
 pub(crate) const URL: &str = "https://api.openai.com/v1";
 const PATH: &str = "/chat/completions";
-// OpenAI's own models hold at least this many tokens.
+// The smallest context window of OpenAI's own models, in tokens.
 const WINDOW: usize = 128_000;
-// What other models hold unless someone says more.
+// The context window of other models, unless the server or the settings tell.
 const WINDOW_ELSEWHERE: usize = 8192;
-// OpenAI refuses a request with more.
+// OpenAI refuses a request with more tools.
 const MAX_TOOLS: usize = 128;
 
 /// A client for OpenAI, or for another server that speaks its chat completions.
@@ -50,7 +50,7 @@ impl OpenAiClient {
         settings.think = settings.think.filter(|_| !official);
         let compat = OpenAiCompat::new(official, SentOptions::from_settings(&settings));
         let mut core = FormatCore::new(PROVIDER, &settings, window, compat)?;
-        // OpenAI's own models never write a call as text: what looks like one is an example.
+        // OpenAI's own models never write calls as text, so what looks like one is an example.
         core.rescue = settings.rescue && !official;
         core.tool_limit = official.then_some(MAX_TOOLS);
         Ok(Self::with_format(OpenAiFormat(core), &settings))

@@ -10,9 +10,10 @@ use crate::{ModelError, ModelRequest, OfferedTools};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OpenAiCompat {
-    // A server reports usage only when asked to, and some don't understand the question.
+    // Servers report token usage only when asked to, and some refuse `stream_options`.
     asks_usage: bool,
     limit: LimitName,
+    // The other name for the limit was tried already.
     swapped: bool,
     pub(super) sent: SentOptions,
 }
@@ -25,7 +26,7 @@ enum LimitName {
 }
 
 impl OpenAiCompat {
-    // OpenAI itself knows the new names, other servers rather the old ones.
+    // OpenAI itself accepts the new name for the limit, most other servers the old one.
     pub(super) fn new(official: bool, sent: SentOptions) -> Self {
         Self {
             asks_usage: true,
@@ -78,7 +79,7 @@ pub(super) fn body(
         model: &options.model,
         messages: transcript::messages(request),
         tools: has_tools.then_some(request.tools),
-        // Tools are listed even where none may be used, because history refers to them.
+        // Tools are listed even if none may be called, because history refers to them.
         tool_choice: (has_tools && request.forbid_tools).then_some("none"),
         stream: true,
         stream_options: compat.asks_usage.then(|| json!({ "include_usage": true })),
@@ -86,7 +87,7 @@ pub(super) fn body(
         max_completion_tokens: limit(LimitName::MaxCompletionTokens),
         temperature: options.temperature.filter(|_| compat.sent.temperature),
         seed: options.seed.filter(|_| compat.sent.seed),
-        // For servers that run a model's template themselves.
+        // For self-hosted servers, which render the model's chat template themselves.
         chat_template_kwargs: options
             .think
             .filter(|_| compat.sent.think)

@@ -1,4 +1,4 @@
-//! Reads the events of an answer, without touching a socket.
+//! Reads the events of a reply, without touching a socket.
 
 use serde_json::value::RawValue;
 
@@ -52,7 +52,7 @@ impl<'a> OpenAiReader<'a> {
         if let Some(counts) = chunk.usage {
             self.usage = counts.usage();
         }
-        // We ask for one answer, so other choices don't count.
+        // We ask for one choice, so others are ignored.
         let choices = chunk.choices.into_iter().flatten();
         for choice in choices.filter(|choice| choice.index.unwrap_or(0) == 0) {
             self.read_choice(choice, reply)?;
@@ -70,7 +70,7 @@ impl<'a> OpenAiReader<'a> {
     }
 
     fn read_delta(&mut self, delta: OpenAiDelta<'_>, reply: &mut ReplyBuffer<'_>) -> ReadResult {
-        // Some servers send both names for the same words.
+        // Some servers send the same thinking under both names.
         let thinking = delta.reasoning_content.or(delta.reasoning);
         reply.feed_thinking(thinking.as_deref().unwrap_or_default());
         match delta.content {
@@ -127,8 +127,8 @@ impl ReplyReader for OpenAiReader<'_> {
     }
 
     fn finish(self, reply: &mut ReplyBuffer<'_>) -> Result<ModelReply, ReplyStreamError> {
-        // Without a finish reason, the answer is complete only if the server says so, and not in
-        // the middle of a call.
+        // Without a finish reason, the reply is complete only if the server sent `[DONE]`, and not
+        // in the middle of a call.
         if self.reason.is_none() && (!self.done || self.calls.has_open_arguments()) {
             return Err(ReplyStreamError::Cut);
         }
@@ -143,15 +143,15 @@ impl ReplyReader for OpenAiReader<'_> {
         let mut said = reply.finish(offer, was_cut);
         said.calls.extend(native);
         if refused {
-            // A refused answer must not run half of its calls.
+            // None of the calls of a refused reply may run.
             said.calls.clear();
         }
         let stop = match reason {
             _ if refused => StopReason::Refusal,
             _ if was_cut && is_half => StopReason::CutCall,
             _ if was_cut => StopReason::Length,
-            // Some servers end a turn with calls like any other turn, so the content decides
-            // rather than the reason.
+            // Some servers report a normal end even if the reply has calls, so the content decides,
+            // not the reason.
             _ if !said.calls.is_empty() => StopReason::Calls,
             _ => StopReason::End,
         };

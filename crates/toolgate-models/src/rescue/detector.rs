@@ -1,13 +1,13 @@
-//! Detects where a call may begin in text that is still arriving, so that it can be held back.
+//! Detects where a call may begin in text that is still arriving, so that it isn't shown.
 
 use super::call_mark::{CallMark, FENCE, MarkMatch, MarkScanner, match_tag};
 use super::trailing_json::TrailingJson;
 
-// JSON or a fence that hasn't begun like a call by then is text.
-const FAR_ENOUGH: usize = 256;
+// JSON or a fenced block that doesn't look like a call after this many bytes is text.
+const MAX_LOOKAHEAD: usize = 256;
 
-// An example is forwarded as soon as it's known to be one, but each may be read once more, so
-// their number is bounded.
+// Text after an example may have to be scanned again, so their number is bounded. After that many,
+// text is held back until the reply ends.
 const MAX_EXAMPLES: usize = 32;
 
 const FIRST_KEYS: [&str; 6] = ["name", "function", "type", "id", "arguments", "parameters"];
@@ -15,7 +15,7 @@ const FIRST_KEYS: [&str; 6] = ["name", "function", "type", "id", "arguments", "p
 #[derive(Debug, Default)]
 pub(crate) struct CallDetector {
     walk: MarkScanner,
-    // A possible call at the current position, unless more comes after it.
+    // What may be a call at the current position, as long as nothing comes after it.
     last: Option<(MarkMatch, TrailingJson)>,
     examples: usize,
 }
@@ -27,8 +27,8 @@ enum TextVerdict {
 }
 
 impl CallDetector {
-    /// Up to where the text certainly holds no call. JSON is one only until more
-    /// words come after it.
+    /// The length of the beginning of `text` that certainly has no call. It grows when text arrives
+    /// after JSON, which makes that JSON an example.
     pub(crate) fn safe_len(&mut self, text: &str) -> usize {
         let bytes = text.as_bytes();
         let walk = &mut self.walk;
@@ -54,20 +54,20 @@ impl CallDetector {
 }
 
 fn judge(seen: MarkMatch, rest: &[u8]) -> TextVerdict {
-    let near = &rest[..rest.len().min(FAR_ENOUGH)];
+    let near = &rest[..rest.len().min(MAX_LOOKAHEAD)];
     let verdict = match seen {
         MarkMatch::Maybe => TextVerdict::Maybe,
-        MarkMatch::Mark(CallMark::Fence) => fence(near),
-        MarkMatch::Mark(CallMark::Json) => json(near),
+        MarkMatch::Mark(CallMark::Fence) => judge_fence(near),
+        MarkMatch::Mark(CallMark::Json) => judge_json(near),
         MarkMatch::Mark(_) => TextVerdict::Call,
     };
     match verdict {
-        TextVerdict::Maybe if rest.len() > FAR_ENOUGH => TextVerdict::Text,
+        TextVerdict::Maybe if rest.len() > MAX_LOOKAHEAD => TextVerdict::Text,
         verdict => verdict,
     }
 }
 
-fn fence(rest: &[u8]) -> TextVerdict {
+fn judge_fence(rest: &[u8]) -> TextVerdict {
     let info = &rest[FENCE.len()..];
     let word = info
         .iter()
@@ -75,17 +75,17 @@ fn fence(rest: &[u8]) -> TextVerdict {
     let body = info[word.count()..].trim_ascii_start();
     match body.first() {
         None => TextVerdict::Maybe,
-        Some(b'{') => json(body),
+        Some(b'{') => judge_json(body),
         Some(b'<' | b'[') => match match_tag(body) {
             Some(MarkMatch::Maybe) => TextVerdict::Maybe,
             Some(MarkMatch::Mark(_)) => TextVerdict::Call,
-            None => json(body),
+            None => judge_json(body),
         },
         _ => TextVerdict::Text,
     }
 }
 
-fn json(rest: &[u8]) -> TextVerdict {
+fn judge_json(rest: &[u8]) -> TextVerdict {
     let inside = match rest.first() {
         Some(b'[') => rest[1..].trim_ascii_start(),
         _ => rest,
@@ -189,7 +189,7 @@ mod tests {
         ] {
             assert_eq!(told(pieces), expected, "{pieces:?}");
         }
-        let spaces = " ".repeat(FAR_ENOUGH);
+        let spaces = " ".repeat(MAX_LOOKAHEAD);
         assert_eq!(told(&["{", &spaces, "x"])[1].len(), 1 + spaces.len());
     }
 
