@@ -51,7 +51,7 @@ async fn a_request_that_is_off_is_refused_and_kept() {
         .unwrap();
     let answer = String::from_utf8_lossy(&answer[..read]);
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
-    fake.asked(1).await;
+    fake.wait_for_requests(1).await;
     assert_eq!(
         fake.refusals(),
         ["options.num_ctx: must be a positive integer"]
@@ -87,9 +87,9 @@ async fn a_client_that_leaves_is_noticed() {
     let fake = FakeLlm::start(Script::new([Answer::black_hole(), stalled])).await;
     for count in 1..=2 {
         let stream = connect(&fake, "/api/chat", &question()).await;
-        timeout(HANG, fake.asked(count)).await.unwrap();
+        timeout(HANG, fake.wait_for_requests(count)).await.unwrap();
         drop(stream);
-        timeout(HANG, fake.left(count)).await.unwrap();
+        timeout(HANG, fake.wait_for_disconnects(count)).await.unwrap();
     }
 }
 

@@ -105,7 +105,7 @@ fn tools<'a>(
 fn removed_tool(name: &str) -> Value {
     json!({
         "name": name,
-        "description": "No longer available",
+        "description": "Not there any more",
         "input_schema": { "type": "object", "properties": {} },
     })
 }

@@ -306,7 +306,7 @@ async fn an_ollama_behind_a_key_is_asked_with_it() {
         (&[host, key][..], "ollama: the key is not accepted at http"),
         (
             &[host],
-            "ollama: a key is asked for (OLLAMA_API_KEY) at http",
+            "ollama: it needs a key (OLLAMA_API_KEY) at http",
         ),
     ] {
         let choice = chosen(&settings(None, ""), variables).await.unwrap();

@@ -204,7 +204,7 @@ fn must_answer(request: &RecordedRequest) -> bool {
 async fn the_same_call_for_ever_is_stopped_with_an_answer() {
     for api in APIS {
         let mut count = 0;
-        let script = Script::by(move |request| {
+        let script = Script::from_fn(move |request| {
             count += 1;
             if must_answer(request) {
                 return Answer::text("It is 3 degrees.");
@@ -230,7 +230,7 @@ async fn the_same_call_for_ever_is_stopped_with_an_answer() {
 async fn after_the_last_round_there_is_an_answer_without_tools() {
     for api in APIS {
         let mut count = 0;
-        let script = Script::by(move |request| {
+        let script = Script::from_fn(move |request| {
             if must_answer(request) {
                 return Answer::text("As far as I got.");
             }

@@ -124,7 +124,7 @@ async fn a_model_that_reasons_is_not_told_its_temperature_again() {
 async fn a_server_of_ones_own_is_told_whether_to_think() {
     for think in [false, true] {
         let script = Script::new([Answer::text("Hi.")]);
-        let fake = FakeLlm::own_server(script, FakeModel::new(MODEL)).await;
+        let fake = FakeLlm::self_hosted(script, FakeModel::new(MODEL)).await;
         let mut talk = TestConversation::at(API, fake, RecordedTools::new(), |settings| {
             settings.think = Some(think);
         });

@@ -15,7 +15,7 @@ fn options_of_a_template_are_for_a_server_of_ones_own() {
         check(
             &request,
             Api::OpenAi,
-            Server::Own,
+            ServerKind::SelfHosted,
             &IssuedSignatures::default(),
         )
     };

@@ -52,7 +52,7 @@ async fn a_model_that_never_stops_calling_is_stopped() {
     assert_eq!(turn.end, TurnEnd::RoundLimit);
     assert_eq!(
         turn.answer,
-        "There is no answer: the model used tools as often as it may, and gave none when asked for one."
+        "There is no answer: the model used all its rounds of tool calls, and gave none when asked for one."
     );
     assert_eq!(runs.load(Ordering::SeqCst), 10);
     assert_eq!(script.asked().len(), 12);
@@ -82,7 +82,7 @@ async fn a_call_written_as_text_in_the_last_round_is_no_answer() {
     for (last, expected) in [
         (
             vec![words(WRITTEN), words(WRITTEN)],
-            "There is no answer: the model used tools as often as it may, and gave none when asked for one.",
+            "There is no answer: the model used all its rounds of tool calls, and gave none when asked for one.",
         ),
         (vec![words(WRITTEN), words("It is 1.")], "It is 1."),
         (vec![words(&format!("It is 1. {WRITTEN}"))], "It is 1."),
