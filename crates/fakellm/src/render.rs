@@ -6,8 +6,8 @@ use crate::Answer;
 use crate::answer::{AnswerBody, ScriptedMessage, ScriptedPart};
 use crate::rules::Api;
 
-/// The prompt tokens that Ollama reports by default: more than any test sends, so no prompt seems
-/// cut.
+/// The prompt tokens that Ollama reports by default: more than any test sends, so
+/// no prompt seems cut.
 const WHOLE_PROMPT: u64 = 4000;
 
 /// The body of an answer, event by event.

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_means_a_source_and_every_provider_has_one() {
+    fn every_source_has_a_name() {
         for name in AnswerSource::NAMES {
             let source: AnswerSource = name.parse().unwrap();
             assert_eq!(source.as_str(), name);

@@ -37,9 +37,9 @@ pub trait ModelClient: Send + Sync {
     /// The tools in this provider's form. Cached for the latest list.
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog>;
 
-    /// Asks the model once, with retries until the request's deadline. Text goes to the listener as
-    /// it arrives, and is withdrawn by [`ModelEvent::Void`](crate::ModelEvent::Void) if an attempt
-    /// fails.
+    /// Asks the model once, with retries until the request's deadline. Text goes to the
+    /// listener as it arrives, and is withdrawn by
+    /// [`ModelEvent::Void`](crate::ModelEvent::Void) if an attempt fails.
     fn reply<'a>(
         &'a self,
         request: ModelRequest<'a>,
@@ -133,7 +133,7 @@ pub enum StopReason {
 /// The tokens of a reply or a turn, as the provider counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TokenUsage {
-    /// Includes `cached`.
+    /// All input tokens, including the cached ones.
     pub input: u64,
     pub output: u64,
     /// How many of the input tokens the provider read from its cache.

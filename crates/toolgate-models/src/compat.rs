@@ -1,8 +1,8 @@
 //! Learns which optional settings a model doesn't accept, from its error messages.
 //!
-//! New models refuse what old ones accept (`temperature`), old ones refuse what new ones accept
-//! (`thinking`), and servers differ. No list of model names keeps up with that, but a refusal names
-//! the setting.
+//! New models refuse what old ones accept (`temperature`), old ones refuse what new ones
+//! accept (`thinking`), and servers differ. No list of model names keeps up with that, but a
+//! refusal names the setting.
 
 use parking_lot::Mutex;
 
@@ -153,7 +153,7 @@ mod tests {
     };
 
     #[test]
-    fn a_setting_that_is_refused_by_name_is_sent_no_more() {
+    fn a_setting_refused_by_name_is_no_longer_sent() {
         for (message, expected) in [
             (
                 "`temperature` is deprecated for this model.",
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_question_learned_meanwhile_is_tried_first() {
+    fn what_another_request_learned_is_tried_first() {
         let refusal = "`temperature` may only be set to 1 when thinking is enabled";
         let learned = LearnedCompat::new(ALL);
         for _ in 0..2 {

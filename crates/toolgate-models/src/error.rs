@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_told_without_decimals_that_nobody_reads() {
+    fn times_are_rounded_in_messages() {
         for (micros, expected) in [
             (300_000_000, "300 s"),
             (2_999_099, "3 s"),

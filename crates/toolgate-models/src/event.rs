@@ -23,8 +23,8 @@ pub enum ModelEvent<'a> {
     Thinking(&'a str),
     /// The text and thinking of this round so far must be discarded: the reply broke off.
     Void,
-    /// The text of this round so far was thinking, and must be discarded as text. It follows as
-    /// `Thinking`.
+    /// The text of this round so far was thinking, and must be discarded as text.
+    /// It follows as `Thinking`.
     WasThinking,
     /// An attempt failed, and another follows.
     Retrying {
@@ -65,8 +65,8 @@ pub enum ModelEvent<'a> {
         source: AnswerSource,
         outcome: &'a ToolOutcome,
     },
-    /// A sentence for the user: about tools that were left out, a prompt that was cut, a call
-    /// rescued from text.
+    /// A sentence for the user: about tools that were left out, a prompt that was cut, a
+    /// call rescued from text.
     Notice(&'a str),
 }
 

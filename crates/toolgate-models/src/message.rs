@@ -182,7 +182,7 @@ impl ToolResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImageData {
     pub mime_type: String,
-    /// In base64.
+    /// The image file, in base64.
     pub data: String,
 }
 

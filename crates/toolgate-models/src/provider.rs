@@ -61,8 +61,8 @@ pub(crate) struct ProviderEntry {
 
 pub(crate) type ClientResult = Result<Arc<dyn ModelClient>, ModelError>;
 
-/// Looks for a model within a time limit. Returns its name, and its context size if the server
-/// reports it.
+/// Looks for a model within a time limit. Returns its name, and its context size if
+/// the server reports it.
 pub(crate) type ModelProbe =
     for<'a> fn(&'a ModelSettings, Duration) -> BoxFuture<'a, Option<(String, Option<usize>)>>;
 
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_none_is_told_with_those_there_are() {
+    fn an_unknown_provider_is_reported_with_the_known_ones() {
         let error = "gpt".parse::<Provider>().unwrap_err();
         let (first, last) = ("anthropic, ollama, openai", "and intents");
         assert!(

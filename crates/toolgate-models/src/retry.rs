@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_passes_is_tried_again() {
+    async fn temporary_errors_are_tried_again() {
         let unreachable = ModelError::Unreachable {
             provider: PROVIDER,
             url: String::new(),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_stays_wrong_is_not_tried_again() {
+    async fn permanent_errors_are_not_tried_again() {
         let (provider, reason) = (PROVIDER, String::new());
         for error in [
             ModelError::Refused {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_attempt_begins_after_the_deadline_and_none_is_waited_for_in_vain() {
+    async fn no_attempt_or_pause_exceeds_the_deadline() {
         let seen = ask_failing(5, 3, &[("", limited(Some(7), true))]).await;
         assert_eq!(seen.result, Err(limited(Some(7), true)));
         assert_eq!((seen.attempts, seen.took), (1, Duration::ZERO));
@@ -247,14 +247,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pause_that_no_clock_can_hold_is_not_waited_for() {
+    async fn an_overlong_pause_fails_at_once() {
         let seen = ask_failing(5, 3, &[("", failed(Some(u64::MAX)))]).await;
         assert_eq!(seen.result, Err(failed(Some(u64::MAX))));
         assert_eq!((seen.attempts, seen.took), (1, Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_is_tried_once_more_if_there_is_as_much_time_again() {
+    async fn silence_is_retried_once_if_time_allows() {
         let silent = |seconds| ModelError::TimedOut {
             provider: PROVIDER,
             what: BEGIN_TO_ANSWER,
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_provider_in_trouble_is_asked_again_once_in_five_questions() {
+    async fn the_retry_budget_allows_one_in_five() {
         const QUESTIONS: usize = 100;
         let (retries, mut asked) = (RetryBudget::new(3), 0);
         for _ in 0..QUESTIONS {
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn words_of_an_attempt_that_failed_are_void() {
+    async fn text_of_a_failed_attempt_is_withdrawn() {
         let seen = ask_failing(60, 3, &[("half a", cut()), ("", cut())]).await;
         assert_eq!(seen.result, Ok(()));
         let told: Vec<_> = seen

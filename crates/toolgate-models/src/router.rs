@@ -30,14 +30,14 @@ use crate::{
 // can answer instead. Fetching continues, so one of the next turns has the names.
 pub(crate) const SENTENCES_TIMEOUT: Duration = Duration::from_millis(150);
 
-/// Decides who answers each question of a conversation. Clones share whether the model is
-/// unavailable.
+/// Decides who answers each question of a conversation. Clones share whether
+/// the model is unavailable.
 ///
 /// With [`sentences_first`](Self::sentences_first), sentences answer what they understand for
-/// certain. The model answers everything else: what is misspelt, ambiguous or free text, and what
-/// needs the names of devices if these can't be fetched within 150 ms. A turn that sentences begin
-/// is also completed by them, unless a call fails: then the model, which sees the call and its
-/// result, answers.
+/// certain. The model answers everything else: what is misspelt, ambiguous or free text, and
+/// what needs the names of devices if these can't be fetched within 150 ms. A turn that
+/// sentences begin is also completed by them, unless a call fails: then the model, which sees
+/// the call and its result, answers.
 ///
 /// With [`sentences_last`](Self::sentences_last), sentences answer while the model is unavailable.
 /// A question that they don't understand is sent to the model again, and ends in its error if the
@@ -141,7 +141,7 @@ impl SentenceRouter {
         }
     }
 
-    /// The model's provider, or sentences if there is no model.
+    /// The model's provider, or sentences without a model.
     pub fn source(&self) -> AnswerSource {
         self.model()
             .map_or(AnswerSource::Sentences, |model| model.provider().into())
@@ -176,8 +176,8 @@ impl SentenceRouter {
         self.is_unavailable.load(Ordering::Relaxed)
     }
 
-    /// True if sentences would answer this at the beginning of a conversation, without asking the
-    /// model.
+    /// True if sentences would answer this at the beginning of a conversation,
+    /// without asking the model.
     pub async fn understands(&self, text: &str) -> bool {
         match &self.route {
             AnswerRoute::SentencesOnly(sentences, _) => is_certain(sentences, text).await,

@@ -1,5 +1,5 @@
-//! Separates `<think>…</think>` from the answer, for servers that send thinking as part of the
-//! text.
+//! Separates `<think>…</think>` from the answer, for servers that send thinking as
+//! part of the text.
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ThinkPiece<'a> {
@@ -50,15 +50,15 @@ impl ThinkSplitter {
         }
     }
 
-    /// Ends the reply. Text that was held back is no tag, and thinking that wasn't closed stays
-    /// thinking.
+    /// Ends the reply. Text that was held back is plain text, and thinking that
+    /// wasn't closed stays thinking.
     pub(crate) fn finish(&mut self, each: &mut dyn FnMut(ThinkPiece<'_>)) {
         let held = std::mem::take(&mut self.pending);
         self.emit(&held, each);
     }
 
-    /// Notes that the provider separates thinking itself, so that a closing tag without an opening
-    /// one is text.
+    /// Notes that the provider separates thinking itself, so that a closing tag without an
+    /// opening one is text.
     pub(crate) fn mark_thinking_separate(&mut self) {
         self.seen = true;
     }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn thinking_is_told_from_words_wherever_the_chunks_are_cut() {
+    fn thinking_is_separated_wherever_chunks_are_cut() {
         for (said, expected) in [
             ("Hello", "()Hello"),
             (
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_nothing_but_brackets_takes_no_more_than_its_length() {
+    fn a_line_of_brackets_takes_linear_time() {
         let said = "<".repeat(4 << 20);
         let started = tokio::time::Instant::now();
         assert_eq!(split(&[&said]).len(), said.len() + 2);

@@ -102,7 +102,7 @@ mod tests {
 
     /// Counts of real tokenizers, the highest of those known for a text.
     #[test]
-    fn the_guess_is_not_below_what_tokenizers_need_and_not_far_above() {
+    fn estimates_are_not_too_low_and_not_far_too_high() {
         for (text, needed) in [
             ("", 0),
             ("Hello, world!", 4),
@@ -162,7 +162,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_takes_what_its_runs_take(text in "[ab C19 \n\t{}\":,.éßяд漢字。🙂\u{7f}\u{80}]{0,60}") {
+        fn the_estimate_of_a_text_is_the_sum_of_its_runs(text in "[ab C19 \n\t{}\":,.éßяд漢字。🙂\u{7f}\u{80}]{0,60}") {
             let each = runs(&text).into_iter().map(estimate);
             prop_assert_eq!(estimate(&text), each.sum::<usize>());
         }

@@ -122,7 +122,7 @@ pub(crate) trait WireFormat: Send + Sync + 'static {
         failure.into_model_error(&self.core().options.model)
     }
 
-    /// See [`ModelClient::prepare`](crate::ModelClient::prepare).
+    /// Does what [`ModelClient::prepare`](crate::ModelClient::prepare) describes.
     fn prepare(&self, _deadline: Instant) -> BoxFuture<'_, ()> {
         Box::pin(ready(()))
     }
@@ -144,8 +144,8 @@ pub(crate) trait WireFormat: Send + Sync + 'static {
 
 pub(crate) type ReadResult = Result<(), ReplyStreamError>;
 
-/// Reads one reply, piece by piece, without touching a socket. Text goes into the buffer as it
-/// arrives.
+/// Reads one reply, piece by piece, without touching a socket. Text goes into the
+/// buffer as it arrives.
 pub(crate) trait ReplyReader: Send {
     /// Reads an event or a line. `name` is empty for events without a name and for lines.
     fn read(&mut self, name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult;

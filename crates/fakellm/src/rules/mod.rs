@@ -91,8 +91,8 @@ impl IssuedSignatures {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServerKind {
     Provider,
-    /// A server such as llama.cpp's, which renders the chat template itself and accepts options for
-    /// it.
+    /// A server such as llama.cpp's, which renders the chat template itself and
+    /// accepts options for it.
     SelfHosted,
 }
 

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_understood_however_people_write_it() {
+    fn addresses_are_normalised() {
         use Provider::{Anthropic, Ollama, OpenAi};
         for (provider, text, expected) in [
             (Ollama, "", "http://127.0.0.1:11434"),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_said_without_its_login() {
+    fn an_invalid_address_is_reported_without_its_login() {
         for (provider, text) in [
             (Provider::Anthropic, "localhost:8080"),
             (Provider::OpenAi, "host/v1"),

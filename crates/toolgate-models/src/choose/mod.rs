@@ -29,7 +29,7 @@ pub struct ConnectedModel {
     pub settings: ModelSettings,
     /// Why it was selected, such as `ANTHROPIC_API_KEY is set`.
     pub why: String,
-    /// See [`ModelSelection::skipped`].
+    /// The same as in [`ModelSelection::skipped`].
     pub skipped: Vec<String>,
 }
 
@@ -43,8 +43,8 @@ pub struct ModelSelection {
     pub why: String,
     /// The providers that were tried first, each with the reason why it was skipped.
     pub skipped: Vec<String>,
-    /// True if the user named neither a provider nor a model. Sentences then answer while the model
-    /// is unavailable.
+    /// True if the user named neither a provider nor a model. Sentences then answer while
+    /// the model is unavailable.
     pub is_automatic: bool,
 }
 
@@ -111,8 +111,8 @@ pub fn connect(
     })
 }
 
-/// Asks the selected provider which models it has. The request costs nothing, and fails if the key
-/// is refused.
+/// Asks the selected provider which models it has. The request costs nothing, and fails if
+/// the key is refused.
 pub async fn list_models(selection: &ModelSelection) -> Result<ModelList, ModelError> {
     model_list::fetch_models(&selection.settings, LIST_TIMEOUT).await
 }

@@ -13,7 +13,7 @@ use crate::{AnswerSource, ModelError, ModelSettings, Provider};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelList {
-    /// There is no list at this URL. The provider may work anyway, or the address may be wrong.
+    /// The provider has no list at this URL. It may work anyway, or the address may be wrong.
     Nothing { at: String },
     Models {
         names: Vec<String>,
@@ -73,7 +73,7 @@ mod tests {
     use crate::tests::loopback::{LoopbackServer, answer};
 
     #[tokio::test]
-    async fn a_server_without_a_list_has_not_failed_and_says_where_it_was_looked_for() {
+    async fn a_missing_model_list_reports_where_it_was_looked_for() {
         let models = |name: &str, is_all| {
             let names = vec![name.to_owned()];
             Some(ModelList::Models { names, is_all })
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refusal_is_no_list_without_models() {
+    async fn a_refused_list_is_an_error() {
         for status in [401, 403, 500] {
             for provider in [Provider::OpenAi, Provider::Anthropic] {
                 let server = LoopbackServer::answers(&[&answer(status, "", "no")]).await;
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_its_date_is_the_latest() {
+    fn a_name_without_a_date_matches_any_date() {
         let models = ["claude-sonnet-4-5-20250929", "gpt-4o-mini"].map(str::to_owned);
         for (name, expected) in [
             ("gpt-4o-mini", true),

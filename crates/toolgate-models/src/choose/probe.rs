@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_model_of_an_own_server_that_is_named_tells_how_much_it_holds() {
+    async fn a_named_model_reports_its_context_size() {
         for (meant, expected) in [
             ("b", Some(("b".to_owned(), Some(131_072)))),
             ("", Some(("a".to_owned(), Some(4096)))),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_ollama_that_hangs_is_passed_over_after_a_second_and_that_is_told() {
+    async fn a_hanging_ollama_is_skipped_after_a_second() {
         let server = LoopbackServer::start(vec![vec![LoopbackStep::Hang]]).await;
         let variables = [
             ("OLLAMA_HOST", server.url.as_str()),
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_an_ollama_does_not_tell_is_not_taken_for_a_no() {
+    async fn missing_capabilities_are_not_taken_for_a_no() {
         let silent = "it is too old to report which models can use tools; update it, or use one anyway with --provider ollama";
         let slow = "it didn't report in time which models can use tools; use one anyway with --provider ollama";
         for (show, name, expected) in [

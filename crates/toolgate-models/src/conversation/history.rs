@@ -38,8 +38,8 @@ enum ModelNote {
 }
 
 impl MessageHistory {
-    /// Continues from saved messages. Repairs what is inconsistent, because providers refuse a call
-    /// without a result.
+    /// Continues from saved messages. Repairs what is inconsistent, because providers refuse a
+    /// call without a result.
     pub(super) fn from_messages(messages: Vec<Message>) -> Self {
         let mut history = Self::default();
         for message in messages {
@@ -130,8 +130,8 @@ impl MessageHistory {
         }
     }
 
-    /// Reserves `id` for a call of this history. If it is taken, empty or too long, reserves and
-    /// returns another one.
+    /// Reserves `id` for a call of this history. If it is taken, empty or too long, reserves
+    /// and returns another one.
     pub(super) fn claim_id(&mut self, id: &str) -> Option<String> {
         const MAX_ID_BYTES: usize = 200;
         if !id.is_empty() && id.len() <= MAX_ID_BYTES && self.ids.insert(id.to_owned()) {

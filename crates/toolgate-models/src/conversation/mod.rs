@@ -144,8 +144,8 @@ impl Conversation {
         }
     }
 
-    /// Continues from an earlier history. Repairs what is inconsistent, such as a call without a
-    /// result.
+    /// Continues from an earlier history. Repairs what is inconsistent, such as a
+    /// call without a result.
     #[must_use]
     pub fn with_history(mut self, history: Vec<Message>) -> Self {
         self.history = MessageHistory::from_messages(history);
@@ -153,14 +153,14 @@ impl Conversation {
         self
     }
 
-    /// All messages, with results as the model received them. [`save`](Self::save) has the full
-    /// ones.
+    /// All messages, with results as the model received them. [`save`](Self::save)
+    /// has the full ones.
     pub fn history(&self) -> &[Message] {
         self.history.messages()
     }
 
-    /// The conversation for a file, with full results: a model with a larger context window can use
-    /// more of them.
+    /// The conversation for a file, with full results: a model with a larger context window can
+    /// use more of them.
     pub fn save(&self) -> SavedConversation {
         SavedConversation::new(
             self.router.source(),
@@ -223,24 +223,24 @@ impl Conversation {
         self.history.keep_spoken(spoken);
     }
 
-    /// Keeps the text that had arrived when the last turn was stopped. Does nothing if the model
-    /// wasn't asked yet.
+    /// Keeps the text that had arrived when the last turn was stopped. Does nothing if the
+    /// model wasn't asked yet.
     pub fn keep_partial_answer(&mut self) {
         if let Some(text) = self.turn_words.text() {
             self.history.keep_spoken(text);
         }
     }
 
-    /// Drops the question that sentences asked last, so that a later "yes" isn't taken for its
-    /// answer.
+    /// Drops the question that sentences asked last, so that a later "yes" isn't
+    /// taken for its answer.
     pub fn drop_question(&mut self) {
         self.history.drop_question();
     }
 
-    /// Takes one turn: sends the user's text, runs the calls that the model asks for, and returns
-    /// its answer.
+    /// Takes one turn: sends the user's text, runs the calls that the model asks for,
+    /// and returns its answer.
     ///
-    /// At a limit, the model is asked once more without tools, so that there is an answer anyway.
+    /// At a limit, the model is asked once more without tools, to get an answer anyway.
     /// Fails only if the model fails before it has used a tool. After that, the error is part of
     /// the record, together with the calls that ran.
     pub async fn turn(

@@ -1,5 +1,5 @@
-//! Asks the model once: prepares the request, forwards the reply to the listener, records the
-//! round.
+//! Asks the model once: prepares the request, forwards the reply to the
+//! listener, records the round.
 
 use std::time::Duration;
 

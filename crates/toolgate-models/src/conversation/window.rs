@@ -53,7 +53,7 @@ impl MessageHistory {
     }
 
     // The provider said that the prompt is too long, but counts tokens differently than we do, so
-    // there is no exact number to aim for.
+    // the exact number to aim for is unknown.
     pub(super) fn halve(&mut self) -> FitReport {
         let mut tokens = self.tokens();
         let goal = tokens / 2;

@@ -1,5 +1,5 @@
-//! HTTP requests to a provider: bounded in size, with one time limit for the first byte and one for
-//! the whole response.
+//! HTTP requests to a provider: bounded in size, with one time limit for the first byte and one
+//! for the whole response.
 
 mod body;
 mod failure;

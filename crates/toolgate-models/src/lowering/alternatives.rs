@@ -100,7 +100,7 @@ fn differ_in_required_property(one: &Value, other: &Value) -> bool {
 }
 
 /// A sentence about which forms of arguments there are, from the labels that tell them apart; empty
-/// if there is no choice.
+/// without a choice.
 pub(super) fn choice_rule(mut labels: Vec<String>, exactly_one: bool) -> String {
     labels.dedup();
     let free = labels.iter().any(String::is_empty);
@@ -121,9 +121,9 @@ pub(super) fn choice_rule(mut labels: Vec<String>, exactly_one: bool) -> String 
     }
 }
 
-/// Describes what a form requires beyond the properties in `shown`, such as `'action' "create" with
-/// 'title' ('n': at least 5)`. Leaves out names for which `is_given` holds, which are always
-/// required.
+/// Describes what a form requires beyond the properties in `shown`, such as `'action'
+/// "create" with 'title' ('n': at least 5)`. Leaves out names for which `is_given` holds,
+/// which are always required.
 pub(super) fn describe_form(
     form: &ArgumentForm,
     shown: &Map<String, Value>,

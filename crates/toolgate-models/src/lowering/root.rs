@@ -7,8 +7,8 @@ use super::alternatives;
 use super::keywords::allows_type;
 use super::sentences::{self, constraints, join_quoted};
 
-/// One form that a tool's arguments may have: a schema of the root or of one of its branches,
-/// without combinators.
+/// One form that a tool's arguments may have: a schema of the root or of one of
+/// its branches, without combinators.
 #[derive(Debug, Default)]
 pub(super) struct ArgumentForm {
     pub(super) properties: Map<String, Value>,

@@ -1,5 +1,5 @@
-//! Describes the constraints of a schema in short sentences. Constraints for which there is no
-//! sentence are quoted as JSON, so that nothing is silently dropped.
+//! Describes the constraints of a schema in short sentences. Others are
+//! quoted as JSON, so that nothing is silently dropped.
 
 use serde_json::{Map, Value};
 
@@ -201,8 +201,8 @@ fn nested_sentence(keyword: &str, value: &Value, depth: usize) -> Option<String>
             join_at_most(list()?, 10, within, ", ")
         ),
         "contains" => format!("Contains {}.", within(value)),
-        // Undeclared arguments are removed before the call (requirement VA5), so there is no need
-        // to mention that they are forbidden. A schema for them does restrict their values.
+        // Undeclared arguments are removed before the call (requirement VA5), so it
+        // isn't mentioned that they are forbidden. A schema for them does restrict their values.
         "additionalProperties" | "unevaluatedProperties" if value.is_boolean() => String::new(),
         "additionalProperties" | "unevaluatedProperties" => {
             let each = within(value);

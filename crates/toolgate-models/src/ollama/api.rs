@@ -242,20 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_shows_of_a_model_is_read_with_care() {
+    fn model_details_are_read_leniently() {
         let shown = ModelDetails::read(&json!({
             "capabilities": ["completion", "tools", 7],
             "model_info": { "general.name": "Qwen3", "qwen3.context_length": 262_144, "x.context_length": "no" },
             "parameters": "stop \"<|im_end|>\"\nnum_ctx                        4096\ntemperature 0.6",
         }));
-        assert_eq!(
-            (shown.can("tools"), shown.can("thinking")),
-            (true, false)
-        );
-        assert_eq!(
-            (shown.context, shown.num_ctx),
-            (Some(262_144), Some(4096))
-        );
+        assert_eq!((shown.can("tools"), shown.can("thinking")), (true, false));
+        assert_eq!((shown.context, shown.num_ctx), (Some(262_144), Some(4096)));
         for odd in [
             json!(null),
             json!([]),

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_helps_and_whether_asking_again_does() {
+    fn errors_have_advice_and_retry_rules() {
         for (status, said, helps, again) in [
             (
                 400,
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn no_model_is_named_where_none_was_asked() {
+    fn errors_without_a_model_name_no_model() {
         let error = explain("", failure(404, "model list not found")).to_string();
         assert!(error.contains("nothing was found at http://"), "{error}");
         assert!(!error.contains("''"), "{error}");

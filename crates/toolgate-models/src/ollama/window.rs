@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configured_window_is_exactly_that() {
+    fn a_configured_window_is_used_exactly() {
         let window = OllamaWindow::new(Some(3000));
         window.learn(Some(2048));
         assert_eq!(
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_that_was_cut_is_told_once_with_numbers() {
+    fn a_cut_prompt_is_reported_once_with_numbers() {
         let window = OllamaWindow::new(None);
         let told = window.check(read(15_700, 16_384, 2048), None).unwrap();
         for part in [
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_guess_and_a_cache_are_no_cut() {
+    fn a_bad_estimate_or_a_cache_is_not_a_cut() {
         let rounds: [&[(usize, u64)]; 5] = [
             &[(15_700, 9000)],
             &[(900, 100)],
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_says_of_its_window_goes_before_any_guess() {
+    fn the_reported_window_wins_over_estimates() {
         for (estimate, count, loaded, is_cut) in [
             (9300, 4096, 4096, true),
             (15_700, 2048, 16_384, false),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_does_not_tell_is_not_asked_with_every_question() {
+    fn an_unreported_window_is_not_asked_for_again() {
         let (window, prompt) = (OllamaWindow::new(None), read(9000, 16_384, 4000));
         assert!(window.may_be_cut(prompt));
         window.mark_window_unreported();

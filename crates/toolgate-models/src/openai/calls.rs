@@ -73,8 +73,8 @@ impl CallAssembler {
         }
     }
 
-    /// All calls. If the reply was cut off, the last one is dropped unless its arguments are
-    /// complete.
+    /// All calls. If the reply was cut off, the last one is dropped unless
+    /// its arguments are complete.
     pub(super) fn finish(self, catalog: &Catalog, was_cut: bool) -> Vec<ModelCall> {
         let last = self.0.len().saturating_sub(1);
         let calls = self.0.into_iter().enumerate();

@@ -1,5 +1,5 @@
-//! OpenAI, and the many servers with the same chat completions API: llama.cpp, vLLM, LM Studio and
-//! others.
+//! OpenAI, and the many servers with the same chat completions API: llama.cpp, vLLM,
+//! LM Studio and others.
 
 mod calls;
 mod request;

@@ -1,7 +1,7 @@
 //! Converts tools to the JSON of chat completions.
 //!
-//! `strict` is not sent, because it requires schemas in a form that other people's tools don't
-//! have.
+//! `strict` is not sent, because it requires schemas in a form that other
+//! people's tools don't have.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Converts history to the messages of chat completions.
 //!
-//! A message with calls is followed directly by their results. Ids and names from other providers
-//! are made legal.
+//! A message with calls is followed directly by their results. Ids and names from other
+//! providers are made legal.
 
 use std::borrow::Cow;
 
@@ -87,7 +87,7 @@ impl<'a> TranscriptWriter<'a> for OpenAiTranscript<'a> {
         self.push("user", text);
     }
 
-    // Thinking and other providers' blocks are dropped. If nothing is left, there is no message.
+    // Thinking and other providers' blocks are dropped. An empty message is not sent.
     fn assistant(&mut self, message: &'a AssistantMessage, ids: Vec<String>) {
         let text = message.to_text();
         let calls = message.calls().zip(ids).map(|(call, id)| OpenAiCall {

@@ -214,7 +214,7 @@ fn everything_is_offered_where_everything_fits() {
 }
 
 #[test]
-fn the_budget_is_kept_and_pinned_tools_are_always_there() {
+fn the_budget_is_kept_and_pinned_tools_are_always_included() {
     let catalog = two_hundred();
     let message_tokens = |names: &[&str]| -> usize {
         let tools = catalog
@@ -263,7 +263,7 @@ fn the_budget_is_kept_and_pinned_tools_are_always_there() {
 }
 
 #[test]
-fn what_was_used_before_comes_first_only_while_there_is_room() {
+fn used_tools_come_first_while_there_is_room() {
     let catalog = two_hundred();
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let remembered: Vec<String> = names(&["get_tv", "get_note", "get_sms"]);
@@ -354,7 +354,7 @@ fn words_are_found_in_names_values_and_other_forms() {
 }
 
 #[test]
-fn endless_texts_are_looked_at_once_and_not_whole() {
+fn endless_texts_are_indexed_in_part() {
     let mut words = String::new();
     for i in 0..200_000 {
         let _written = write!(words, "word{i}Camel ");

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_is_told_at_once() {
+    fn prose_is_forwarded_at_once() {
         for pieces in [
             &["It", " is", " sunny", ".\n", "And"][..],
             &["é", "\u{1f600}"],
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_a_call_is_told_when_it_is_none() {
+    fn held_text_is_forwarded_once_it_is_not_a_call() {
         for (pieces, expected) in [
             (&["a <", "b"][..], &["a ", "<b", ""][..]),
             (&["a <tool", "s", "hed"], &["a ", "", "<toolshed", ""]),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_example_is_told_as_soon_as_words_come_after_it() {
+    fn an_example_is_forwarded_once_text_follows() {
         let example = r#"{"name":"datetime","arguments":{"a":"}\\\"{"}}"#;
         let fenced = format!("```json\n{example}\n```");
         let known = |next: &str| vec![String::new(), format!("{example}{next}"), String::new()];
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_call_behind_an_example_is_never_told() {
+    fn a_call_after_an_example_is_not_shown() {
         let call = r#"{"name":"datetime","arguments":{}}"#;
         let example = r#"{"name":"Ada"}"#;
         let tagged = format!("<tool_call>{call}</tool_call>");
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_never_told() {
+    fn a_call_is_never_shown() {
         let call = r#"{"name":"datetime","arguments":{}}"#;
         for (pieces, expected) in [
             (
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_held_back_where_nothing_is_rescued() {
+    fn without_rescue_nothing_is_held_back() {
         let mut heard = Vec::new();
         let call = r#"<tool_call>{"name":"datetime"}</tool_call>"#;
         let mut listener = |event: ModelEvent<'_>| heard.push(format!("{event:?}"));

@@ -1,5 +1,5 @@
-//! Decides whether JSON is at the end of a reply. Only there is it a call: text after it makes it
-//! an example.
+//! Decides whether JSON is at the end of a reply. Only there is it a call: text after it
+//! makes it an example.
 
 use super::call_mark::{FENCE, MarkMatch, match_tag};
 

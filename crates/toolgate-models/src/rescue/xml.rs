@@ -1,5 +1,4 @@
-//! Reads calls in Qwen3-Coder's XML:
-//! `<function=name><parameter=key>value</parameter></function>`.
+//! Reads calls in Qwen3-Coder's XML: `<function=name><parameter=key>value</parameter></function>`.
 
 use memchr::memmem;
 use serde_json::Value;

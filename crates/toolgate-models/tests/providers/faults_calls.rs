@@ -223,7 +223,9 @@ async fn e5_who_leaves_closes_the_connection_to_the_model() {
                 () = asked.wait_for_requests(1) => {}
             }
             let started = Instant::now();
-            timeout(HANG, talk.fake.wait_for_disconnects(1)).await.unwrap();
+            timeout(HANG, talk.fake.wait_for_disconnects(1))
+                .await
+                .unwrap();
             // A second is promised; a busy machine gets ten.
             assert!(started.elapsed() < Duration::from_secs(10), "{api:?}");
         }

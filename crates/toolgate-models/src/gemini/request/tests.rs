@@ -49,7 +49,7 @@ fn named(result: ToolResult, name: &str) -> ToolResult {
 }
 
 #[test]
-fn the_smallest_request_has_nothing_that_was_not_asked_for() {
+fn the_smallest_request_has_no_optional_fields() {
     assert_eq!(
         sent(&options(), &ask(" ", &[user("Hello")], &offer(&[]))),
         r#"{"contents":[{"role":"user","parts":[{"text":"Hello"}]}],"generationConfig":{"maxOutputTokens":100}}"#
@@ -130,7 +130,7 @@ fn a_setting_that_was_refused_is_not_sent() {
 }
 
 #[test]
-fn every_call_has_one_response_and_every_response_its_call() {
+fn every_call_has_exactly_one_response() {
     let failed = ToolResult {
         is_error: true,
         ..result("b", "no")
@@ -168,7 +168,7 @@ fn every_call_has_one_response_and_every_response_its_call() {
 }
 
 #[test]
-fn roles_alternate_and_the_person_begins() {
+fn roles_alternate_and_the_user_begins() {
     let other = MessagePart::Opaque {
         provider: Provider::Anthropic,
         value: json!({ "type": "redacted_thinking" }),
@@ -195,7 +195,7 @@ fn roles_alternate_and_the_person_begins() {
 }
 
 #[test]
-fn a_signature_goes_back_on_its_own_part_even_if_that_is_empty() {
+fn a_signature_is_sent_back_on_its_own_part() {
     let sent = contents(&[
         user("Hi"),
         assistant(vec![

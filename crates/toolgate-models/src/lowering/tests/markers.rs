@@ -149,7 +149,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_dropped_is_said(mut parameters in root()) {
+    fn every_dropped_keyword_is_described(mut parameters in root()) {
         let mut markers = Vec::new();
         mark(&mut parameters, &mut markers);
         let definition = unchecked(parameters);

@@ -140,7 +140,7 @@ fn a_round_of_calls_byte_by_byte() {
 }
 
 #[test]
-fn thinking_of_any_provider_goes_back_as_words() {
+fn thinking_of_any_provider_is_sent_back() {
     let thought = MessagePart::Thinking {
         text: "Hm.".to_owned(),
         signature: Some("another provider's".to_owned()),
@@ -153,7 +153,7 @@ fn thinking_of_any_provider_goes_back_as_words() {
 }
 
 #[test]
-fn what_means_nothing_here_is_not_sent() {
+fn parts_of_other_providers_are_not_sent() {
     let opaque = MessagePart::Opaque {
         provider: Provider::Anthropic,
         value: json!({ "type": "redacted_thinking" }),
@@ -190,7 +190,7 @@ fn history_is_replayed_under_the_names_that_go_out_with_arguments_that_are_objec
 }
 
 #[test]
-fn a_picture_is_shown_to_a_model_that_can_look_and_told_to_others() {
+fn images_are_sent_to_vision_models_and_described_to_others() {
     let mut seen = result("a", "camera", "The door.");
     seen.images = vec![ImageData {
         mime_type: "image/png".to_owned(),
@@ -223,7 +223,7 @@ fn a_picture_is_shown_to_a_model_that_can_look_and_told_to_others() {
 }
 
 #[test]
-fn a_model_that_must_answer_in_words_is_not_told_of_tools() {
+fn a_model_that_must_answer_in_words_is_offered_no_tools() {
     let (offer, messages) = (offer(), [user("Well?")]);
     let request = ModelRequest {
         forbid_tools: true,

@@ -36,7 +36,7 @@ fn messages(history: &[Message]) -> serde_json::Value {
 }
 
 #[test]
-fn the_smallest_request_has_nothing_that_was_not_asked_for() {
+fn the_smallest_request_has_no_optional_fields() {
     assert_eq!(
         sent(&options(), &ask(" ", &[user("Hello")], &offer(&[]))),
         concat!(
@@ -88,7 +88,7 @@ fn a_whole_round_of_tools_goes_out_in_the_form_of_the_chat_completions() {
 }
 
 #[test]
-fn other_servers_are_asked_with_the_old_name_of_the_limit() {
+fn other_servers_get_the_old_limit_name() {
     let body = body(
         &options(),
         compat(false, &options()),
@@ -103,7 +103,7 @@ fn other_servers_are_asked_with_the_old_name_of_the_limit() {
 }
 
 #[test]
-fn what_a_server_does_not_know_is_not_said_again() {
+fn unknown_fields_are_not_sent_again() {
     let hot = RequestOptions {
         temperature: Some(0.5),
         ..options()
@@ -208,7 +208,7 @@ fn a_setting_that_was_refused_is_not_in_the_next_request() {
 }
 
 #[test]
-fn every_call_has_its_result_and_every_result_its_call() {
+fn every_call_has_exactly_one_result() {
     let none = "(no result: the call was stopped)";
     let history = [
         results(vec![result("stray", "lost")]),
@@ -283,7 +283,7 @@ fn ids_are_never_empty_too_long_or_the_same() {
 }
 
 #[test]
-fn pictures_are_told_in_words() {
+fn images_are_described_in_words() {
     let image = ImageData {
         mime_type: "image/png".to_owned(),
         data: "A".repeat(4096),
@@ -326,7 +326,7 @@ fn thinking_and_foreign_blocks_are_not_sent() {
 }
 
 #[test]
-fn an_answer_gets_no_more_than_the_prompt_leaves_of_the_window() {
+fn the_answer_limit_fits_the_rest_of_the_window() {
     let tools = offer(&[]);
     let history = [user(&"word ".repeat(300))];
     for (window, most, expected) in [
