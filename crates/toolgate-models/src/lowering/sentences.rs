@@ -1,5 +1,5 @@
-//! Describes the constraints of a schema in short sentences. Others are
-//! quoted as JSON, so that nothing is silently dropped.
+//! Describes the constraints of a schema in short sentences. Constraints that don't have a sentence
+//! are quoted as JSON, so that nothing is silently dropped.
 
 use serde_json::{Map, Value};
 

@@ -122,7 +122,7 @@ async fn the_wake_word_dies_after_it_was_heard() {
 async fn the_model_dies_while_it_answers() {
     let is_dead = Arc::new(AtomicBool::new(true));
     let dead = Arc::clone(&is_dead);
-    let script = fakellm::Script::by(move |_| match dead.load(Ordering::Relaxed) {
+    let script = fakellm::Script::from_fn(move |_| match dead.load(Ordering::Relaxed) {
         true => Answer::text(LONG).cut_in(Api::Ollama, "an engine to die"),
         false => Answer::text("Yes."),
     });
