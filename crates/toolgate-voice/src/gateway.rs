@@ -17,7 +17,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 use toolgate_journal::Journal;
-use toolgate_models::{ModelSelectionError, ConnectedModel, ModelSettings, Toolbox};
+use toolgate_models::{ConnectedModel, ModelSelectionError, ModelSettings, Toolbox};
 
 use crate::capture::AudioInput;
 use crate::wyoming::WyomingBindError;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use toolgate_core::{Origin, Redactor, ToolExecutorBuilder, ToolPattern, escape};
 use toolgate_mcp::ServerSettings;
 use toolgate_models::{
-    AnswerSource, ModelSelectionError, ConnectedModel, Conversation, ModelError, ModelSelection,
+    AnswerSource, ConnectedModel, Conversation, ModelError, ModelSelection, ModelSelectionError,
     ModelSettings, Toolbox, TurnRecord,
 };
 #[cfg(feature = "voice")]
@@ -272,7 +272,10 @@ impl ChatSession {
         Some(format!("--tools {}: no tool matches; {hint}", escape(text)))
     }
 
-    pub(crate) fn connect(&self, choice: ModelSelection) -> Result<ConnectedModel, ModelSelectionError> {
+    pub(crate) fn connect(
+        &self,
+        choice: ModelSelection,
+    ) -> Result<ConnectedModel, ModelSelectionError> {
         self.tools.redactor.learn(choice.settings.secrets());
         toolgate_models::connect(choice, &self.toolbox)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
-use toolgate_models::{ModelSelectionError, ConnectedModel};
+use toolgate_models::{ConnectedModel, ModelSelectionError};
 use toolgate_mqtt::{Mqtt, MqttClient};
 use tracing::warn;
 

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{FunctionTool, ToolError, ToolExecutor, ToolManager};
-use toolgate_models::{ModelSelectionError, ConnectedModel, ModelClient, ModelSettings, Toolbox};
+use toolgate_models::{ConnectedModel, ModelClient, ModelSelectionError, ModelSettings, Toolbox};
 use toolgate_voice::{
     AudioInput, ListenMode, Loudness, SpokenApprovals, ToolServerStatus, VoiceGatewayError,
     VoiceGatewayParts, VoiceKey, VoiceObserver, VoiceSettings, VoiceSummary,
@@ -206,7 +206,9 @@ impl TestStage {
     }
 }
 
-fn found(client: Arc<dyn ModelClient>) -> BoxFuture<'static, Result<ConnectedModel, ModelSelectionError>> {
+fn found(
+    client: Arc<dyn ModelClient>,
+) -> BoxFuture<'static, Result<ConnectedModel, ModelSelectionError>> {
     let chosen = ConnectedModel {
         router: client.into(),
         settings: ModelSettings::default(),

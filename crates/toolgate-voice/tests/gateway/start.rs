@@ -7,7 +7,7 @@ use fakewyoming::{FakeAsr, Port};
 use futures::FutureExt;
 use tokio::net::TcpListener;
 use toolgate_core::{FunctionTool, Tool, ToolError};
-use toolgate_models::{ModelSelectionError, ModelError, Provider};
+use toolgate_models::{ModelError, ModelSelectionError, Provider};
 use toolgate_mqtt::{Broker, BrokerSettings, MqttClientSettings};
 use toolgate_voice::{AudioInput, ToolServerStatus, VoiceGatewayError, VoiceGatewayParts};
 

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use toolgate_core::ToolError;
 use toolgate_models::{
-    AnswerSource, ModelSelectionError, ConnectedModel, Conversation, Message, ModelError, TurnEnd,
+    AnswerSource, ConnectedModel, Conversation, Message, ModelError, ModelSelectionError, TurnEnd,
     TurnRecord,
 };
 

@@ -18,7 +18,8 @@ use futures::future::LocalBoxFuture;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use toolgate_mcp::ServerSettings;
 use toolgate_models::{
-    ModelSelectionError, ConnectedModel, Conversation, ModelError, ModelSelection, TurnEnd, TurnRecord,
+    ConnectedModel, Conversation, ModelError, ModelSelection, ModelSelectionError, TurnEnd,
+    TurnRecord,
 };
 
 use super::block_on;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolgate_core::{escape, nearest_names};
 use toolgate_models::{
-    AnswerSource, ModelSelectionError, ConnectedModel, Conversation, ModelList, ModelSelection,
+    AnswerSource, ConnectedModel, Conversation, ModelList, ModelSelection, ModelSelectionError,
     ModelSettings, Provider, Toolbox, ollama,
 };
 
