@@ -104,6 +104,7 @@ pub struct ModelSettings {
     pub timeout: Duration,
 }
 
+/// How the schemas of tools are sent to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(

@@ -111,8 +111,9 @@ pub fn connect(
     })
 }
 
-/// Asks the selected provider which models it has. The request costs nothing, and fails if
-/// the key is refused.
+/// Asks the selected provider which models it has.
+///
+/// The request costs nothing, and fails if the key is refused.
 pub async fn list_models(selection: &ModelSelection) -> Result<ModelList, ModelError> {
     model_list::fetch_models(&selection.settings, LIST_TIMEOUT).await
 }
