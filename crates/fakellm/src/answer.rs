@@ -1,4 +1,4 @@
-//! The answers of a double, and the script that orders them.
+//! Scripted answers, and the script that gives them in order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use tokio::sync::Semaphore;
 use crate::RecordedRequest;
 use crate::rules::Api;
 
-/// Answers to chat requests, in turn.
+/// The answers to chat requests, in order.
 pub struct Script {
     answers: VecDeque<Answer>,
-    then: Then,
+    then: AfterScript,
 }
 
-enum Then {
+enum AfterScript {
     Refuse,
     Repeat(Answer),
     Ask(Box<dyn FnMut(&RecordedRequest) -> Answer + Send>),
@@ -27,7 +27,7 @@ impl Script {
     pub fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         Self {
             answers: answers.into_iter().collect(),
-            then: Then::Refuse,
+            then: AfterScript::Refuse,
         }
     }
 
@@ -39,15 +39,15 @@ impl Script {
     /// After the answers so far, gives this one to every request.
     #[must_use]
     pub fn then_always(mut self, answer: Answer) -> Self {
-        self.then = Then::Repeat(answer);
+        self.then = AfterScript::Repeat(answer);
         self
     }
 
     /// Lets a function answer each request.
-    pub fn by(answer: impl FnMut(&RecordedRequest) -> Answer + Send + 'static) -> Self {
+    pub fn from_fn(answer: impl FnMut(&RecordedRequest) -> Answer + Send + 'static) -> Self {
         Self {
             answers: VecDeque::new(),
-            then: Then::Ask(Box::new(answer)),
+            then: AfterScript::Ask(Box::new(answer)),
         }
     }
 
@@ -56,9 +56,11 @@ impl Script {
             return answer;
         }
         match &mut self.then {
-            Then::Refuse => Answer::fails(400, "invalid_request_error", "the script is at its end"),
-            Then::Repeat(answer) => answer.clone(),
-            Then::Ask(answer) => answer(request),
+            AfterScript::Refuse => {
+                Answer::fails(400, "invalid_request_error", "the script is at its end")
+            }
+            AfterScript::Repeat(answer) => answer.clone(),
+            AfterScript::Ask(answer) => answer(request),
         }
     }
 }
@@ -68,8 +70,8 @@ impl Script {
 pub struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Body,
-    /// Bytes of each chunk; 0 means as the provider would.
+    pub(crate) body: AnswerBody,
+    /// Bytes per chunk; 0 for one chunk per event, as the provider sends them.
     pub(crate) pieces: usize,
     pub(crate) silence: Duration,
     pub(crate) gate: Option<Arc<Semaphore>>,
@@ -77,7 +79,7 @@ pub struct Answer {
 }
 
 #[derive(Clone)]
-pub(crate) enum Body {
+pub(crate) enum AnswerBody {
     Said(ScriptedMessage),
     Raw(Vec<u8>),
     /// In the provider's own form.
@@ -89,14 +91,14 @@ pub(crate) enum Body {
 
 #[derive(Clone, Default)]
 pub(crate) struct ScriptedMessage {
-    pub(crate) parts: Vec<Say>,
+    pub(crate) parts: Vec<ScriptedPart>,
     /// Replaces the reason that follows from the parts.
     pub(crate) stop: Option<String>,
     pub(crate) prompt_tokens: Option<u64>,
 }
 
 #[derive(Clone)]
-pub(crate) enum Say {
+pub(crate) enum ScriptedPart {
     Text(String),
     Thinking {
         text: String,
@@ -119,7 +121,7 @@ pub(crate) enum Fault {
 }
 
 impl Answer {
-    fn of(status: u16, body: Body) -> Self {
+    fn new(status: u16, body: AnswerBody) -> Self {
         Self {
             status,
             headers: Vec::new(),
@@ -132,7 +134,7 @@ impl Answer {
     }
 
     pub fn empty() -> Self {
-        Self::of(200, Body::Said(ScriptedMessage::default()))
+        Self::new(200, AnswerBody::Said(ScriptedMessage::default()))
     }
 
     pub fn text(text: &str) -> Self {
@@ -143,15 +145,15 @@ impl Answer {
         Self::empty().and_call(id, name, arguments)
     }
 
-    /// These exact bytes with status 200, as the provider's stream.
+    /// These exact bytes with status 200, in place of the provider's stream.
     pub fn raw(body: impl Into<Vec<u8>>) -> Self {
-        Self::of(200, Body::Raw(body.into()))
+        Self::new(200, AnswerBody::Raw(body.into()))
     }
 
     /// An error in the provider's own form.
     pub fn fails(status: u16, kind: &str, message: &str) -> Self {
         let (kind, message) = (kind.to_owned(), message.to_owned());
-        Self::of(status, Body::Error { kind, message })
+        Self::new(status, AnswerBody::Error { kind, message })
     }
 
     /// Never sends a single byte.
@@ -174,8 +176,8 @@ impl Answer {
         self
     }
 
-    fn and(mut self, part: Say) -> Self {
-        if let Body::Said(said) = &mut self.body {
+    fn with_part(mut self, part: ScriptedPart) -> Self {
+        if let AnswerBody::Said(said) = &mut self.body {
             said.parts.push(part);
         }
         self
@@ -184,14 +186,14 @@ impl Answer {
     /// Adds text to the answer.
     #[must_use]
     pub fn and_text(self, text: &str) -> Self {
-        self.and(Say::Text(text.to_owned()))
+        self.with_part(ScriptedPart::Text(text.to_owned()))
     }
 
     /// Adds thinking, with a signature.
     #[must_use]
     pub fn and_thinking(self, text: &str, signature: &str) -> Self {
         let (text, signature) = (text.to_owned(), signature.to_owned());
-        self.and(Say::Thinking { text, signature })
+        self.with_part(ScriptedPart::Thinking { text, signature })
     }
 
     /// Adds a call. An empty id is omitted if the provider can do without.
@@ -200,29 +202,29 @@ impl Answer {
         self.and_broken_call(id, name, &arguments.to_string())
     }
 
-    /// Adds a call whose arguments are this text, whatever it is.
+    /// Adds a call whose arguments are this text, even if it isn't JSON.
     #[must_use]
     pub fn and_broken_call(self, id: &str, name: &str, arguments: &str) -> Self {
-        self.and(Say::Call {
+        self.with_part(ScriptedPart::Call {
             id: id.to_owned(),
             name: name.to_owned(),
             arguments: arguments.to_owned(),
         })
     }
 
-    /// Replaces the stop reason, in the provider's word.
+    /// Replaces the stop reason, in the provider's own word.
     #[must_use]
     pub fn stop(mut self, reason: &str) -> Self {
-        if let Body::Said(said) = &mut self.body {
+        if let AnswerBody::Said(said) = &mut self.body {
             said.stop = Some(reason.to_owned());
         }
         self
     }
 
-    /// Claims to have read this many tokens.
+    /// Reports this many prompt tokens.
     #[must_use]
     pub fn prompt_tokens(mut self, count: u64) -> Self {
-        if let Body::Said(said) = &mut self.body {
+        if let AnswerBody::Said(said) = &mut self.body {
             said.prompt_tokens = Some(count);
         }
         self
@@ -285,6 +287,6 @@ impl Answer {
 
     /// The body as this provider would send it.
     pub fn body_for(&self, api: Api) -> Vec<u8> {
-        crate::speak::body(self, api).concat()
+        crate::render::body(self, api).concat()
     }
 }

@@ -1,11 +1,11 @@
-//! As much HTTP/1.1 as a provider's client needs, and nothing that tests can't see.
+//! A minimal HTTP/1.1 server side, so that tests see and control every byte.
 
 use std::io;
 
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// No request of a test is longer.
+/// Larger than any request of a test.
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
 /// A request as it arrived.
@@ -42,18 +42,18 @@ pub(crate) async fn read(
         if let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
             break end + 4;
         }
-        if !more(stream, buffer).await? {
+        if !read_more(stream, buffer).await? {
             return Ok(None);
         }
     };
     let mut request = parse_head(&buffer[..head])?;
     let length = request.header("content-length").unwrap_or("0").parse();
-    let length: usize = length.map_err(|_| bad("content-length"))?;
+    let length: usize = length.map_err(|_| invalid_data("content-length"))?;
     if length > MAX_BODY_BYTES || request.header("transfer-encoding").is_some() {
-        return Err(bad("content-length"));
+        return Err(invalid_data("content-length"));
     }
     while buffer.len() < head + length {
-        if !more(stream, buffer).await? {
+        if !read_more(stream, buffer).await? {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
@@ -62,24 +62,27 @@ pub(crate) async fn read(
     Ok(Some(request))
 }
 
-async fn more(stream: &mut (impl AsyncRead + Unpin), buffer: &mut Vec<u8>) -> io::Result<bool> {
+async fn read_more(
+    stream: &mut (impl AsyncRead + Unpin),
+    buffer: &mut Vec<u8>,
+) -> io::Result<bool> {
     Ok(stream.read_buf(buffer).await? > 0)
 }
 
-fn bad(what: &str) -> io::Error {
+fn invalid_data(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
 fn parse_head(head: &[u8]) -> io::Result<RecordedRequest> {
-    let text = str::from_utf8(head).map_err(|_| bad("head"))?;
+    let text = str::from_utf8(head).map_err(|_| invalid_data("head"))?;
     let mut lines = text.trim_end().split("\r\n");
     let mut words = lines.next().unwrap_or_default().split(' ');
     let (Some(method), Some(path), Some("HTTP/1.1")) = (words.next(), words.next(), words.next())
     else {
-        return Err(bad("request line"));
+        return Err(invalid_data("request line"));
     };
     let headers = lines.map(|line| {
-        let (name, value) = line.split_once(':').ok_or_else(|| bad("header"))?;
+        let (name, value) = line.split_once(':').ok_or_else(|| invalid_data("header"))?;
         Ok((name.to_ascii_lowercase(), value.trim().to_owned()))
     });
     Ok(RecordedRequest {

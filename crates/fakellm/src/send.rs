@@ -1,22 +1,21 @@
-//! How an answer arrives: whole, in pieces, late, cut, or never.
+//! Sends an answer: whole, in pieces, late, cut, or never.
 
 use std::io;
 
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use crate::answer::{Body, Fault};
+use crate::answer::{AnswerBody, Fault};
 use crate::rules::Api;
-use crate::{Answer, http, speak};
+use crate::{Answer, http, render};
 
-/// Sends an answer as well as it's meant to arrive. Returns false if the client
-/// left before the end.
+/// Sends an answer with its delays and faults. Returns false if the client disconnected first.
 pub(crate) async fn send(stream: &mut TcpStream, answer: &Answer, api: Api) -> io::Result<bool> {
     if !wait(stream, answer).await {
         return Ok(false);
     }
     let content_type = match (&answer.body, api) {
-        (Body::Error { .. }, _) => "application/json",
+        (AnswerBody::Error { .. }, _) => "application/json",
         (_, Api::Ollama) => "application/x-ndjson",
         _ => "text/event-stream",
     };
@@ -41,7 +40,7 @@ pub(crate) async fn send(stream: &mut TcpStream, answer: &Answer, api: Api) -> i
 }
 
 fn pieces(answer: &Answer, api: Api) -> Vec<Vec<u8>> {
-    let body = speak::body(answer, api);
+    let body = render::body(answer, api);
     if answer.pieces == 0 {
         return body;
     }
@@ -49,7 +48,7 @@ fn pieces(answer: &Answer, api: Api) -> Vec<Vec<u8>> {
     whole.chunks(answer.pieces).map(<[u8]>::to_vec).collect()
 }
 
-/// Waits before an answer. Returns false if the client left meanwhile.
+/// Waits before an answer. Returns false if the client disconnects meanwhile.
 async fn wait(stream: &mut TcpStream, answer: &Answer) -> bool {
     let silence = async {
         tokio::time::sleep(answer.silence).await;

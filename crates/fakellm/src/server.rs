@@ -1,4 +1,4 @@
-//! The listener: one task per connection, and a record of all requests.
+//! The server: one task per connection, and a record of all requests.
 
 use std::io;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::answer::Body;
+use crate::answer::AnswerBody;
 use crate::http::{self, RecordedRequest};
-use crate::rules::{self, Api, IssuedSignatures, Server};
+use crate::rules::{self, Api, IssuedSignatures, ServerKind};
 use crate::send::send;
 use crate::{Answer, Script};
 
@@ -46,12 +46,12 @@ pub struct FakeLlm {
 struct Shared {
     state: Mutex<State>,
     /// The rules that requests are checked by; `None` if they aren't checked.
-    checks: Option<Server>,
+    checks: Option<ServerKind>,
     model: Option<FakeModel>,
-    /// How many answers the client left by closing its connection.
-    left: watch::Sender<usize>,
+    /// How many answers were abandoned because the client closed its connection.
+    disconnects: watch::Sender<usize>,
     /// How many chat requests have arrived.
-    asked: watch::Sender<usize>,
+    chat_requests: watch::Sender<usize>,
 }
 
 struct State {
@@ -66,7 +66,7 @@ impl FakeLlm {
     /// # Panics
     /// If the loopback has no free port.
     pub async fn start(script: Script) -> Self {
-        Self::with(script, None, Some(Server::Provider)).await
+        Self::with(script, None, Some(ServerKind::Provider)).await
     }
 
     /// Like `start`, with one model that can be asked for.
@@ -74,7 +74,7 @@ impl FakeLlm {
     /// # Panics
     /// If the loopback has no free port.
     pub async fn with_model(script: Script, model: FakeModel) -> Self {
-        Self::with(script, Some(model), Some(Server::Provider)).await
+        Self::with(script, Some(model), Some(ServerKind::Provider)).await
     }
 
     /// Like `start`, as a self-hosted server, which accepts template options
@@ -82,8 +82,8 @@ impl FakeLlm {
     ///
     /// # Panics
     /// If the loopback has no free port.
-    pub async fn own_server(script: Script, model: FakeModel) -> Self {
-        Self::with(script, Some(model), Some(Server::Own)).await
+    pub async fn self_hosted(script: Script, model: FakeModel) -> Self {
+        Self::with(script, Some(model), Some(ServerKind::SelfHosted)).await
     }
 
     /// Accepts everything, to record the requests of other programs.
@@ -94,7 +94,7 @@ impl FakeLlm {
         Self::with(script, None, None).await
     }
 
-    async fn with(script: Script, model: Option<FakeModel>, checks: Option<Server>) -> Self {
+    async fn with(script: Script, model: Option<FakeModel>, checks: Option<ServerKind>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.unwrap_or_else(|error| panic!("no port on the loopback: {error}"));
         let address = listener
@@ -109,8 +109,8 @@ impl FakeLlm {
             state: Mutex::new(state),
             checks,
             model,
-            left: watch::Sender::new(0),
-            asked: watch::Sender::new(0),
+            disconnects: watch::Sender::new(0),
+            chat_requests: watch::Sender::new(0),
         });
         let listening = tokio::spawn(listen(listener, Arc::clone(&shared))).abort_handle();
         Self {
@@ -127,7 +127,7 @@ impl FakeLlm {
     /// All chat requests so far.
     pub fn requests(&self) -> Vec<RecordedRequest> {
         let all = self.all_requests().into_iter();
-        all.filter(|request| Api::of_chat(&request.path).is_some())
+        all.filter(|request| Api::from_chat_path(&request.path).is_some())
             .collect()
     }
 
@@ -136,8 +136,8 @@ impl FakeLlm {
         self.shared.state().requests.clone()
     }
 
-    /// Forgets the requests so far, for a double that is asked very often.
-    pub fn forget(&self) {
+    /// Deletes the recorded requests, for a double that gets very many.
+    pub fn clear_requests(&self) {
         self.shared.state().requests.clear();
     }
 
@@ -147,29 +147,29 @@ impl FakeLlm {
         all.filter_map(|request| request.refused).collect()
     }
 
-    /// For a task that waits beside the one that asks.
-    pub fn waiter(&self) -> Waiter {
-        Waiter(Arc::clone(&self.shared))
+    /// A handle for a task that doesn't own the double.
+    pub fn waiter(&self) -> RequestWaiter {
+        RequestWaiter(Arc::clone(&self.shared))
     }
 
     /// Waits until this many chat requests have arrived.
-    pub async fn asked(&self, count: usize) {
-        wait_for(&self.shared.asked, count).await;
+    pub async fn wait_for_requests(&self, count: usize) {
+        wait_for(&self.shared.chat_requests, count).await;
     }
 
-    /// Waits until the client has left this many answers by closing its connection.
-    pub async fn left(&self, count: usize) {
-        wait_for(&self.shared.left, count).await;
+    /// Waits until clients have closed their connection during this many answers.
+    pub async fn wait_for_disconnects(&self, count: usize) {
+        wait_for(&self.shared.disconnects, count).await;
     }
 }
 
-/// Waits for events at a double.
-pub struct Waiter(Arc<Shared>);
+/// Waits for requests at a double.
+pub struct RequestWaiter(Arc<Shared>);
 
-impl Waiter {
-    /// Like [`FakeLlm::asked`].
-    pub async fn asked(&self, count: usize) {
-        wait_for(&self.0.asked, count).await;
+impl RequestWaiter {
+    /// Like [`FakeLlm::wait_for_requests`].
+    pub async fn wait_for_requests(&self, count: usize) {
+        wait_for(&self.0.chat_requests, count).await;
     }
 }
 
@@ -207,8 +207,8 @@ async fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut buffer = Vec::new();
     while let Some(mut request) = http::read(&mut stream, &mut buffer).await? {
-        let api = Api::of_path(&request.path);
-        let is_chat = Api::of_chat(&request.path).is_some();
+        let api = Api::from_path(&request.path);
+        let is_chat = Api::from_chat_path(&request.path).is_some();
         let answer = if is_chat {
             shared.answer_chat(&mut request, api)
         } else {
@@ -216,11 +216,11 @@ async fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
         };
         shared.state().requests.push(request);
         if is_chat {
-            shared.asked.send_modify(|count| *count += 1);
+            shared.chat_requests.send_modify(|count| *count += 1);
         }
         let sent = send(&mut stream, &answer, api).await;
         if !sent.as_ref().is_ok_and(|sent| *sent) {
-            shared.left.send_modify(|count| *count += 1);
+            shared.disconnects.send_modify(|count| *count += 1);
             return sent.map(drop);
         }
         if answer.fault.is_some() {
@@ -245,8 +245,8 @@ impl Shared {
             return problem;
         }
         let answer = state.script.next(request);
-        if let Body::Said(said) = &answer.body {
-            state.issued.note(&said.parts);
+        if let AnswerBody::Said(said) = &answer.body {
+            state.issued.record(&said.parts);
         }
         answer
     }

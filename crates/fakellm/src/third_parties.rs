@@ -1,4 +1,4 @@
-//! Finds models and clients of third parties.
+//! Finds the models and clients of third parties, for tests that need them.
 
 use std::path::PathBuf;
 

@@ -57,7 +57,7 @@ fn println(line: &(impl std::fmt::Display + ?Sized)) {
 /// Alternates between a call and an answer.
 async fn double() -> Result<(), Failure> {
     let mut calls = true;
-    let script = Script::by(move |_| {
+    let script = Script::from_fn(move |_| {
         calls = !calls;
         match calls {
             false => Answer::call(
@@ -74,7 +74,7 @@ async fn double() -> Result<(), Failure> {
     tokio::spawn(async move {
         loop {
             tokio::time::sleep(Duration::from_millis(100)).await;
-            forgetting.forget();
+            forgetting.clear_requests();
         }
     });
     let input = || std::io::stdin().read_to_end(&mut Vec::new());

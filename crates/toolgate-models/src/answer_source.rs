@@ -1,4 +1,4 @@
-//! Where an answer comes from: a provider's model, or sentence templates that need no model.
+//! Where an answer comes from: a provider's model, or sentences, which need no model.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::Provider;
 
-/// Who answers, or who asked for a call. The configuration, the command line and saved
-/// conversations write `intents` for sentences.
+/// Who gave an answer or asked for a call. In the configuration, on the command line and in saved
+/// conversations, sentences are called `intents`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AnswerSource {
     Model(Provider),
@@ -20,6 +20,7 @@ pub enum AnswerSource {
 impl AnswerSource {
     const SENTENCES: &str = "intents";
 
+    /// All names, as they are written in the configuration.
     pub const NAMES: [&str; 5] = ["anthropic", "ollama", "openai", "gemini", Self::SENTENCES];
 
     pub fn as_str(self) -> &'static str {
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_means_a_source_and_every_provider_has_one() {
+    fn every_source_has_a_name() {
         for name in AnswerSource::NAMES {
             let source: AnswerSource = name.parse().unwrap();
             assert_eq!(source.as_str(), name);

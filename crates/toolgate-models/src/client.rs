@@ -1,4 +1,4 @@
-//! The interface of a model client, and what is asked and answered through it.
+//! The interface of a model client, with its request and its reply.
 
 use std::sync::Arc;
 
@@ -6,36 +6,40 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use crate::conversation::tokens_of;
+use crate::conversation::message_tokens;
 use crate::{
     AssistantMessage, Catalog, Message, ModelError, ModelListener, OfferedTools, Provider,
     ToolList, tokens,
 };
 
-/// A model that can be asked. Dropping the future of [`reply`](Self::reply) closes the connection.
+/// A model that can be asked.
+///
+/// Dropping the future of [`reply`](Self::reply) closes the connection.
 pub trait ModelClient: Send + Sync {
     fn provider(&self) -> Provider;
 
     fn model(&self) -> &str;
 
-    /// Learns what must be known before tools are chosen, such as the context size. The model can
-    /// be asked even if this fails or the deadline passes.
+    /// Fetches what is needed before tools are chosen, such as the context size. Failures are
+    /// ignored: the model can be asked anyway.
     fn prepare(&self, _deadline: Instant) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    /// Context size in tokens, the answer included.
+    /// The context size in tokens, the answer included.
     fn window(&self) -> usize;
 
     /// The most tools the provider accepts in one request; `None` if unlimited.
-    fn most_tools(&self) -> Option<usize> {
+    fn tool_limit(&self) -> Option<usize> {
         None
     }
 
+    /// The tools in this provider's form. Cached for the latest list.
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog>;
 
     /// Asks the model once, with retries until the request's deadline. Text goes to the
-    /// listener as it arrives.
+    /// listener as it arrives, and is withdrawn by
+    /// [`ModelEvent::Void`](crate::ModelEvent::Void) if an attempt fails.
     fn reply<'a>(
         &'a self,
         request: ModelRequest<'a>,
@@ -50,10 +54,11 @@ pub struct ModelRequest<'a> {
     pub messages: &'a [Message],
     /// Estimated tokens of `system` and `messages`.
     pub tokens: usize,
-    /// Sent even where the model must not use tools: history refers to them, and a provider's
-    /// prompt cache depends on the list.
+    /// Listed even if `forbid_tools` is set: history refers to them, and a provider's prompt cache
+    /// depends on the list.
     pub tools: &'a OfferedTools,
-    pub words_only: bool,
+    /// The model must answer in words.
+    pub forbid_tools: bool,
     /// When the answer must be complete, retries included.
     pub deadline: Instant,
 }
@@ -65,32 +70,33 @@ impl<'a> ModelRequest<'a> {
         tools: &'a OfferedTools,
         deadline: Instant,
     ) -> Self {
-        let said: usize = messages.iter().map(tokens_of).sum();
+        let message_tokens: usize = messages.iter().map(message_tokens).sum();
         Self {
             system,
             messages,
-            tokens: tokens::estimate(system) + said,
+            tokens: tokens::estimate(system) + message_tokens,
             tools,
-            words_only: false,
+            forbid_tools: false,
             deadline,
         }
     }
 
-    /// How many tokens the answer may have. Many servers refuse a request whose prompt and answer
-    /// together exceed the window. A quarter of it is always free, because conversations keep that
-    /// much for the answer.
+    /// How many tokens the answer may have, at most `most`. Many servers refuse a request if prompt
+    /// and answer together exceed the window. A quarter of the window is always available, because
+    /// conversations reserve that much for the answer.
     pub(crate) fn answer_tokens(&self, window: usize, most: usize) -> usize {
         let prompt = self.tokens + self.tools.tokens();
         most.min(window.saturating_sub(prompt).max(window / 4))
     }
 }
 
-/// A complete reply.
+/// A complete reply of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelReply {
     pub message: AssistantMessage,
     pub stop: StopReason,
     pub usage: TokenUsage,
+    /// When the first text or call arrived.
     pub first_token: Option<Instant>,
 }
 
@@ -110,22 +116,27 @@ impl ModelReply {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
+    /// The model was done.
     End,
+    /// The model asks for calls.
     Calls,
-    /// It ran out of tokens or time in mid-sentence.
+    /// It ran out of tokens or time in the middle of its text.
     Length,
-    /// It ran out of tokens in mid-call. That call is not in the message.
+    /// It ran out of tokens in the middle of a call. That call is not in the message.
     CutCall,
+    /// The model or its provider declined to answer.
     Refusal,
-    /// It paused, and wants to be asked again with what it said so far.
+    /// It paused, and continues when asked again with its reply so far.
     Pause,
 }
 
+/// The tokens of a reply or a turn, as the provider counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TokenUsage {
+    /// All input tokens, including the cached ones.
     pub input: u64,
     pub output: u64,
-    /// How many of the input tokens came from a cache.
+    /// How many of the input tokens the provider read from its cache.
     pub cached: u64,
 }
 

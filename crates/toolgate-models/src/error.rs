@@ -1,11 +1,12 @@
-//! Why a model gave no answer, in sentences that tell a person what to do.
+//! Why a model gave no answer, in sentences that tell the user what to do.
 
 use std::time::Duration;
 
 use crate::Provider;
 
-pub(crate) const NOT_BEGUN: &str = "begin to answer";
-pub(crate) const NOT_FINISHED: &str = "finish";
+// Values of `ModelError::TimedOut::what`.
+pub(crate) const BEGIN_TO_ANSWER: &str = "begin to answer";
+pub(crate) const FINISH: &str = "finish";
 
 /// Why a model could not answer.
 ///
@@ -20,47 +21,57 @@ pub enum ModelError {
         url: String,
         reason: String,
     },
+    /// No key is set, or the provider refuses it.
     #[error("{provider} does not accept the key: {reason}")]
     Key { provider: Provider, reason: String },
-    /// The model doesn't exist there, or can't do what is needed.
+    /// The model doesn't exist at this provider, or can't do what is needed.
     #[error("{reason}")]
     Model { reason: String },
+    /// The provider refuses this request, and would refuse it again.
     #[error("{provider} refused the request: {reason}")]
     Refused { provider: Provider, reason: String },
+    /// A rate limit or a budget is exhausted.
     #[error("{provider} asks to slow down: {reason}")]
     Limited {
         provider: Provider,
         reason: String,
-        /// When to ask again; `None` if the provider didn't say.
+        /// How long to wait before asking again; `None` if the provider didn't say.
         retry_after: Option<Duration>,
-        /// False where waiting doesn't help, as with a spent budget.
+        /// False if waiting doesn't help, as with a spent budget.
         retryable: bool,
     },
+    /// The provider reports an error of its own.
     #[error("{provider} failed: {reason}")]
     Failed {
         provider: Provider,
         reason: String,
         retry_after: Option<Duration>,
     },
+    /// The connection ended before the answer did.
     #[error("the answer of {provider} was cut off: {reason}")]
     Cut { provider: Provider, reason: String },
+    /// The answer doesn't follow the provider's API.
     #[error("{provider} sent an unexpected answer: {reason}")]
     Garbled { provider: Provider, reason: String },
     #[error("{provider} did not {what} within {} s", seconds(*after))]
     TimedOut {
         provider: Provider,
+        /// What the provider didn't do, such as `begin to answer`.
         what: &'static str,
         after: Duration,
     },
+    /// The request exceeds the model's context window.
     #[error("the conversation is too long for {model}: {reason}")]
     TooLong { model: String, reason: String },
 }
 
+// Rounded to hundredths, for messages.
 pub(crate) fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 100.0).round() / 100.0
 }
 
 impl ModelError {
+    /// True if the same request may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Failed { .. } | Self::Cut { .. } => true,
@@ -69,6 +80,7 @@ impl ModelError {
         }
     }
 
+    /// A stable name for programs, such as `unreachable`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Unreachable { .. } => "unreachable",
@@ -84,6 +96,7 @@ impl ModelError {
         }
     }
 
+    /// How long the provider wants to be left alone, if it said so.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Limited { retry_after, .. } | Self::Failed { retry_after, .. } => *retry_after,
@@ -97,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_told_without_decimals_that_nobody_reads() {
+    fn times_are_rounded_in_messages() {
         for (micros, expected) in [
             (300_000_000, "300 s"),
             (2_999_099, "3 s"),

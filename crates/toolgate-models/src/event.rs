@@ -1,4 +1,4 @@
-//! Events of a conversation in progress, and the listener that receives them.
+//! The events of a turn in progress, and the listener that receives them.
 
 use std::time::Duration;
 
@@ -6,30 +6,36 @@ use toolgate_core::{CallId, ToolOutcome, ToolWait};
 
 use crate::{AnswerSource, ModelCall, ModelError, StopReason, TokenUsage};
 
-/// What happens during a turn, in order.
+/// Something that happens during a turn.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ModelEvent<'a> {
+    /// The model is asked.
     Asking {
         /// Rounds are counted from 1.
         round: usize,
-        /// How many tools it may choose from; 0 in a last round that must end in words.
+        /// How many tools are offered; 0 if the model must answer in words.
         tools: usize,
     },
+    /// A piece of the answer.
     Text(&'a str),
+    /// A piece of the model's thinking.
     Thinking(&'a str),
-    /// Discard the words of this round so far: the reply broke off.
+    /// The text and thinking of this round so far must be discarded: the reply broke off.
     Void,
-    /// Discard the words of this round so far: they were thinking. They follow as `Thinking`.
+    /// The text of this round so far was thinking, and must be discarded as text.
+    /// It follows as `Thinking`.
     WasThinking,
+    /// An attempt failed, and another follows.
     Retrying {
         error: &'a ModelError,
+        /// The pause before the next attempt.
         after: Duration,
     },
-    /// The model is away. Sent only where sentences are asked last: they answer, or the turn fails.
-    ModelAway {
-        error: &'a ModelError,
-    },
+    /// The model can't be reached or doesn't answer. Sent only if sentences stand in for it: they
+    /// answer, or the turn fails.
+    ModelUnavailable { error: &'a ModelError },
+    /// A round's reply is complete.
     Replied {
         source: AnswerSource,
         round: usize,
@@ -39,23 +45,27 @@ pub enum ModelEvent<'a> {
         first_token: Option<Duration>,
         took: Duration,
     },
+    /// The turn waits for tools whose servers are still starting.
     Waiting {
-        /// The tool that is needed; `None` if a model has to know all of them.
+        /// The tool that is needed; `None` if the model needs the whole list.
         tool: Option<&'a str>,
     },
+    /// The wait that `Waiting` announced is over.
     Waited,
+    /// A call is about to run.
     Calling {
         call: &'a ModelCall,
         source: AnswerSource,
         /// The executor's id of the call.
         id: CallId,
     },
+    /// A call has ended.
     Called {
         call: &'a ModelCall,
         source: AnswerSource,
         outcome: &'a ToolOutcome,
     },
-    /// Something a person should know: tools left out, a prompt that was cut, a
+    /// A sentence for the user: about tools that were left out, a prompt that was cut, a
     /// call rescued from text.
     Notice(&'a str),
 }

@@ -1,37 +1,39 @@
-//! Lets models use tools: the conversation loop, clients for four kinds of providers, and the
-//! sentences that answer without a model.
+//! The conversation loop that lets a model use tools, and the clients for the models.
 //!
 //! ```text
-//!  a person ─▶ Conversation::turn ─▶ SentenceRouter ─▶ ModelClient::reply ─▶ Anthropic, Gemini, Ollama, OpenAI and its like
-//!                  ▲      │              │    └─▶ toolgate-intents: first, last, alone or never
-//!                  │      ▼              ▼
-//!                  └─ ToolExecutor ◀─ calls that a sentence or the model asks for
+//!  a person ─▶ Conversation::turn ─▶ SentenceRouter ─┬─▶ ModelClient::reply ─▶ a provider
+//!                  ▲      │                          └─▶ toolgate-intents, which needs no model
+//!                  │      ▼
+//!                  └─ ToolExecutor ◀─ the calls that the model or a sentence asks for
 //! ```
 //!
-//! To use it, let [`select_model`] pick a model, [`connect`] to it, and give the [`SentenceRouter`]
-//! of the [`ConnectedModel`] and a [`Toolbox`] to [`Conversation::new`]. [`Conversation::turn`]
-//! asks the model, runs the calls it asks for, and repeats that until there is an answer. A
-//! [`ModelListener`] sees the words and the calls as they happen.
+//! Start with [`select_model`], which picks a model from the settings and the environment.
+//! [`connect`] turns its selection into a [`ConnectedModel`], which has a [`SentenceRouter`]. Pass
+//! that router and a [`Toolbox`] to [`Conversation::new`]. [`Conversation::turn`] then asks the
+//! model, runs the calls that it asks for, and repeats this until there is an answer. A
+//! [`ModelListener`] receives text and calls as they arrive.
 //!
-//! The router decides who answers: the model, or *sentences*. Those are commands and
-//! questions of a known form, such as "turn on the kitchen light", which `toolgate-intents`
-//! understands without a model.
+//! A *sentence* is a request of a known form, such as "turn on the kitchen light", which
+//! `toolgate-intents` understands without a model. The router decides whether sentences answer
+//! before the model, while the model is unavailable, alone, or never.
 //!
-//! To read the code, start in `conversation/`. All providers share one client (`provider_client`).
-//! A provider is a row of the table in `provider` and a folder with its wire format: what it sends
-//! (`request`) and how it reads the reply (`stream`), both without a socket. A [`Catalog`] holds
-//! the tools in one provider's form. It is made once per change of the tools.
+//! # Reading the code
+//!
+//! Start in `conversation/`. All providers share one client, `provider_client`. A provider is a row
+//! of the table in `provider` and a folder with its wire format: `request` builds what is sent,
+//! `stream` reads the reply, and neither touches a socket. A [`Catalog`] holds the tools in one
+//! provider's form, and is rebuilt only when the tools change.
 
 mod answer_source;
 mod anthropic;
 mod catalog;
 mod choose;
 mod client;
+mod compat;
 mod conversation;
 mod error;
 mod event;
 mod gemini;
-mod habits;
 mod http;
 mod lowering;
 mod message;
@@ -56,8 +58,8 @@ pub use answer_source::AnswerSource;
 pub use anthropic::AnthropicClient;
 pub use catalog::{Catalog, CatalogTool, ExcludedTool, OfferedTools};
 pub use choose::{
-    ChooseError, ConnectedModel, Environment, ModelList, ModelSelection, check, connect, is_listed,
-    load_sentences, select_model,
+    ConnectedModel, Environment, ModelList, ModelSelection, ModelSelectionError, connect,
+    is_listed, list_models, load_sentences, select_model,
 };
 pub use client::{ModelClient, ModelReply, ModelRequest, StopReason, TokenUsage};
 pub use conversation::{

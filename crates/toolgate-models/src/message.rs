@@ -1,5 +1,5 @@
-//! A conversation in a form that belongs to no provider. Each client translates at
-//! its edge, history included.
+//! The messages of a conversation, independent of any provider. Each client converts them to its
+//! API's format for every request.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use toolgate_intents::SentenceMemory;
 
 use crate::Provider;
 
-// Bounds what is read of one reply. How many of its calls run is decided elsewhere.
+// Bounds what is read of one reply. The conversation bounds how many of its calls run.
 pub(crate) const MAX_PARTS: usize = 1024;
 
-/// One message of a conversation, in a form that belongs to no provider.
+/// One message of a conversation, independent of any provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
@@ -21,18 +21,19 @@ pub enum Message {
         text: String,
     },
     Assistant(AssistantMessage),
-    /// Results of the calls in the message before, one for each, in the same order.
+    /// One result for each call of the message before, in the same order.
     Tool {
         results: Vec<ToolResult>,
     },
 }
 
-/// One reply of a model or of sentences.
+/// One reply of a model, or of sentences.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AssistantMessage {
     pub parts: Vec<MessagePart>,
 }
 
+/// A part of a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum MessagePart {
@@ -41,25 +42,27 @@ pub enum MessagePart {
     },
     Thinking {
         text: String,
-        /// Proves to the provider that the words are its own. Must be sent back unchanged.
+        /// Proves to the provider that the thinking is its own. Must be sent back unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
-    /// A block that only its provider understands. It is sent back unchanged.
+    /// A block that only its provider understands. Must be sent back unchanged.
     Opaque {
         provider: Provider,
         value: Value,
     },
-    /// Sentences gave this answer or asked for its calls, without a model.
+    /// Marks a reply that sentences gave, without a model.
     Sentence {
-        /// What the next sentence has to know. Unreadable memory counts as empty.
-        #[serde(deserialize_with = "memory")]
+        /// What the next sentence needs to know. Unreadable memory counts as empty.
+        #[serde(deserialize_with = "deserialize_memory")]
         memory: SentenceMemory,
     },
     Call(ModelCall),
 }
 
-fn memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SentenceMemory, D::Error> {
+fn deserialize_memory<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<SentenceMemory, D::Error> {
     let value = Value::deserialize(deserializer)?;
     Ok(SentenceMemory::deserialize(value).unwrap_or_default())
 }
@@ -67,8 +70,8 @@ fn memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SentenceMemory, 
 /// A tool call that a model or a sentence asks for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelCall {
-    /// The provider's id, or one of ours if it gave none. A provider may give one id to two calls;
-    /// in a history it's unique.
+    /// The provider's id, or a generated one if it gave none. A provider may give one id to two
+    /// calls; in a history it's unique.
     pub id: String,
     /// The tool's listed name, or what the model wrote if there is no such tool.
     pub name: String,
@@ -76,7 +79,7 @@ pub struct ModelCall {
 }
 
 impl ModelCall {
-    // The id stays as it came, because it shows whether the same call was sent twice.
+    // An id stays as it is, because it shows whether the same call was sent twice.
     pub(crate) fn id_or_new(id: String) -> String {
         if id.trim().is_empty() {
             return Self::new_id();
@@ -97,15 +100,16 @@ impl ModelCall {
 #[serde(rename_all = "snake_case")]
 pub enum CallArguments {
     Object(Arguments),
-    /// Not a JSON object. The call ends in an error that tells the model so.
+    /// Not a JSON object. The call fails with an error that tells the model so.
     Unusable(String),
 }
 
+// How often an object may be wrapped in a JSON string.
 const MAX_STRINGS: usize = 2;
 
 impl CallArguments {
-    /// Reads JSON text. Nothing at all means no arguments, and an object inside a JSON string is
-    /// that object, even if it was encoded twice.
+    /// Parses JSON text. Empty text means no arguments. An object in a JSON string counts as that
+    /// object, even if it was encoded twice, because some models write it that way.
     pub fn read(text: &str) -> Self {
         let trimmed = text.trim();
         if trimmed.is_empty() || trimmed == "null" || trimmed == "\"\"" {
@@ -127,8 +131,8 @@ impl CallArguments {
         Self::Unusable(text.to_owned())
     }
 
-    /// As a JSON object, which some providers insist on in replayed history. Unusable arguments
-    /// become an empty one.
+    /// The arguments as a JSON object, which some providers require in replayed history. Unusable
+    /// arguments become an empty object.
     pub fn as_object(&self) -> Cow<'_, Arguments> {
         match self {
             Self::Object(object) => Cow::Borrowed(object),
@@ -156,13 +160,13 @@ pub struct ToolResult {
     pub images: Vec<ImageData>,
     #[serde(default)]
     pub is_error: bool,
-    /// The executor's id of the call, if it was executed. The log and the journal use the same.
+    /// The executor's id of the call, if it was executed; the same as in the log and the journal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
 }
 
 impl ToolResult {
-    /// For a provider that accepts only text here: mentions images in words.
+    /// The text with a line for each image, for providers that accept only text here.
     pub(crate) fn text_with_images(&self) -> Cow<'_, str> {
         if self.images.is_empty() {
             return Cow::Borrowed(&self.text);
@@ -174,9 +178,11 @@ impl ToolResult {
     }
 }
 
+/// An image in a tool's result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImageData {
     pub mime_type: String,
+    /// The image file, in base64.
     pub data: String,
 }
 
@@ -195,6 +201,7 @@ impl AssistantMessage {
         }
     }
 
+    /// All text parts joined, without thinking.
     pub fn to_text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
             MessagePart::Text { text } => Some(text.as_str()),

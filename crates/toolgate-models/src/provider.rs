@@ -1,4 +1,5 @@
-//! The providers, one table row each. Everything else about a provider is in its folder.
+//! The table of providers: names, variables, addresses and defaults. The rest of each provider is
+//! in its own folder.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,6 +18,7 @@ use crate::{
     OllamaClient, OpenAiClient, anthropic, gemini, ollama, openai,
 };
 
+/// A service that runs models, or rather its API: other servers may speak it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(description = "Who answers")]
@@ -35,21 +37,23 @@ pub enum Provider {
 pub(crate) struct ProviderEntry {
     pub(crate) provider: Provider,
     name: &'static str,
-    // Variables that may hold its key. People are told of the first.
+    // Environment variables that may hold the key. Messages name only the first.
     pub(crate) key_variables: &'static [&'static str],
     url_variable: &'static str,
     pub(crate) url: &'static str,
     default_model: &'static str,
     pub(crate) needs_key: bool,
-    // If no provider is named, the lowest is tried first.
+    // If no provider is configured, the lowest number is tried first.
     pub(crate) preference: u8,
-    // Self-hosted servers speak its API: an address is reason enough to ask one, its models may
-    // have any name, and it reports how much they hold.
+    // Self-hosted servers speak its API. Such a server is used as soon as its address is set, has
+    // models of any name, and reports their context sizes.
     pub(crate) has_own_servers: bool,
+    // Whether a model's name looks like one of this provider's.
     pub(crate) owns_model: fn(&str) -> bool,
-    pub(crate) tidy_url: fn(&str) -> Result<String, String>,
+    pub(crate) normalize_url: fn(&str) -> Result<String, String>,
     pub(crate) headers: fn(&str) -> Result<HeaderMap, ModelError>,
     pub(crate) models_path: &'static str,
+    // Returns the names, and whether there are more on another page.
     pub(crate) read_models: fn(&Value) -> (Vec<String>, bool),
     pub(crate) probe: ModelProbe,
     pub(crate) connect: fn(&ModelSettings) -> ClientResult,
@@ -58,11 +62,11 @@ pub(crate) struct ProviderEntry {
 pub(crate) type ClientResult = Result<Arc<dyn ModelClient>, ModelError>;
 
 /// Looks for a model within a time limit. Returns its name, and its context size if
-/// the server reports that.
+/// the server reports it.
 pub(crate) type ModelProbe =
     for<'a> fn(&'a ModelSettings, Duration) -> BoxFuture<'a, Option<(String, Option<usize>)>>;
 
-// In the order of `Provider`, which is the index.
+// `Provider` is the index, so the order is that of its variants.
 pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
     ProviderEntry {
         provider: Provider::Anthropic,
@@ -75,11 +79,11 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         preference: 1,
         has_own_servers: false,
         owns_model: |name| name.starts_with("claude"),
-        tidy_url: |text| address::strip_path(text, &["/v1/messages", "/v1"]),
+        normalize_url: |text| address::strip_api_path(text, &["/v1/messages", "/v1"]),
         headers: anthropic::headers,
         models_path: "/v1/models",
         read_models: model_list::read_ids,
-        probe: probe::no_probe,
+        probe: probe::skip_probe,
         connect: |settings| Ok(Arc::new(AnthropicClient::new(settings)?)),
     },
     ProviderEntry {
@@ -93,11 +97,11 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         preference: 0,
         has_own_servers: false,
         owns_model: |_| false,
-        tidy_url: address::ollama,
+        normalize_url: address::ollama,
         headers: ollama::headers,
         models_path: "/v1/models",
         read_models: model_list::read_ids,
-        probe: probe::ollama_model,
+        probe: probe::probe_ollama_model,
         connect: |settings| Ok(Arc::new(OllamaClient::new(settings)?)),
     },
     ProviderEntry {
@@ -111,11 +115,11 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         preference: 2,
         has_own_servers: true,
         owns_model: openai::owns_model,
-        tidy_url: address::openai,
+        normalize_url: address::openai,
         headers: openai::headers,
         models_path: "/models",
         read_models: model_list::read_ids,
-        probe: probe::openai_model,
+        probe: probe::probe_openai_model,
         connect: |settings| Ok(Arc::new(OpenAiClient::new(settings)?)),
     },
     ProviderEntry {
@@ -129,11 +133,11 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         preference: 3,
         has_own_servers: false,
         owns_model: |name| name.starts_with("gemini"),
-        tidy_url: |text| address::strip_path(text, &["/v1beta/models", "/v1beta"]),
+        normalize_url: |text| address::strip_api_path(text, &["/v1beta/models", "/v1beta"]),
         headers: gemini::headers,
         models_path: gemini::MODELS,
         read_models: gemini::read_models,
-        probe: probe::no_probe,
+        probe: probe::skip_probe,
         connect: |settings| Ok(Arc::new(GeminiClient::new(settings)?)),
     },
 ];
@@ -149,7 +153,7 @@ impl Provider {
         self.entry().name
     }
 
-    /// The environment variables of its key and its address.
+    /// The environment variables for the key and the address.
     pub fn variables(self) -> [&'static str; 2] {
         let entry = self.entry();
         let key = entry.key_variables.first().copied();
@@ -178,7 +182,7 @@ impl Provider {
     }
 }
 
-/// Joins names as in `a, b and c`, with `last` in place of *and*.
+/// Joins names as in `a, b and c`, where `last` is the word before the last name.
 pub(crate) fn join_names(names: &[&str], last: &str) -> String {
     match names {
         [first @ .., end] if !first.is_empty() => format!("{} {last} {end}", first.join(", ")),
@@ -218,13 +222,13 @@ mod tests {
             assert!(std::ptr::eq(entry.provider.entry().name, entry.name));
             let written = serde_json::to_value(provider).unwrap();
             assert_eq!(written, entry.name, "the configuration says the same");
-            let usual = (entry.tidy_url)(entry.url);
+            let usual = (entry.normalize_url)(entry.url);
             assert_eq!(usual.as_deref(), Ok(entry.url));
         }
     }
 
     #[test]
-    fn a_name_that_is_none_is_told_with_those_there_are() {
+    fn an_unknown_provider_is_reported_with_the_known_ones() {
         let error = "gpt".parse::<Provider>().unwrap_err();
         let (first, last) = ("anthropic, ollama, openai", "and intents");
         assert!(

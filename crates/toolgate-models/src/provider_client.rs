@@ -1,5 +1,5 @@
-//! One client for all providers: asks, retries, learns what a model refuses, and reads the
-//! answer as it arrives.
+//! The client that all providers share: asks, retries, adapts to what a model refuses, and reads
+//! the reply as it arrives.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use tokio::time::{Instant, timeout};
 
 use crate::catalog::CatalogCache;
-use crate::habits::RequestHabits;
+use crate::compat::RequestCompat;
 use crate::http::{ErrorResponse, ResponseLines};
 use crate::reply_buffer::ReplyBuffer;
 use crate::retry::{RetryBudget, with_retries};
@@ -20,8 +20,8 @@ use crate::{
     Provider, SchemaForm, ToolList,
 };
 
-// How long to wait for what follows the answer, which is only its token usage.
-const PATIENCE: Duration = Duration::from_secs(5);
+// How long to wait for the token usage, which follows a complete answer.
+const USAGE_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub struct ProviderClient<W> {
     pub(crate) format: W,
@@ -44,43 +44,43 @@ impl<W> ProviderClient<W> {
 async fn ask_once<W: WireFormat>(
     format: &W,
     request: &ModelRequest<'_>,
-    habits: W::Habits,
+    compat: W::Compat,
     buffer: &mut ReplyBuffer<'_>,
 ) -> Result<ModelReply, ModelError> {
-    let body = format.body(request, habits);
+    let body = format.body(request, compat);
     let body = body.map_err(|reason| ModelError::Refused {
         provider: W::PROVIDER,
         reason,
     })?;
     let core = format.core();
-    let explain = |failure: ErrorResponse| explain(format, failure, habits);
+    let explain = |failure: ErrorResponse| explain(format, failure, compat);
     let answer = core
         .http
         .post(format.path(), body, request.deadline, explain);
     let mut lines = answer.await?;
-    buffer.begin(core.rescue && !request.words_only);
+    buffer.begin(core.rescue && !request.forbid_tools);
     let mut reader = format.reader(request);
     let first_token = read_reply(W::FRAMING, &mut lines, &mut reader, buffer).await;
-    let first_token = first_token.map_err(|error| stream_error(format, error, habits))?;
+    let first_token = first_token.map_err(|error| stream_error(format, error, compat))?;
     lines.finish();
     let reply = reader.finish(buffer);
-    let mut reply = reply.map_err(|error| stream_error(format, error, habits))?;
+    let mut reply = reply.map_err(|error| stream_error(format, error, compat))?;
     reply.first_token = first_token;
-    if let Some(notice) = format.review(request, &reply).await {
+    if let Some(notice) = format.notice_after(request, &reply).await {
         buffer.notice(&notice);
     }
     Ok(reply)
 }
 
-fn explain<W: WireFormat>(format: &W, failure: ErrorResponse, used: W::Habits) -> ModelError {
-    let learned = &format.core().habits;
-    learned.learn(used, |habits| {
-        habits.after(failure.status, &failure.message)
+fn explain<W: WireFormat>(format: &W, failure: ErrorResponse, used: W::Compat) -> ModelError {
+    let learned = &format.core().compat;
+    learned.learn(used, |compat| {
+        compat.adapted_to(failure.status, &failure.message)
     });
     format.explain(failure)
 }
 
-fn stream_error<W: WireFormat>(format: &W, error: ReplyStreamError, used: W::Habits) -> ModelError {
+fn stream_error<W: WireFormat>(format: &W, error: ReplyStreamError, used: W::Compat) -> ModelError {
     let (provider, core) = (W::PROVIDER, format.core());
     match error {
         ReplyStreamError::Connection(error) => error,
@@ -90,11 +90,11 @@ fn stream_error<W: WireFormat>(format: &W, error: ReplyStreamError, used: W::Hab
         }
         ReplyStreamError::Garbled(reason) => ModelError::Garbled {
             provider,
-            reason: core.http.line(&reason),
+            reason: core.http.display_line(&reason),
         },
         ReplyStreamError::Cut => ModelError::Cut {
             provider,
-            reason: W::CUT.to_owned(),
+            reason: W::CUT_MESSAGE.to_owned(),
         },
         ReplyStreamError::WindowFull => ModelError::TooLong {
             model: core.options.model.clone(),
@@ -139,7 +139,7 @@ async fn read_reply(
     }
 }
 
-// Once the answer is complete, a connection that breaks doesn't matter.
+// Once the answer is complete, it doesn't matter if the connection breaks.
 async fn next_event(
     lines: &mut ResponseLines,
     has_ended: bool,
@@ -147,7 +147,7 @@ async fn next_event(
     if !has_ended {
         return lines.next_event().await;
     }
-    match timeout(PATIENCE, lines.next_event()).await {
+    match timeout(USAGE_TIMEOUT, lines.next_event()).await {
         Ok(Ok(event)) => Ok(event),
         Ok(Err(error)) => {
             tracing::debug!(%error, "the answer was complete already");
@@ -174,14 +174,14 @@ impl<W: WireFormat> ModelClient for ProviderClient<W> {
         self.format.window()
     }
 
-    fn most_tools(&self) -> Option<usize> {
-        self.format.core().most_tools
+    fn tool_limit(&self) -> Option<usize> {
+        self.format.core().tool_limit
     }
 
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
         let dialect = match self.schemas {
             SchemaForm::Lowered => W::DIALECT,
-            SchemaForm::Original => W::ORIGINAL,
+            SchemaForm::Original => W::ORIGINAL_DIALECT,
         };
         self.catalogs.get_or_convert(tools, dialect, W::log_catalog)
     }
@@ -196,19 +196,20 @@ impl<W: WireFormat> ModelClient for ProviderClient<W> {
             let (format, core) = (&self.format, self.format.core());
             with_retries(&self.retries, request.deadline, listener, move |buffer| {
                 Box::pin(async move {
-                    if let Some(caution) = format.caution(&request) {
-                        buffer.notice(&caution);
+                    if let Some(notice) = format.notice_before(&request) {
+                        buffer.notice(&notice);
                     }
-                    // Asks again at once each time something was learned about the model.
+                    // Each time an error shows what the model doesn't accept, asks again at once
+                    // without it.
                     loop {
-                        let habits = core.habits.get();
-                        let reply = ask_once(format, &request, habits, buffer).await;
-                        let learned = core.habits.get();
+                        let compat = core.compat.get();
+                        let reply = ask_once(format, &request, compat, buffer).await;
+                        let learned = core.compat.get();
                         match reply {
-                            Err(error @ ModelError::Refused { .. }) if learned != habits => {
+                            Err(error @ ModelError::Refused { .. }) if learned != compat => {
                                 buffer.withdraw();
                                 let model = toolgate_core::escape(&core.options.model);
-                                for notice in learned.notices(habits, &model, &error) {
+                                for notice in learned.notices(compat, &model, &error) {
                                     buffer.notice(&notice);
                                 }
                             }

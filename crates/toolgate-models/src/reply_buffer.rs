@@ -1,25 +1,26 @@
-//! The text of one reply on its way to the person: stored, forwarded as it arrives, and withdrawn
+//! The text of one reply on its way to the listener: stored, forwarded as it arrives, and withdrawn
 //! if the attempt fails.
 
 use crate::rescue::{CallDetector, last_calls, rescue};
 use crate::think::{ThinkPiece, ThinkSplitter};
 use crate::{AssistantMessage, MessagePart, ModelCall, ModelEvent, ModelListener, OfferedTools};
 
-/// Collects what a model says in one reply.
+/// Collects the text and thinking of one reply.
 ///
-/// A piece is forwarded at once unless it may begin a call that is written as text. Then it's held
-/// back until that is ruled out, at the latest when the reply ends.
+/// Text is forwarded at once, unless a call written as text may begin in it. Then it's held back
+/// until that is ruled out, at the latest until the reply ends.
 pub(crate) struct ReplyBuffer<'a> {
     listener: &'a mut dyn ModelListener,
     splitter: ThinkSplitter,
-    // `None` if nothing is held back and no calls are looked for.
+    // `None` if calls written as text are not looked for, so nothing is held back.
     detector: Option<CallDetector>,
     text: String,
+    // How many bytes of `text` the listener has.
     forwarded: usize,
     thoughts: String,
     begun: bool,
-    // The listener saw words that must be withdrawn if the attempt fails.
-    was_heard: bool,
+    // The listener has text or thinking that must be withdrawn if the attempt fails.
+    has_shown_text: bool,
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -55,10 +56,11 @@ impl<'a> ReplyBuffer<'a> {
             forwarded: 0,
             thoughts: String::new(),
             begun: false,
-            was_heard: false,
+            has_shown_text: false,
         }
     }
 
+    /// Begins an attempt. `rescue` says whether calls written as text are looked for.
     pub(crate) fn begin(&mut self, rescue: bool) {
         self.splitter = ThinkSplitter::default();
         self.detector = rescue.then(CallDetector::default);
@@ -69,7 +71,7 @@ impl<'a> ReplyBuffer<'a> {
     }
 
     pub(crate) fn withdraw(&mut self) {
-        if std::mem::take(&mut self.was_heard) {
+        if std::mem::take(&mut self.has_shown_text) {
             self.listener.event(ModelEvent::Void);
         }
     }
@@ -86,7 +88,7 @@ impl<'a> ReplyBuffer<'a> {
         self.begun
     }
 
-    /// Forwards text that the stream's reader keeps itself, in the order of the reply's parts.
+    /// Forwards text that the stream's reader stores itself, as a part of the reply.
     pub(crate) fn forward_text(&mut self, text: &str) {
         if !text.is_empty() {
             self.forward(ModelEvent::Text(text));
@@ -99,22 +101,24 @@ impl<'a> ReplyBuffer<'a> {
         }
     }
 
-    pub(crate) fn text(&mut self, text: &str) {
+    /// Takes text that may contain `<think>` tags or calls.
+    pub(crate) fn feed_text(&mut self, text: &str) {
         if !text.is_empty() {
             self.split(Some(text));
         }
     }
 
-    pub(crate) fn thinking(&mut self, text: &str) {
+    /// Takes thinking that the provider separates from the text.
+    pub(crate) fn feed_thinking(&mut self, text: &str) {
         if !text.is_empty() {
             self.splitter.mark_thinking_separate();
-            self.think(text);
+            self.push_thinking(text);
         }
     }
 
-    /// Ends the reply. With an offer, calls that were written as text are extracted, even those
-    /// left at the end of the thinking of a model that then said nothing. Thinking that ran out of
-    /// tokens has decided nothing yet, so it's ignored.
+    /// Ends the reply. With an offer, calls that were written as text are extracted, also from the
+    /// end of the thinking if the model said nothing after it. If the reply was cut, thinking is
+    /// ignored, because the model hadn't decided yet.
     pub(crate) fn finish(&mut self, offer: Option<&OfferedTools>, was_cut: bool) -> ReplyText {
         self.split(None);
         let (text, mut calls) = self.finish_text(offer);
@@ -136,7 +140,7 @@ impl<'a> ReplyBuffer<'a> {
         self.begun = true;
         self.text.push_str(piece);
         let until = match &mut self.detector {
-            Some(detector) => detector.decided(&self.text),
+            Some(detector) => detector.safe_len(&self.text),
             None => self.text.len(),
         };
         self.forward_until(until);
@@ -163,8 +167,8 @@ impl<'a> ReplyBuffer<'a> {
         let mut splitter = std::mem::take(&mut self.splitter);
         let mut each = |piece: ThinkPiece<'_>| match piece {
             ThinkPiece::Text(text) => self.push_text(text),
-            ThinkPiece::Thinking(text) => self.think(text),
-            ThinkPiece::AllWasThinking => self.text_was_thinking(),
+            ThinkPiece::Thinking(text) => self.push_thinking(text),
+            ThinkPiece::AllWasThinking => self.move_text_to_thinking(),
         };
         match text {
             Some(text) => splitter.feed(text, &mut each),
@@ -173,18 +177,18 @@ impl<'a> ReplyBuffer<'a> {
         self.splitter = splitter;
     }
 
-    fn text_was_thinking(&mut self) {
-        let said = std::mem::take(&mut self.text);
+    fn move_text_to_thinking(&mut self) {
+        let text = std::mem::take(&mut self.text);
         self.detector = self.detector.take().map(|_| CallDetector::default());
         if std::mem::take(&mut self.forwarded) > 0 {
             self.listener.event(ModelEvent::WasThinking);
         }
-        if !said.is_empty() {
-            self.think(&said);
+        if !text.is_empty() {
+            self.push_thinking(&text);
         }
     }
 
-    fn think(&mut self, text: &str) {
+    fn push_thinking(&mut self, text: &str) {
         self.begun = true;
         self.thoughts.push_str(text);
         self.forward(ModelEvent::Thinking(text));
@@ -192,7 +196,7 @@ impl<'a> ReplyBuffer<'a> {
 
     fn forward_until(&mut self, until: usize) {
         if until > self.forwarded {
-            self.was_heard = true;
+            self.has_shown_text = true;
             let text = &self.text[self.forwarded..until];
             self.listener.event(ModelEvent::Text(text));
             self.forwarded = until;
@@ -200,7 +204,7 @@ impl<'a> ReplyBuffer<'a> {
     }
 
     fn forward(&mut self, event: ModelEvent<'_>) {
-        self.was_heard = true;
+        self.has_shown_text = true;
         self.listener.event(event);
     }
 

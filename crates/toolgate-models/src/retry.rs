@@ -1,4 +1,4 @@
-//! Retries: how often, when, and within which deadline.
+//! Retries of a question: how often, after which pause, and within which deadline.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use toolgate_net::{backoff, jitter};
 
-use crate::error::NOT_BEGUN;
+use crate::error::BEGIN_TO_ANSWER;
 use crate::reply_buffer::ReplyBuffer;
 use crate::{ModelError, ModelEvent, ModelListener};
 
-/// A client's budget of retries. In the long run it allows one for every five questions, because
-/// many clients that retry at once keep a provider from recovering.
+/// A token bucket for the retries of one client. In the long run it allows one retry for every five
+/// questions, because many clients that retry at once keep a provider from recovering.
 #[derive(Debug)]
 pub(crate) struct RetryBudget {
     most: u32,
@@ -25,7 +25,7 @@ impl RetryBudget {
         Self { most, saved }
     }
 
-    // Enough to get through two bad moments.
+    // Enough for two questions in a row that need all their attempts.
     fn capacity(attempts: u32) -> f64 {
         f64::from(attempts) * 2.0
     }
@@ -45,8 +45,8 @@ impl RetryBudget {
     }
 }
 
-/// Retries until an attempt succeeds, fails for good, or would begin after the deadline. Text of a
-/// failed attempt is withdrawn before the next one.
+/// Retries until an attempt succeeds, fails permanently, or would begin after the deadline. Text of
+/// a failed attempt is withdrawn before the next one.
 pub(crate) async fn with_retries<'a, T>(
     retries: &RetryBudget,
     deadline: Instant,
@@ -68,7 +68,8 @@ pub(crate) async fn with_retries<'a, T>(
             .map_or_else(|| pause(attempt), with_jitter);
         let left = deadline.saturating_duration_since(Instant::now());
         let left = left.saturating_sub(pause);
-        let may_help = error.is_retryable() || attempt == 1 && is_silent(&error, left);
+        let may_help =
+            error.is_retryable() || attempt == 1 && may_be_stale_connection(&error, left);
         if attempt >= retries.most || !may_help || left.is_zero() || !retries.try_spend() {
             return Err(error);
         }
@@ -82,10 +83,10 @@ pub(crate) async fn with_retries<'a, T>(
     }
 }
 
-// Nothing arrived at all, and there is as much time again: a new connection helps if the
-// old one died unnoticed.
-fn is_silent(error: &ModelError, left: Duration) -> bool {
-    matches!(error, ModelError::TimedOut { what: NOT_BEGUN, after, .. } if *after <= left)
+// Nothing arrived at all, and there is as much time again. The pooled connection may have died
+// unnoticed, and then a new one helps.
+fn may_be_stale_connection(error: &ModelError, left: Duration) -> bool {
+    matches!(error, ModelError::TimedOut { what: BEGIN_TO_ANSWER, after, .. } if *after <= left)
 }
 
 fn pause(attempt: u32) -> Duration {
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_passes_is_tried_again() {
+    async fn temporary_errors_are_tried_again() {
         let unreachable = ModelError::Unreachable {
             provider: PROVIDER,
             url: String::new(),
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_stays_wrong_is_not_tried_again() {
+    async fn permanent_errors_are_not_tried_again() {
         let (provider, reason) = (PROVIDER, String::new());
         for error in [
             ModelError::Refused {
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_attempt_begins_after_the_deadline_and_none_is_waited_for_in_vain() {
+    async fn no_attempt_or_pause_exceeds_the_deadline() {
         let seen = ask_failing(5, 3, &[("", limited(Some(7), true))]).await;
         assert_eq!(seen.result, Err(limited(Some(7), true)));
         assert_eq!((seen.attempts, seen.took), (1, Duration::ZERO));
@@ -246,17 +247,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pause_that_no_clock_can_hold_is_not_waited_for() {
+    async fn an_overlong_pause_fails_at_once() {
         let seen = ask_failing(5, 3, &[("", failed(Some(u64::MAX)))]).await;
         assert_eq!(seen.result, Err(failed(Some(u64::MAX))));
         assert_eq!((seen.attempts, seen.took), (1, Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_is_tried_once_more_if_there_is_as_much_time_again() {
+    async fn silence_is_retried_once_if_time_allows() {
         let silent = |seconds| ModelError::TimedOut {
             provider: PROVIDER,
-            what: NOT_BEGUN,
+            what: BEGIN_TO_ANSWER,
             after: Duration::from_secs(seconds),
         };
         let endless = ModelError::TimedOut {
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_provider_in_trouble_is_asked_again_once_in_five_questions() {
+    async fn the_retry_budget_allows_one_in_five() {
         const QUESTIONS: usize = 100;
         let (retries, mut asked) = (RetryBudget::new(3), 0);
         for _ in 0..QUESTIONS {
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn words_of_an_attempt_that_failed_are_void() {
+    async fn text_of_a_failed_attempt_is_withdrawn() {
         let seen = ask_failing(60, 3, &[("half a", cut()), ("", cut())]).await;
         assert_eq!(seen.result, Ok(()));
         let told: Vec<_> = seen

@@ -1,5 +1,5 @@
-//! Routes sentences in front of a model, behind it, or instead of it. Only this module decides, for
-//! chat, the gateway and voice alike, when a model counts as away.
+//! Decides whether sentences or the model answer a question. Chat, the gateway and voice all use
+//! this module to decide when a model counts as unavailable.
 
 mod answers;
 mod fallback;
@@ -17,34 +17,36 @@ use toolgate_core::ToolDefinition;
 use toolgate_intents::{Interpretation, SentenceContext, SentenceInterpreter};
 
 use self::answers::{PendingTurn, to_reply};
-use self::fallback::{RoutedAnswer, ask_with_fallback, is_absence};
+use self::fallback::{RoutedAnswer, ask_with_fallback, means_unavailable};
 use crate::catalog::{CatalogCache, ToolDialect};
-use crate::error::NOT_FINISHED;
+use crate::error::FINISH;
 use crate::event::forward_waits;
 use crate::{
     AnswerSource, Catalog, ModelClient, ModelError, ModelEvent, ModelListener, ModelReply,
     ModelRequest, ToolList,
 };
 
-// How long a turn waits for the names of things if a model can answer instead. Reading goes on, so
-// one of the next turns has them.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(150);
+// How long a turn waits for sentences, which may have to fetch the names of devices, if the model
+// can answer instead. Fetching continues, so one of the next turns has the names.
+pub(crate) const SENTENCES_TIMEOUT: Duration = Duration::from_millis(150);
 
-/// Decides who answers each question of a conversation. Clones share whether the model is away.
+/// Decides who answers each question of a conversation. Clones share whether
+/// the model is unavailable.
 ///
-/// With [`sentences_first`](Self::sentences_first), sentences answer what is certain and the model
-/// everything else: what is misspelt, ambiguous or free text, and what is about things whose names
-/// aren't read within 150 ms. Whoever begins a turn ends it, unless a call fails: then the model,
-/// which sees the call and its result, answers.
+/// With [`sentences_first`](Self::sentences_first), sentences answer what they understand for
+/// certain. The model answers everything else: what is misspelt, ambiguous or free text, and
+/// what needs the names of devices if these can't be fetched within 150 ms. A turn that
+/// sentences begin is also completed by them, unless a call fails: then the model, which sees
+/// the call and its result, answers.
 ///
-/// With [`sentences_last`](Self::sentences_last), sentences answer while the model is away, and
-/// what they don't understand ends in the model's error. Each sentence that isn't understood
-/// tries the model again.
+/// With [`sentences_last`](Self::sentences_last), sentences answer while the model is unavailable.
+/// A question that they don't understand is sent to the model again, and ends in its error if the
+/// model is still unavailable.
 #[derive(Clone)]
 pub struct SentenceRouter {
     route: AnswerRoute,
-    // The model could not be reached when it was last asked, and sentences are asked last.
-    is_away: Arc<AtomicBool>,
+    // The model could not be reached when it was last asked. Set only with `sentences_last`.
+    is_unavailable: Arc<AtomicBool>,
 }
 
 #[derive(Clone)]
@@ -60,6 +62,7 @@ struct RoutedSentences {
     is_last: bool,
 }
 
+// For sentences, which use only the names of tools.
 const PLAIN: ToolDialect = ToolDialect {
     longest_name: usize::MAX,
     original_names: false,
@@ -91,10 +94,14 @@ impl SentenceRouter {
     }
 
     fn with_route(route: AnswerRoute) -> Self {
-        let is_away = Arc::default();
-        Self { route, is_away }
+        let is_unavailable = Arc::default();
+        Self {
+            route,
+            is_unavailable,
+        }
     }
 
+    /// Lets sentences answer before the model is asked. No effect without a model.
     #[must_use]
     pub fn sentences_first(mut self, sentences: Arc<SentenceInterpreter>) -> Self {
         if let Some(routed) = self.sentences_mut(sentences) {
@@ -103,6 +110,7 @@ impl SentenceRouter {
         self
     }
 
+    /// Lets sentences answer while the model is unavailable. No effect without a model.
     #[must_use]
     pub fn sentences_last(mut self, sentences: Arc<SentenceInterpreter>) -> Self {
         if let Some(routed) = self.sentences_mut(sentences) {
@@ -133,7 +141,7 @@ impl SentenceRouter {
         }
     }
 
-    /// Who answers, apart from sentences that are asked first or last.
+    /// The model's provider, or sentences without a model.
     pub fn source(&self) -> AnswerSource {
         self.model()
             .map_or(AnswerSource::Sentences, |model| model.provider().into())
@@ -154,30 +162,31 @@ impl SentenceRouter {
         }
     }
 
+    /// True if one of the two is a clone of the other.
     pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.is_away, &other.is_away)
+        Arc::ptr_eq(&self.is_unavailable, &other.is_unavailable)
     }
 
-    /// Marks the model as available, for callers that noticed it some other way.
+    /// Marks the model as available again, for callers that found out in another way.
     pub fn set_available(&self) {
-        self.is_away.store(false, Ordering::Relaxed);
+        self.is_unavailable.store(false, Ordering::Relaxed);
     }
 
-    fn is_away(&self) -> bool {
-        self.is_away.load(Ordering::Relaxed)
+    fn is_unavailable(&self) -> bool {
+        self.is_unavailable.load(Ordering::Relaxed)
     }
 
-    /// True if sentences would certainly understand this at the beginning of a conversation, so
-    /// that the model would not be asked.
+    /// True if sentences would answer this at the beginning of a conversation,
+    /// without asking the model.
     pub async fn understands(&self, text: &str) -> bool {
         match &self.route {
             AnswerRoute::SentencesOnly(sentences, _) => is_certain(sentences, text).await,
-            AnswerRoute::Model(_, Some(routed)) if self.is_away() => {
+            AnswerRoute::Model(_, Some(routed)) if self.is_unavailable() => {
                 is_certain(&routed.interpreter, text).await
             }
             AnswerRoute::Model(_, Some(routed)) if routed.is_first => {
                 let looking = is_certain(&routed.interpreter, text);
-                tokio::time::timeout(PATIENCE, looking)
+                tokio::time::timeout(SENTENCES_TIMEOUT, looking)
                     .await
                     .unwrap_or(false)
             }
@@ -185,35 +194,35 @@ impl SentenceRouter {
         }
     }
 
-    /// True if all tools should be known first, even those whose servers are still starting,
-    /// because a model has to be told of them. Sentences wait for what they need themselves, and a
-    /// certain one needs no more tools than there are.
-    pub(crate) async fn wants_all_tools(&self, text: &str) -> bool {
+    /// True if the turn should wait for servers that are still starting, because the model will be
+    /// asked and needs the whole list of tools. Sentences wait for the tools they need themselves.
+    pub(crate) async fn needs_all_tools(&self, text: &str) -> bool {
         match &self.route {
             AnswerRoute::SentencesOnly(..) => false,
             AnswerRoute::Model(_, None) => true,
             AnswerRoute::Model(_, Some(routed)) => {
-                !self.is_away() && !is_certain(&routed.interpreter, text).await
+                !self.is_unavailable() && !is_certain(&routed.interpreter, text).await
             }
         }
     }
 
+    /// See [`ModelClient::prepare`]. Does nothing while the model is unavailable.
     pub async fn prepare(&self, deadline: Instant) {
-        if let Some(model) = self.model().filter(|_| !self.is_away()) {
+        if let Some(model) = self.model().filter(|_| !self.is_unavailable()) {
             model.prepare(deadline).await;
         }
     }
 
     pub(crate) fn window(&self) -> usize {
-        // Sentences look at only two messages, however many there are.
+        // As good as unlimited: sentences look at only two messages, however many there are.
         self.model().map_or(1 << 20, |model| model.window())
     }
 
-    pub(crate) fn most_tools(&self) -> Option<usize> {
-        self.model().and_then(|model| model.most_tools())
+    pub(crate) fn tool_limit(&self) -> Option<usize> {
+        self.model().and_then(|model| model.tool_limit())
     }
 
-    /// The tools in the form of whoever answers, converted once per tool list.
+    /// The tools in the form that the model or sentences need, converted once per tool list.
     pub fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
         match &self.route {
             AnswerRoute::SentencesOnly(_, catalogs) => catalogs.get(tools, &PLAIN),
@@ -228,7 +237,7 @@ impl SentenceRouter {
             }
             AnswerRoute::Model(model, _) => Err(ModelError::TimedOut {
                 provider: model.provider(),
-                what: NOT_FINISHED,
+                what: FINISH,
                 after,
             }),
         }
@@ -247,16 +256,19 @@ impl SentenceRouter {
             }
             AnswerRoute::Model(model, routed) => (model, routed.as_ref()),
         };
-        let (was_away, is_last) = (self.is_away(), routed.is_some_and(|routed| routed.is_last));
+        let (was_unavailable, is_last) = (
+            self.is_unavailable(),
+            routed.is_some_and(|routed| routed.is_last),
+        );
         if let Some(routed) = routed
             && let Some(answer) = self.before_model(routed, &turn, listener).await
         {
-            if was_away && turn.is_beginning() {
+            if was_unavailable && turn.is_beginning() {
                 notify_unreachable(model.as_ref(), listener);
             }
             return Ok(send_answer(answer, &request, listener));
         }
-        let routed = match routed.filter(|_| is_last && !was_away) {
+        let answer = match routed.filter(|_| is_last && !was_unavailable) {
             Some(routed) => {
                 let sentences = &routed.interpreter;
                 ask_with_fallback(model.as_ref(), sentences, &turn, request, listener).await
@@ -266,17 +278,18 @@ impl SentenceRouter {
                 .await
                 .map(RoutedAnswer::Model),
         };
-        let away = match &routed {
+        let unavailable = match &answer {
             Ok(RoutedAnswer::Sentences(_, error)) => Some(error),
-            Err(error) if is_absence(error) => Some(error),
+            Err(error) if means_unavailable(error) => Some(error),
             _ => None,
         };
-        let away = away.filter(|_| is_last);
-        self.is_away.store(away.is_some(), Ordering::Relaxed);
-        if let Some(error) = away {
-            listener.event(ModelEvent::ModelAway { error });
+        let unavailable = unavailable.filter(|_| is_last);
+        self.is_unavailable
+            .store(unavailable.is_some(), Ordering::Relaxed);
+        if let Some(error) = unavailable {
+            listener.event(ModelEvent::ModelUnavailable { error });
         }
-        match routed? {
+        match answer? {
             RoutedAnswer::Model(reply) => Ok(reply),
             RoutedAnswer::Sentences(answer, _) => {
                 if turn.is_beginning() {
@@ -287,7 +300,7 @@ impl SentenceRouter {
         }
     }
 
-    // Sentences answer here if the model need not be asked or would be asked in vain.
+    // The sentences' answer, if the model is unavailable or needn't be asked.
     async fn before_model(
         &self,
         routed: &RoutedSentences,
@@ -295,9 +308,9 @@ impl SentenceRouter {
         listener: &mut dyn ModelListener,
     ) -> Option<Interpretation> {
         let sentences = &routed.interpreter;
-        if self.is_away() {
+        if self.is_unavailable() {
             return turn
-                .answer_instead(sentences, &mut forward_waits(listener))
+                .answer_without_model(sentences, &mut forward_waits(listener))
                 .await;
         }
         if turn.has_called_successfully() {
@@ -306,9 +319,9 @@ impl SentenceRouter {
         if !routed.is_first {
             return None;
         }
-        let looking = tokio::time::timeout(PATIENCE, turn.certain_answer(sentences));
+        let looking = tokio::time::timeout(SENTENCES_TIMEOUT, turn.find_certain_answer(sentences));
         looking.await.unwrap_or_else(|_| {
-            tracing::debug!("the names of things are still being read: the model answers");
+            tracing::debug!("the model answers, because device names are still being fetched");
             None
         })
     }

@@ -10,85 +10,87 @@ use toolgate_core::{BYTES_PATTERN, DURATION_PATTERN, deserialize_bytes, deserial
 
 use crate::AnswerSource;
 
-// The deadline would end more attempts anyway.
+// More attempts would exceed the deadline anyway.
 const MAX_ATTEMPTS: u32 = 20;
-// A longer loop of calls doesn't lead to an answer.
+// A model that needs more rounds won't reach an answer.
 const MAX_ROUNDS: usize = 1000;
-// A smaller window holds neither a question nor a tool.
+// A smaller window has no room for a question and a tool.
 const MIN_WINDOW: usize = 512;
 
+/// The `model` section of the configuration. Empty values are filled in by
+/// [`select_model`](crate::select_model).
 #[derive(Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(description = "The model that uses the tools")]
 #[non_exhaustive]
 pub struct ModelSettings {
-    /// Who answers; left out: whoever is there.
+    /// Who answers; left out: the first provider that is available.
     #[serde(deserialize_with = "non_null")]
     #[schemars(with = "AnswerSource")]
     pub provider: Option<AnswerSource>,
-    /// Which model; empty: the provider's usual one.
+    /// The name of the model; empty: the provider's default model.
     pub name: String,
-    /// Where it is; empty: the variable of the provider, else its usual address.
+    /// The provider's address; empty: from its environment variable, else its default address.
     pub url: String,
-    /// The key; empty: the variable of the provider. Never shown.
+    /// The API key; empty: from the provider's environment variable. Never shown.
     pub key: String,
-    /// What the model should know before anything else.
+    /// The system prompt; empty: the built-in one.
     pub system: String,
-    /// How many tokens the model may hold, the answer included; left out: 200,000 with Anthropic,
-    /// 128,000 with OpenAI, 32,768 with Ollama or what the model holds if that is less, elsewhere
-    /// what the server says, else 8192.
+    /// The size of the context window in tokens, the answer included; left out: 200,000 with
+    /// Anthropic, 1,048,576 with Gemini, 128,000 with OpenAI, with Ollama the model's own but at
+    /// most 32,768, elsewhere what the server reports, else 8192.
     #[serde(deserialize_with = "window")]
     #[schemars(with = "usize", range(min = 512))]
     pub context_tokens: Option<usize>,
-    /// The most tokens of one answer.
+    /// The maximum length of one answer, in tokens.
     #[serde(deserialize_with = "at_least_one")]
     #[schemars(range(min = 1))]
     pub max_tokens: usize,
-    /// Whether the model should think before it answers; left out: as it likes.
+    /// Whether the model should think before it answers; left out: the model decides.
     #[serde(deserialize_with = "non_null")]
     #[schemars(with = "bool")]
     pub think: Option<bool>,
     /// Whether its thinking is shown and kept in history.
     pub keep_thinking: bool,
-    /// How long Ollama keeps the model loaded: seconds, or a duration such as `5m`; -1: for ever.
+    /// How long Ollama keeps the model loaded: seconds, or a duration such as `5m`; -1: forever.
     #[serde(deserialize_with = "keep_alive")]
     #[schemars(schema_with = "keep_alive_schema")]
     pub keep_alive: i64,
-    /// Sampling temperature; left out: not sent, as new models refuse it.
+    /// Sampling temperature; left out: not sent, because newer models refuse it.
     #[serde(deserialize_with = "temperature")]
     #[schemars(with = "f64", range(min = 0.0, max = 2.0))]
     pub temperature: Option<f64>,
-    /// The same seed, the same answer, where a provider can do that.
+    /// The same seed gives the same answer, if the provider supports that.
     #[serde(deserialize_with = "non_null")]
     #[schemars(with = "i64")]
     pub seed: Option<i64>,
-    /// Rounds of calls in one turn; then the model has to answer in words.
+    /// The maximum number of rounds of calls in one turn; then the model has to answer in words.
     #[serde(deserialize_with = "rounds")]
     #[schemars(range(min = 1, max = 1000))]
     pub max_tool_rounds: usize,
-    /// The same call with the same arguments, how often in one turn.
+    /// How often the same call with the same arguments may be made in one turn.
     #[serde(deserialize_with = "at_least_one")]
     #[schemars(range(min = 1))]
     pub max_same_calls: usize,
     /// Offer only the best tools for a request, at most this many; 0: all.
     pub max_tools: usize,
-    /// Offer tools of at most this many tokens; 0: as many as fit half the window.
+    /// Offer tools of at most this many tokens; 0: as many as fit in half of the context window.
     pub max_tool_tokens: usize,
     /// How the schemas of tools are sent.
     pub schemas: SchemaForm,
     /// Tools that are always offered.
     pub pinned_tools: Vec<String>,
-    /// How much of a tool's result a model is given; the rest is cut, visibly.
+    /// How much of a tool's result the model is given; the rest is cut, with a note.
     #[serde(deserialize_with = "deserialize_bytes")]
     #[schemars(with = "String", regex(pattern = BYTES_PATTERN))]
     pub max_result: usize,
-    /// Whether a call that a model wrote as text is understood.
+    /// Whether a call that a model wrote as text is run.
     pub rescue: bool,
     /// Whether sentences that `intents` understands are answered without the model.
     pub intents_first: bool,
-    /// Files with sentences of your own for `intents`.
+    /// Files with your own sentences for `intents`.
     pub intents: Vec<PathBuf>,
-    /// Attempts of one question to the model.
+    /// How often one question is sent to the model before it fails.
     #[serde(deserialize_with = "attempts")]
     #[schemars(range(min = 1, max = 20))]
     pub attempts: u32,
@@ -102,6 +104,7 @@ pub struct ModelSettings {
     pub timeout: Duration,
 }
 
+/// How the schemas of tools are sent to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(
@@ -149,7 +152,7 @@ impl Default for ModelSettings {
 }
 
 impl ModelSettings {
-    /// What must never be shown: the key, and a login in the address.
+    /// The values that must never be shown: the key, and the password in the address.
     pub fn secrets(&self) -> Vec<String> {
         let login = url_login(&self.url).map(|login| {
             login
@@ -171,8 +174,7 @@ fn url_login(url: &str) -> Option<&str> {
     authority.rsplit_once('@').map(|(login, _)| login)
 }
 
-/// An address that may be shown: bounded, and without login and query, because
-/// both may hold secrets.
+/// An address for messages: bounded, and without login and query, because both may contain secrets.
 pub(crate) fn display_url(url: &str) -> String {
     const MAX_SHOWN: usize = 500;
     let url = match url_login(url) {
@@ -205,7 +207,7 @@ impl fmt::Debug for ModelSettings {
     }
 }
 
-// A key that is present must have a value: `null` doesn't leave it out.
+// Refuses `null`: a key that is present must have a value.
 fn non_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -249,22 +251,23 @@ fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error>
     bounded(deserializer, 1, Some(MAX_ATTEMPTS))
 }
 
-// Ollama itself accepts seconds as a number and anything else as text.
+// Ollama itself accepts a number of seconds or a duration as text, so this does too.
 fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
-    let wrong = || {
+    let error = || {
         de::Error::custom(
             "must be a number of seconds, a duration such as \"5m\", or -1 to keep it loaded forever",
         )
     };
     match serde_json::Value::deserialize(deserializer)? {
-        serde_json::Value::Number(number) => {
-            number.as_i64().filter(|it| *it >= -1).ok_or_else(wrong)
-        }
+        serde_json::Value::Number(number) => number
+            .as_i64()
+            .filter(|seconds| *seconds >= -1)
+            .ok_or_else(error),
         serde_json::Value::String(text) => {
             let duration = toolgate_core::parse_duration(&text).map_err(de::Error::custom)?;
-            i64::try_from(duration.as_secs()).map_err(|_| wrong())
+            i64::try_from(duration.as_secs()).map_err(|_| error())
         }
-        _ => Err(wrong()),
+        _ => Err(error()),
     }
 }
 

@@ -1,25 +1,27 @@
-//! Separates `<think>…</think>` from the answer, for servers that pass it on as text.
+//! Separates `<think>…</think>` from the answer, for servers that send thinking as
+//! part of the text.
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ThinkPiece<'a> {
     Text(&'a str),
     Thinking(&'a str),
-    // All text so far was thinking. Some templates write the opening tag into the prompt, so only
-    // the closing one is seen.
+    // All text so far was thinking. Some templates end the prompt with the opening tag, so the
+    // reply has only the closing one.
     AllWasThinking,
 }
 
-/// Tells text from thinking while it arrives in pieces of any size.
+/// Separates text from thinking while both arrive in pieces of any size.
 ///
-/// A tag counts only at the beginning of a line, because an answer may speak *about* such tags.
+/// Outside of thinking, a tag counts only at the beginning of a line, because an answer may be
+/// *about* such tags.
 #[derive(Debug, Default)]
 pub(crate) struct ThinkSplitter {
     inside: bool,
     pending: String,
     within_line: bool,
-    // White space at the beginning and after thinking belongs to neither side.
+    // White space at the beginning and after a tag is dropped until this is set.
     past_blanks: bool,
-    // A tag was there before, so another lone closing tag is text.
+    // A tag was found before, so a closing tag without an opening one is text.
     seen: bool,
 }
 
@@ -48,20 +50,21 @@ impl ThinkSplitter {
         }
     }
 
-    /// Ends the text. What was held back is what it looks like, and thinking that
+    /// Ends the reply. Text that was held back is plain text, and thinking that
     /// wasn't closed stays thinking.
     pub(crate) fn finish(&mut self, each: &mut dyn FnMut(ThinkPiece<'_>)) {
         let held = std::mem::take(&mut self.pending);
         self.emit(&held, each);
     }
 
-    /// Notes that the provider separates thinking itself, so that a lone closing tag is text.
+    /// Notes that the provider separates thinking itself, so that a closing tag without an
+    /// opening one is text.
     pub(crate) fn mark_thinking_separate(&mut self) {
         self.seen = true;
     }
 
-    // Handles everything up to and including the next tag; `None` once all is
-    // forwarded or held back.
+    // Handles everything up to and including the next tag, and returns the rest. `None` once
+    // everything is forwarded or held back.
     fn next_tag<'t>(
         &mut self,
         text: &'t str,
@@ -192,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn thinking_is_told_from_words_wherever_the_chunks_are_cut() {
+    fn thinking_is_separated_wherever_chunks_are_cut() {
         for (said, expected) in [
             ("Hello", "()Hello"),
             (
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_nothing_but_brackets_takes_no_more_than_its_length() {
+    fn a_line_of_brackets_takes_linear_time() {
         let said = "<".repeat(4 << 20);
         let started = tokio::time::Instant::now();
         assert_eq!(split(&[&said]).len(), said.len() + 2);

@@ -1,15 +1,18 @@
-//! Estimates how many tokens a text is. There is no tokenizer: each model has its own, and the only
-//! question here is whether a prompt fits. A guess that is too low silently loses the front of a
-//! prompt, one that is too high costs a little memory. So each kind of character is counted as the
-//! tokenizers that split it most do:
+//! Estimates how many tokens a text has.
 //!
-//! - a word of letters takes one token for every six; English then comes to about one token for 4
-//!   bytes, where tokenizers need one for 4.5;
-//! - a digit takes one, as with Qwen;
-//! - a run of punctuation takes one for every two; JSON then comes to about one token for 3 bytes;
-//! - a space before a word belongs to it, longer runs and line ends take one each;
-//! - letters of other alphabets take one for two, Chinese, Japanese and Korean ones
-//!   one each, emoji three.
+//! Each model has its own tokenizer, and the only question here is whether a prompt fits. If the
+//! estimate is too low, a server silently cuts the beginning of the prompt; if it's too high, that
+//! costs a little memory. So each kind of character is counted as the tokenizer does that needs the
+//! most tokens for it:
+//!
+//! - ASCII letters: one token for six. English then has about one token for 4 bytes, where
+//!   tokenizers need one for 4.5.
+//! - Digits: one each, as with Qwen.
+//! - Punctuation: one for two. JSON then has about one token for 3 bytes.
+//! - Spaces: none for a single one, which belongs to the next word; one for four in longer runs.
+//!   Line ends: one each.
+//! - Letters of other alphabets: one for two. Chinese, Japanese and Korean characters: one each.
+//!   Emoji: three each.
 
 pub(crate) fn estimate(text: &str) -> usize {
     if !text.is_ascii() {
@@ -38,7 +41,7 @@ fn count(text: &str) -> usize {
     tokens + kind.tokens(run)
 }
 
-// Prompts are counted with each question, and most of them are ASCII.
+// A table, because every prompt is counted with every question, and most text is ASCII.
 const ASCII: [CharacterKind; 128] = {
     let mut kinds = [CharacterKind::Punctuation; 128];
     let mut byte = 0;
@@ -66,7 +69,7 @@ impl CharacterKind {
         match self {
             Self::Letter => run.div_ceil(6),
             Self::Punctuation | Self::OtherLetter => run.div_ceil(2),
-            // One of them belongs to the next word.
+            // One space belongs to the next word.
             Self::Space => run.saturating_sub(1).div_ceil(4),
             Self::Line | Self::Digit | Self::Ideograph => run,
             Self::Symbol => run * 3,
@@ -80,8 +83,8 @@ impl CharacterKind {
             ' ' => Self::Space,
             '\n' | '\r' | '\t' => Self::Line,
             '\0'..='\x7f' => Self::Punctuation,
-            // Accented Latin, Greek, Cyrillic, Hebrew, Arabic, Indic and so
-            // on, and general punctuation.
+            // Accented Latin, Greek, Cyrillic, Hebrew, Arabic, Indic and so on, and general
+            // punctuation.
             '\u{80}'..='\u{2e7f}' => Self::OtherLetter,
             '\u{2e80}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}' => {
                 Self::Ideograph
@@ -99,7 +102,7 @@ mod tests {
 
     /// Counts of real tokenizers, the highest of those known for a text.
     #[test]
-    fn the_guess_is_not_below_what_tokenizers_need_and_not_far_above() {
+    fn estimates_are_not_too_low_and_not_far_too_high() {
         for (text, needed) in [
             ("", 0),
             ("Hello, world!", 4),
@@ -159,7 +162,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_takes_what_its_runs_take(text in "[ab C19 \n\t{}\":,.éßяд漢字。🙂\u{7f}\u{80}]{0,60}") {
+        fn the_estimate_of_a_text_is_the_sum_of_its_runs(text in "[ab C19 \n\t{}\":,.éßяд漢字。🙂\u{7f}\u{80}]{0,60}") {
             let each = runs(&text).into_iter().map(estimate);
             prop_assert_eq!(estimate(&text), each.sum::<usize>());
         }

@@ -1,4 +1,4 @@
-//! What differs from provider to provider: how a question is written and how its answer is read.
+//! What differs between providers: how a request is written and how its reply is read.
 
 use std::future::ready;
 
@@ -10,18 +10,19 @@ use tokio::time::Instant;
 
 use crate::catalog::ToolDialect;
 use crate::choose::address::normalize_url;
-use crate::habits::{LearnedHabits, RequestHabits};
+use crate::compat::{LearnedCompat, RequestCompat};
 use crate::http::{ErrorResponse, ProviderHttp, secret_header};
 use crate::lowering::{LoweredTool, as_stored};
 use crate::reply_buffer::ReplyBuffer;
 use crate::{Catalog, ModelError, ModelReply, ModelRequest, ModelSettings, Provider};
 
+/// What every provider's format needs.
 pub(crate) struct FormatCore<H> {
     pub(crate) http: ProviderHttp,
     pub(crate) options: RequestOptions,
-    pub(crate) habits: LearnedHabits<H>,
-    pub(crate) most_tools: Option<usize>,
-    /// Whether calls that the model wrote as text are run.
+    pub(crate) compat: LearnedCompat<H>,
+    pub(crate) tool_limit: Option<usize>,
+    /// Whether calls that the model writes as text are run.
     pub(crate) rescue: bool,
 }
 
@@ -36,14 +37,14 @@ pub(crate) struct RequestOptions {
     pub(crate) think: Option<bool>,
 }
 
-impl<H: RequestHabits> FormatCore<H> {
-    /// `window` holds unless the settings say otherwise. Fails without a key where the provider's
-    /// own address requires one.
+impl<H: RequestCompat> FormatCore<H> {
+    /// `window` is used unless the settings have one. Fails if the provider's own address requires
+    /// a key and none is set.
     pub(crate) fn new(
         provider: Provider,
         settings: &ModelSettings,
         window: usize,
-        habits: H,
+        compat: H,
     ) -> Result<Self, ModelError> {
         let entry = provider.entry();
         // An invalid address is reported when the HTTP client is built from it.
@@ -66,8 +67,8 @@ impl<H: RequestHabits> FormatCore<H> {
                 seed: settings.seed,
                 think: settings.think,
             },
-            habits: LearnedHabits::new(habits),
-            most_tools: None,
+            compat: LearnedCompat::new(compat),
+            tool_limit: None,
             rescue: false,
         })
     }
@@ -79,26 +80,26 @@ pub(crate) enum StreamFraming {
     Lines,
 }
 
-pub(crate) type ToolForm = fn(&LoweredTool<'_>, &str) -> Result<Box<RawValue>, String>;
+pub(crate) type ToolEncoder = fn(&LoweredTool<'_>, &str) -> Result<Box<RawValue>, String>;
 
-/// One provider's API; `ProviderClient` does the rest.
+/// One provider's API. `ProviderClient` does everything that providers have in common.
 pub(crate) trait WireFormat: Send + Sync + 'static {
     const PROVIDER: Provider;
     const FRAMING: StreamFraming = StreamFraming::Events;
-    /// For a person, about an answer whose end didn't come.
-    const CUT: &'static str = "it ended in the middle";
-    const FORM: ToolForm;
+    /// The reason of the error for a reply whose end didn't arrive.
+    const CUT_MESSAGE: &'static str = "it ended in the middle";
+    const ENCODE_TOOL: ToolEncoder;
     const DIALECT: &'static ToolDialect;
-    /// Like `DIALECT`, but with schemas as they are stored.
-    const ORIGINAL: &'static ToolDialect = &ToolDialect {
-        convert: |definition, wire_name| (Self::FORM)(&as_stored(definition), wire_name),
+    /// Like `DIALECT`, but with unchanged schemas.
+    const ORIGINAL_DIALECT: &'static ToolDialect = &ToolDialect {
+        convert: |definition, wire_name| (Self::ENCODE_TOOL)(&as_stored(definition), wire_name),
         ..*Self::DIALECT
     };
 
-    type Habits: RequestHabits;
+    type Compat: RequestCompat;
     type Reader<'a>: ReplyReader;
 
-    fn core(&self) -> &FormatCore<Self::Habits>;
+    fn core(&self) -> &FormatCore<Self::Compat>;
 
     fn path(&self) -> &str;
 
@@ -108,26 +109,31 @@ pub(crate) trait WireFormat: Send + Sync + 'static {
 
     fn log_catalog(_catalog: &Catalog) {}
 
-    fn body(&self, request: &ModelRequest<'_>, habits: Self::Habits) -> Result<Vec<u8>, String>;
+    /// The request as JSON. The error is a reason for the user.
+    fn body(&self, request: &ModelRequest<'_>, compat: Self::Compat) -> Result<Vec<u8>, String>;
 
     fn reader<'a>(&self, request: &ModelRequest<'a>) -> Self::Reader<'a>;
 
-    /// The HTTP status the error would have had before the stream began.
+    /// The HTTP status that an error in the stream would have had before the stream began.
     fn status(error: &Value) -> u16;
 
+    /// Turns a provider's error into a sentence for the user.
     fn explain(&self, failure: ErrorResponse) -> ModelError {
         failure.into_model_error(&self.core().options.model)
     }
 
+    /// Does what [`ModelClient::prepare`](crate::ModelClient::prepare) describes.
     fn prepare(&self, _deadline: Instant) -> BoxFuture<'_, ()> {
         Box::pin(ready(()))
     }
 
-    fn caution(&self, _request: &ModelRequest<'_>) -> Option<String> {
+    /// A notice for the user before the request is sent.
+    fn notice_before(&self, _request: &ModelRequest<'_>) -> Option<String> {
         None
     }
 
-    fn review<'a>(
+    /// A notice for the user about a complete reply.
+    fn notice_after<'a>(
         &'a self,
         _request: &'a ModelRequest<'_>,
         _reply: &'a ModelReply,
@@ -138,26 +144,30 @@ pub(crate) trait WireFormat: Send + Sync + 'static {
 
 pub(crate) type ReadResult = Result<(), ReplyStreamError>;
 
-/// Reads one answer, piece by piece, without a socket. Text goes into the buffer as it arrives.
+/// Reads one reply, piece by piece, without touching a socket. Text goes into the
+/// buffer as it arrives.
 pub(crate) trait ReplyReader: Send {
+    /// Reads an event or a line. `name` is empty for events without a name and for lines.
     fn read(&mut self, name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult;
 
+    /// Reads a reply that a server sent as one JSON value instead of a stream.
     fn read_whole(&mut self, body: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
         self.read("", body, reply)
     }
 
+    /// True once there is text, thinking or a call.
     fn has_begun(&self, reply: &ReplyBuffer<'_>) -> bool;
 
     fn progress(&self) -> StreamProgress;
 
-    /// The reply, if all of it arrived. The caller fills in how long it took.
+    /// The reply, if all of it arrived. The caller fills in `first_token`.
     fn finish(self, reply: &mut ReplyBuffer<'_>) -> Result<ModelReply, ReplyStreamError>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamProgress {
     Open,
-    // The model is done; its token usage may still come.
+    // The answer is complete, but its token usage may follow.
     Ended,
     Done,
 }
@@ -168,6 +178,7 @@ pub(crate) enum ReplyStreamError {
     Reported(Value),
     Garbled(String),
     Cut,
+    // The model's context window was full before it answered.
     WindowFull,
     Connection(ModelError),
 }
@@ -178,20 +189,21 @@ impl From<ModelError> for ReplyStreamError {
     }
 }
 
-pub(crate) fn utf8(data: &[u8]) -> Result<&str, ReplyStreamError> {
+pub(crate) fn parse_utf8(data: &[u8]) -> Result<&str, ReplyStreamError> {
     str::from_utf8(data).map_err(|error| ReplyStreamError::Garbled(error.to_string()))
 }
 
-/// JSON that isn't part of an answer may be an error of a proxy, in its own words.
-pub(crate) fn unexpected_json(json: &str, error: &serde_json::Error) -> ReplyStreamError {
+/// The error for JSON that isn't part of a reply. It may be the error of a proxy.
+pub(crate) fn unexpected_json_error(json: &str, error: &serde_json::Error) -> ReplyStreamError {
     match serde_json::from_str::<Value>(json) {
         Ok(value) if value.get("error").is_some() => ReplyStreamError::Reported(value),
         _ => ReplyStreamError::Garbled(format!("a chunk is not part of an answer ({error})")),
     }
 }
 
-/// JSON without an answer means nothing, unless it has one of these keys, separated by `|`.
-pub(crate) fn expect_no_complaint(json: &[u8], keys: &str) -> ReadResult {
+/// Fails if JSON that isn't part of a reply reports an error: if it has one of these keys, which
+/// are separated by `|`.
+pub(crate) fn expect_no_error(json: &[u8], keys: &str) -> ReadResult {
     let value = serde_json::from_slice::<Value>(json).unwrap_or_default();
     match keys.split('|').any(|key| value.get(key).is_some()) {
         true => Err(ReplyStreamError::Reported(value)),
@@ -199,7 +211,7 @@ pub(crate) fn expect_no_complaint(json: &[u8], keys: &str) -> ReadResult {
     }
 }
 
-/// The `Authorization` header that most providers want; empty without a key.
+/// An `Authorization` header with the key; empty without a key.
 pub(crate) fn bearer_header(provider: Provider, key: &str) -> Result<HeaderMap, ModelError> {
     let mut headers = HeaderMap::new();
     let key = key.trim();

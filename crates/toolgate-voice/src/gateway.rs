@@ -17,7 +17,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 use toolgate_journal::Journal;
-use toolgate_models::{ChooseError, ConnectedModel, ModelSettings, Toolbox};
+use toolgate_models::{ConnectedModel, ModelSelectionError, ModelSettings, Toolbox};
 
 use crate::capture::AudioInput;
 use crate::wyoming::WyomingBindError;
@@ -45,7 +45,7 @@ pub struct VoiceGatewayParts {
 
 /// Selects a model and connects to it.
 pub type ModelFinder =
-    Arc<dyn Fn() -> BoxFuture<'static, Result<ConnectedModel, ChooseError>> + Send + Sync>;
+    Arc<dyn Fn() -> BoxFuture<'static, Result<ConnectedModel, ModelSelectionError>> + Send + Sync>;
 
 /// Whether the tool servers are ready.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use toolgate_core::{Origin, Redactor, ToolExecutorBuilder, ToolPattern, escape};
 use toolgate_mcp::ServerSettings;
 use toolgate_models::{
-    AnswerSource, ChooseError, ConnectedModel, Conversation, ModelError, ModelSelection,
+    AnswerSource, ConnectedModel, Conversation, ModelError, ModelSelection, ModelSelectionError,
     ModelSettings, Toolbox, TurnRecord,
 };
 #[cfg(feature = "voice")]
@@ -209,7 +209,7 @@ impl ChatSession {
         start: ServerStart,
     ) -> (
         Option<ServerFleet>,
-        Option<Result<ModelSelection, ChooseError>>,
+        Option<Result<ModelSelection, ModelSelectionError>>,
     ) {
         let spinner = &self.spinner;
         let fleet = needed.map(|settings| {
@@ -246,11 +246,11 @@ impl ChatSession {
         (Some(fleet), choice)
     }
 
-    pub(crate) async fn select_model(&self) -> Result<ModelSelection, ChooseError> {
+    pub(crate) async fn select_model(&self) -> Result<ModelSelection, ModelSelectionError> {
         let choosing =
             toolgate_models::select_model(&self.wanted, self.reason, &wiring::environment);
         choosing.await.map_err(|error| match error {
-            ChooseError::Settings(text) if self.reason == SAVED => ChooseError::Settings(format!(
+            ModelSelectionError::Settings(text) if self.reason == SAVED => ModelSelectionError::Settings(format!(
                 "{text}; it answered in the saved conversation; --provider continues with another"
             )),
             other => other,
@@ -273,7 +273,10 @@ impl ChatSession {
         Some(format!("--tools {}: no tool matches; {hint}", escape(text)))
     }
 
-    pub(crate) fn connect(&self, choice: ModelSelection) -> Result<ConnectedModel, ChooseError> {
+    pub(crate) fn connect(
+        &self,
+        choice: ModelSelection,
+    ) -> Result<ConnectedModel, ModelSelectionError> {
         self.tools.redactor.add_secrets(choice.settings.secrets());
         toolgate_models::connect(choice, &self.toolbox)
     }

@@ -1,4 +1,4 @@
-//! `POST /v1/messages`.
+//! The rules of Anthropic's `POST /v1/messages`.
 
 mod messages;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use self::messages::Messages;
 use super::{
-    Checked, IssuedSignatures, each_schema, ensure, legal_name, list, object, only_keys,
+    CheckResult, IssuedSignatures, each_schema, ensure, legal_name, list, object, only_keys,
     optional_bool, positive, root_schema, text, unique, words,
 };
 use crate::RecordedRequest;
@@ -35,7 +35,7 @@ pub(super) fn check(
     request: &RecordedRequest,
     body: &Map<String, Value>,
     issued: &IssuedSignatures,
-) -> Checked {
+) -> CheckResult {
     headers(request)?;
     let marks = body.values().map(cache_marks).sum::<usize>();
     ensure(marks <= 4, || {
@@ -68,7 +68,7 @@ fn cache_marks(value: &Value) -> usize {
     }
 }
 
-fn headers(request: &RecordedRequest) -> Checked {
+fn headers(request: &RecordedRequest) -> CheckResult {
     let key = request
         .header("x-api-key")
         .is_some_and(|key| !key.is_empty());
@@ -103,7 +103,7 @@ fn is_adaptive(model: &str) -> bool {
             .any(|one| model.contains(one))
 }
 
-fn sampling(body: &Map<String, Value>, model: &str) -> Checked {
+fn sampling(body: &Map<String, Value>, model: &str) -> CheckResult {
     let thinking = body.get("thinking").unwrap_or(&Value::Null);
     let kind = thinking["type"].as_str();
     ensure(
@@ -133,7 +133,7 @@ fn sampling(body: &Map<String, Value>, model: &str) -> Checked {
     })
 }
 
-fn system(system: Option<&Value>) -> Checked {
+fn system(system: Option<&Value>) -> CheckResult {
     match system {
         None | Some(Value::String(_)) => Ok(()),
         Some(Value::Array(blocks)) => {
@@ -189,7 +189,7 @@ fn tools(tools: Option<&Value>) -> Result<HashSet<&str>, String> {
 }
 
 /// `^[a-zA-Z0-9_.-]{1,64}$`, and nothing that refers to other places.
-fn property_names(schema: &Map<String, Value>, at: &str) -> Checked {
+fn property_names(schema: &Map<String, Value>, at: &str) -> CheckResult {
     ensure(!schema.contains_key("$ref"), || {
         format!("{at}: $ref is not resolved here")
     })?;
@@ -206,7 +206,7 @@ fn property_names(schema: &Map<String, Value>, at: &str) -> Checked {
     Ok(())
 }
 
-fn choice(choice: Option<&Value>, tools: &HashSet<&str>) -> Checked {
+fn choice(choice: Option<&Value>, tools: &HashSet<&str>) -> CheckResult {
     let Some(choice) = choice else {
         return Ok(());
     };
@@ -225,7 +225,7 @@ fn choice(choice: Option<&Value>, tools: &HashSet<&str>) -> Checked {
     }
 }
 
-fn messages_in_order(messages: &[Value], no_prefill: bool) -> Checked {
+fn messages_in_order(messages: &[Value], no_prefill: bool) -> CheckResult {
     let roles: Vec<_> = messages
         .iter()
         .map(|message| message["role"].as_str())

@@ -1,11 +1,11 @@
-//! `POST /v1beta/models/{model}:streamGenerateContent`.
+//! The rules of Gemini's `POST /v1beta/models/{model}:streamGenerateContent`.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
 use super::{
-    Checked, IssuedSignatures, each_schema, ensure, list, object, only_keys, optional_bool,
+    CheckResult, IssuedSignatures, each_schema, ensure, list, object, only_keys, optional_bool,
     positive, root_schema, text, unique, words,
 };
 use crate::RecordedRequest;
@@ -48,7 +48,7 @@ pub(super) fn check(
     request: &RecordedRequest,
     body: &Map<String, Value>,
     issued: &IssuedSignatures,
-) -> Checked {
+) -> CheckResult {
     ensure(
         request.header("content-type") == Some("application/json"),
         || "content-type: must be application/json".to_owned(),
@@ -76,8 +76,8 @@ pub(super) fn check(
     )
 }
 
-/// In the words of the API, which reads JSON into a structure.
-fn known(object: &Map<String, Value>, keys: &[&str], at: &str) -> Checked {
+/// Refuses unknown keys, with the API's own message.
+fn known(object: &Map<String, Value>, keys: &[&str], at: &str) -> CheckResult {
     let unknown = object.keys().find(|key| !keys.contains(&key.as_str()));
     unknown.map_or(Ok(()), |key| {
         Err(format!(
@@ -94,7 +94,7 @@ fn parts<'a>(content: &'a Map<String, Value>, at: &str) -> Result<&'a [Value], S
     Ok(parts)
 }
 
-fn generation(config: Option<&Value>) -> Checked {
+fn generation(config: Option<&Value>) -> CheckResult {
     const AT: &str = "generation_config";
     let Some(config) = config else {
         return Ok(());
@@ -149,7 +149,7 @@ fn tools(tools: Option<&Value>) -> Result<bool, String> {
     Ok(!names.is_empty())
 }
 
-fn schema(schema: Option<&Value>, at: &str) -> Checked {
+fn schema(schema: Option<&Value>, at: &str) -> CheckResult {
     let at = format!("{at}.parameters_json_schema");
     let schema = schema.unwrap_or(&Value::Null);
     root_schema(schema, &at)?;
@@ -166,7 +166,7 @@ fn schema(schema: Option<&Value>, at: &str) -> Checked {
 }
 
 /// Stricter than the API: no dots and no colons.
-fn legal_name(name: &str, at: &str) -> Checked {
+fn legal_name(name: &str, at: &str) -> CheckResult {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
     let begins = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     ensure(
@@ -179,7 +179,7 @@ fn legal_name(name: &str, at: &str) -> Checked {
     )
 }
 
-fn tool_config(config: Option<&Value>, has_tools: bool) -> Checked {
+fn tool_config(config: Option<&Value>, has_tools: bool) -> CheckResult {
     let Some(config) = config else {
         return Ok(());
     };
@@ -200,7 +200,7 @@ fn tool_config(config: Option<&Value>, has_tools: bool) -> Checked {
     })
 }
 
-fn contents<'a>(contents: &'a [Value], issued: &IssuedSignatures) -> Checked {
+fn contents<'a>(contents: &'a [Value], issued: &IssuedSignatures) -> CheckResult {
     let mut open: Vec<(&'a str, &'a str)> = Vec::new();
     let mut last = "model";
     ensure(!contents.is_empty(), || {
@@ -232,8 +232,8 @@ fn contents<'a>(contents: &'a [Value], issued: &IssuedSignatures) -> Checked {
     })
 }
 
-/// What the person said, after one response for each call, in any order.
-fn responses(parts: &[Value], open: &[(&str, &str)], at: &str) -> Checked {
+/// Checks a user's content: one response for each call in any order, and text.
+fn responses(parts: &[Value], open: &[(&str, &str)], at: &str) -> CheckResult {
     let mut answered = HashSet::new();
     for part in parts {
         let part = object(part, at)?;
@@ -301,7 +301,7 @@ fn signature(
     name: &str,
     issued: &IssuedSignatures,
     at: &str,
-) -> Checked {
+) -> CheckResult {
     let Some(expected) = issued.signature_of(id) else {
         return Ok(());
     };

@@ -1,6 +1,7 @@
-//! What the providers refuse. Written by hand from their documentation and from problems
-//! of their users. Stricter than the providers where that proves more: an undocumented
-//! key is refused everywhere.
+//! The rules by which providers refuse requests.
+//!
+//! Written by hand from their documentation and from users' bug reports. Stricter than the
+//! providers where that finds more mistakes: undocumented keys are always refused.
 
 mod anthropic;
 mod gemini;
@@ -12,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use crate::RecordedRequest;
-use crate::answer::Say;
+use crate::answer::ScriptedPart;
 
 /// The API that a request uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +25,8 @@ pub enum Api {
 }
 
 impl Api {
-    /// The API of a path that asks a model.
-    pub(crate) fn of_chat(path: &str) -> Option<Self> {
+    /// The API of a chat path; `None` for any other path.
+    pub(crate) fn from_chat_path(path: &str) -> Option<Self> {
         match path {
             "/v1/messages" => Some(Self::Anthropic),
             "/api/chat" => Some(Self::Ollama),
@@ -38,20 +39,20 @@ impl Api {
         }
     }
 
-    pub(crate) fn of_path(path: &str) -> Self {
+    pub(crate) fn from_path(path: &str) -> Self {
         let other = || match path {
             _ if path.starts_with("/api/") => Self::Ollama,
             _ if path.starts_with("/v1beta/") => Self::Gemini,
             _ => Self::OpenAi,
         };
-        Self::of_chat(path).unwrap_or_else(other)
+        Self::from_chat_path(path).unwrap_or_else(other)
     }
 }
 
-/// `Err` says what is wrong and where.
-pub(crate) type Checked = Result<(), String>;
+/// The error says what is wrong, and where.
+pub(crate) type CheckResult = Result<(), String>;
 
-/// What the double sent earlier and wants back unchanged.
+/// What the double sent earlier and must get back unchanged.
 #[derive(Default)]
 pub(crate) struct IssuedSignatures {
     /// By signature.
@@ -61,18 +62,18 @@ pub(crate) struct IssuedSignatures {
 }
 
 impl IssuedSignatures {
-    pub(crate) fn note(&mut self, parts: &[Say]) {
+    pub(crate) fn record(&mut self, parts: &[ScriptedPart]) {
         let mut signatures = Vec::new();
         for part in parts {
             match part {
-                Say::Thinking { text, signature } => {
+                ScriptedPart::Thinking { text, signature } => {
                     self.thinking.insert(signature.clone(), text.clone());
                     signatures.push(signature.clone());
                 }
-                Say::Call { id, .. } => {
+                ScriptedPart::Call { id, .. } => {
                     self.before_call.insert(id.clone(), signatures.clone());
                 }
-                Say::Text(_) => {}
+                ScriptedPart::Text(_) => {}
             }
         }
     }
@@ -86,21 +87,21 @@ impl IssuedSignatures {
     }
 }
 
-/// Which kind of server is behind an address that speaks OpenAI's API.
+/// The kind of server that implements OpenAI's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Server {
+pub(crate) enum ServerKind {
     Provider,
-    /// A self-hosted server such as llama.cpp's: it runs a model's template itself, and
+    /// A server such as llama.cpp's, which renders the chat template itself and
     /// accepts options for it.
-    Own,
+    SelfHosted,
 }
 
 pub(crate) fn check(
     request: &RecordedRequest,
     api: Api,
-    server: Server,
+    server: ServerKind,
     issued: &IssuedSignatures,
-) -> Checked {
+) -> CheckResult {
     ensure(request.method == "POST", || {
         "only POST is allowed".to_owned()
     })?;
@@ -115,7 +116,7 @@ pub(crate) fn check(
     }
 }
 
-fn ensure(holds: bool, problem: impl FnOnce() -> String) -> Checked {
+fn ensure(holds: bool, problem: impl FnOnce() -> String) -> CheckResult {
     if holds { Ok(()) } else { Err(problem()) }
 }
 
@@ -144,26 +145,26 @@ fn words<'a>(value: Option<&'a Value>, at: &str) -> Result<&'a str, String> {
     Ok(text)
 }
 
-fn only_keys(object: &Map<String, Value>, known: &[&str], at: &str) -> Checked {
+fn only_keys(object: &Map<String, Value>, known: &[&str], at: &str) -> CheckResult {
     let unknown = object.keys().find(|key| !known.contains(&key.as_str()));
     unknown.map_or(Ok(()), |key| {
         Err(format!("{at}.{key}: extra inputs are not permitted"))
     })
 }
 
-fn optional_bool(value: Option<&Value>, at: &str) -> Checked {
+fn optional_bool(value: Option<&Value>, at: &str) -> CheckResult {
     ensure(value.is_none_or(Value::is_boolean), || {
         format!("{at}: must be a boolean")
     })
 }
 
-fn positive(value: Option<&Value>, at: &str) -> Checked {
+fn positive(value: Option<&Value>, at: &str) -> CheckResult {
     let found = value.and_then(Value::as_u64).is_some_and(|count| count > 0);
     ensure(found, || format!("{at}: must be a positive integer"))
 }
 
 /// `^[a-zA-Z0-9_-]{1,64}$`
-fn legal_name(name: &str, at: &str) -> Checked {
+fn legal_name(name: &str, at: &str) -> CheckResult {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     let fits = (1..=64).contains(&name.len()) && name.bytes().all(legal);
     ensure(fits, || {
@@ -171,13 +172,13 @@ fn legal_name(name: &str, at: &str) -> Checked {
     })
 }
 
-fn unique<'a>(name: &'a str, seen: &mut HashSet<&'a str>, at: &str) -> Checked {
+fn unique<'a>(name: &'a str, seen: &mut HashSet<&'a str>, at: &str) -> CheckResult {
     ensure(seen.insert(name), || {
         format!("{at}: '{name}' must be unique")
     })
 }
 
-/// The root of a tool's schema must be an object that is described in one piece.
+/// The root of a tool's schema must be an object without combinators.
 fn root_schema<'a>(schema: &'a Value, at: &str) -> Result<&'a Map<String, Value>, String> {
     let root = object(schema, at)?;
     ensure(root.get("type") == Some(&Value::from("object")), || {
@@ -195,8 +196,8 @@ fn root_schema<'a>(schema: &'a Value, at: &str) -> Result<&'a Map<String, Value>
 fn each_schema(
     schema: &Value,
     at: &str,
-    visit: &mut dyn FnMut(&Map<String, Value>, &str) -> Checked,
-) -> Checked {
+    visit: &mut dyn FnMut(&Map<String, Value>, &str) -> CheckResult,
+) -> CheckResult {
     // `true` and `false` are schemas too.
     let Some(keywords) = schema.as_object() else {
         return ensure(schema.is_boolean(), || format!("{at}: must be a schema"));

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::{
-    Checked, ensure, list, object, only_keys, optional_bool, positive, root_schema, text, unique,
-    words,
+    CheckResult, ensure, list, object, only_keys, optional_bool, positive, root_schema, text,
+    unique, words,
 };
 
 const KEYS: &[&str] = &[
@@ -44,7 +44,7 @@ const SCHEMA: &[&str] = &[
     "anyOf",
 ];
 
-pub(super) fn check(body: &Map<String, Value>) -> Checked {
+pub(super) fn check(body: &Map<String, Value>) -> CheckResult {
     only_keys(body, KEYS, "body")?;
     words(body.get("model"), "model")?;
     optional_bool(body.get("stream"), "stream")?;
@@ -71,7 +71,7 @@ pub(super) fn check(body: &Map<String, Value>) -> Checked {
     )?)
 }
 
-fn go_duration(text: &str) -> Checked {
+fn go_duration(text: &str) -> CheckResult {
     let number = text
         .trim_start_matches('-')
         .trim_end_matches(|last: char| last.is_ascii_alphabetic());
@@ -82,7 +82,7 @@ fn go_duration(text: &str) -> Checked {
     })
 }
 
-fn check_tools(tools: &Value) -> Checked {
+fn check_tools(tools: &Value) -> CheckResult {
     let mut names = HashSet::new();
     for (index, tool) in list(tools, "tools")?.iter().enumerate() {
         let at = format!("tools.{index}");
@@ -112,7 +112,7 @@ fn check_tools(tools: &Value) -> Checked {
 }
 
 /// A property: only what Ollama has fields for, with their types.
-fn schema(keywords: &Map<String, Value>, at: &str) -> Checked {
+fn schema(keywords: &Map<String, Value>, at: &str) -> CheckResult {
     only_keys(keywords, SCHEMA, at)?;
     let is_type = |value: &Value| value.as_str().is_some_and(is_known_type);
     let typed = match keywords.get("type") {
@@ -162,7 +162,7 @@ fn is_known_type(name: &str) -> bool {
     .contains(&name)
 }
 
-fn required(keywords: &Map<String, Value>, at: &str) -> Checked {
+fn required(keywords: &Map<String, Value>, at: &str) -> CheckResult {
     let Some(required) = keywords.get("required") else {
         return Ok(());
     };
@@ -178,10 +178,10 @@ fn required(keywords: &Map<String, Value>, at: &str) -> Checked {
 }
 
 /// Calls of an assistant message that wait for their results, in order.
-type Open<'a> = std::collections::VecDeque<(&'a str, Option<&'a str>)>;
+type PendingCalls<'a> = std::collections::VecDeque<(&'a str, Option<&'a str>)>;
 
-fn messages(messages: &[Value]) -> Checked {
-    let mut open = Open::new();
+fn messages(messages: &[Value]) -> CheckResult {
+    let mut open = PendingCalls::new();
     for (index, message) in messages.iter().enumerate() {
         let at = format!("messages.{index}");
         let message = object(message, &at)?;
@@ -240,8 +240,8 @@ fn messages(messages: &[Value]) -> Checked {
     ensure(asked, || "no user query found in messages".to_owned())
 }
 
-fn calls<'a>(message: &'a Map<String, Value>, at: &str) -> Result<Open<'a>, String> {
-    let mut open = Open::new();
+fn calls<'a>(message: &'a Map<String, Value>, at: &str) -> Result<PendingCalls<'a>, String> {
+    let mut open = PendingCalls::new();
     let Some(calls) = message.get("tool_calls") else {
         return Ok(open);
     };
@@ -265,7 +265,7 @@ fn calls<'a>(message: &'a Map<String, Value>, at: &str) -> Result<Open<'a>, Stri
     Ok(open)
 }
 
-fn result(message: &Map<String, Value>, at: &str, open: &mut Open<'_>) -> Checked {
+fn result(message: &Map<String, Value>, at: &str, open: &mut PendingCalls<'_>) -> CheckResult {
     let name = text(message.get("tool_name"), &format!("{at}.tool_name"))?;
     let (called, id) = open
         .pop_front()

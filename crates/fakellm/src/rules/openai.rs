@@ -1,12 +1,12 @@
-//! `POST /v1/chat/completions`.
+//! The rules of OpenAI's `POST /v1/chat/completions`.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
 use super::{
-    Checked, Server, each_schema, ensure, legal_name, list, object, only_keys, optional_bool,
-    positive, root_schema, text, unique, words,
+    CheckResult, ServerKind, each_schema, ensure, legal_name, list, object, only_keys,
+    optional_bool, positive, root_schema, text, unique, words,
 };
 use crate::RecordedRequest;
 
@@ -34,8 +34,8 @@ const TEMPLATE_OPTIONS: &str = "chat_template_kwargs";
 pub(super) fn check(
     request: &RecordedRequest,
     body: &Map<String, Value>,
-    server: Server,
-) -> Checked {
+    server: ServerKind,
+) -> CheckResult {
     ensure(
         request.header("content-type") == Some("application/json"),
         || "content-type: must be application/json".to_owned(),
@@ -50,7 +50,7 @@ pub(super) fn check(
     })?;
     only_keys(body, KEYS, "body")?;
     if let Some(options) = body.get(TEMPLATE_OPTIONS) {
-        ensure(server == Server::Own, || {
+        ensure(server == ServerKind::SelfHosted, || {
             format!("Unrecognized request argument supplied: {TEMPLATE_OPTIONS}")
         })?;
         object(options, TEMPLATE_OPTIONS)?;
@@ -81,8 +81,8 @@ pub(super) fn check(
     )?)
 }
 
-/// Reasoning models want another name for the limit, and refuse sampling parameters.
-fn sampling(body: &Map<String, Value>, model: &str) -> Checked {
+/// Reasoning models require another name for the limit, and refuse sampling parameters.
+fn sampling(body: &Map<String, Value>, model: &str) -> CheckResult {
     for key in ["max_tokens", "max_completion_tokens"] {
         if body.contains_key(key) {
             positive(body.get(key), key)?;
@@ -150,7 +150,7 @@ fn tools(tools: Option<&Value>) -> Result<bool, String> {
     Ok(true)
 }
 
-fn messages<'a>(messages: &'a [Value]) -> Checked {
+fn messages<'a>(messages: &'a [Value]) -> CheckResult {
     ensure(!messages.is_empty(), || {
         "messages: must not be empty".to_owned()
     })?;
@@ -182,7 +182,7 @@ fn messages<'a>(messages: &'a [Value]) -> Checked {
     answered(&open, "messages")
 }
 
-fn answered(open: &[&str], at: &str) -> Checked {
+fn answered(open: &[&str], at: &str) -> CheckResult {
     ensure(open.is_empty(), || {
         let ids = open.join(", ");
         format!(
@@ -192,7 +192,7 @@ fn answered(open: &[&str], at: &str) -> Checked {
 }
 
 /// Text, or text and images.
-fn content(content: Option<&Value>, at: &str) -> Checked {
+fn content(content: Option<&Value>, at: &str) -> CheckResult {
     match content {
         Some(Value::Array(parts)) => {
             for part in parts {

@@ -5,9 +5,9 @@ mod openai;
 
 use serde_json::{Value, json};
 
-use super::{Api, IssuedSignatures, Server, check};
+use super::{Api, IssuedSignatures, ServerKind, check};
 use crate::RecordedRequest;
-use crate::answer::Say;
+use crate::answer::ScriptedPart;
 
 fn schema() -> Value {
     json!({ "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"] })
@@ -91,13 +91,17 @@ fn problem(api: Api, body: &Value) -> String {
 fn problem_with(api: Api, headers: &[(&str, &str)], body: &Value) -> String {
     let mut issued = IssuedSignatures::default();
     let (text, signature) = ("hm".to_owned(), "sig".to_owned());
-    let call = |id: &str| Say::Call {
+    let call = |id: &str| ScriptedPart::Call {
         id: id.to_owned(),
         name: String::new(),
         arguments: String::new(),
     };
-    issued.note(&[Say::Thinking { text, signature }, call("a"), call("b")]);
-    check(&request(headers, body), api, Server::Provider, &issued)
+    issued.record(&[
+        ScriptedPart::Thinking { text, signature },
+        call("a"),
+        call("b"),
+    ]);
+    check(&request(headers, body), api, ServerKind::Provider, &issued)
         .err()
         .unwrap_or_default()
 }

@@ -39,7 +39,7 @@ fn question() -> Value {
 }
 
 #[tokio::test]
-async fn a_request_that_is_off_is_refused_and_kept() {
+async fn an_invalid_request_is_refused_and_recorded() {
     let fake = FakeLlm::start(Script::new([Answer::text("never")])).await;
     let mut body = question();
     body["options"] = json!({});
@@ -51,7 +51,7 @@ async fn a_request_that_is_off_is_refused_and_kept() {
         .unwrap();
     let answer = String::from_utf8_lossy(&answer[..read]);
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
-    fake.asked(1).await;
+    fake.wait_for_requests(1).await;
     assert_eq!(
         fake.refusals(),
         ["options.num_ctx: must be a positive integer"]
@@ -60,7 +60,7 @@ async fn a_request_that_is_off_is_refused_and_kept() {
 }
 
 #[tokio::test]
-async fn answers_are_cut_reset_and_end_where_the_script_ends() {
+async fn answers_can_be_cut_or_reset_and_scripts_end() {
     let cut = Answer::text("hello there").cut_in(Api::Ollama, "hello");
     let fake = FakeLlm::start(Script::new([cut, Answer::text("x").reset_after(5)])).await;
     let answer = timeout(HANG, post(&fake, "/api/chat", &question()))
@@ -82,19 +82,21 @@ async fn answers_are_cut_reset_and_end_where_the_script_ends() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_is_noticed() {
+async fn a_client_that_disconnects_is_counted() {
     let stalled = Answer::text("hello").stall_after(10);
     let fake = FakeLlm::start(Script::new([Answer::black_hole(), stalled])).await;
     for count in 1..=2 {
         let stream = connect(&fake, "/api/chat", &question()).await;
-        timeout(HANG, fake.asked(count)).await.unwrap();
+        timeout(HANG, fake.wait_for_requests(count)).await.unwrap();
         drop(stream);
-        timeout(HANG, fake.left(count)).await.unwrap();
+        timeout(HANG, fake.wait_for_disconnects(count))
+            .await
+            .unwrap();
     }
 }
 
 #[tokio::test]
-async fn ollama_knows_its_models_and_what_they_can_do() {
+async fn ollama_reports_its_models_and_their_capabilities() {
     let mut model = FakeModel::new("qwen3:4b");
     model
         .capabilities

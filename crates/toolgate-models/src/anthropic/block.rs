@@ -1,4 +1,4 @@
-//! A content block of a streamed answer, and the part it becomes.
+//! A content block of a streamed reply, while its pieces arrive.
 
 use super::wire::read;
 use crate::wire_format::ReplyStreamError;
@@ -7,8 +7,8 @@ use crate::{CallArguments, MessagePart};
 pub(super) struct StreamBlock {
     pub(super) index: u64,
     pub(super) part: MessagePart,
-    // Arguments as they were written so far, of a call or of a block type we don't know. The latter
-    // is kept to be sent back unchanged.
+    // The JSON received so far: the arguments of a call, or the input of a block type we don't
+    // know, which must be sent back unchanged.
     pub(super) input: String,
     pub(super) closed: bool,
 }
@@ -18,7 +18,8 @@ impl StreamBlock {
         matches!(self.part, MessagePart::Call(_))
     }
 
-    // An empty input means no arguments, unless the block was cut off.
+    // Empty input normally means "no arguments". Only for a block that was cut off it means that
+    // the arguments are missing, so callers ask about those blocks only.
     pub(super) fn is_incomplete_call(&self) -> bool {
         let arguments = CallArguments::read(&self.input);
         let is_whole = matches!(arguments, CallArguments::Object(_));

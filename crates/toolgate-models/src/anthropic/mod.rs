@@ -12,16 +12,16 @@ use serde_json::Value;
 
 use self::stream::AnthropicReader;
 use crate::catalog::ToolDialect;
-use crate::habits::SentOptions;
+use crate::compat::SentOptions;
 use crate::http::secret_header;
 use crate::provider_client::ProviderClient;
-use crate::wire_format::{FormatCore, ToolForm, WireFormat};
+use crate::wire_format::{FormatCore, ToolEncoder, WireFormat};
 use crate::{ModelError, ModelRequest, ModelSettings, Provider};
 
 const PROVIDER: Provider = Provider::Anthropic;
 pub(crate) const URL: &str = "https://api.anthropic.com";
 const VERSION: &str = "2023-06-01";
-// Every model of this provider holds at least this many tokens.
+// The smallest context window of Anthropic's models, in tokens.
 const WINDOW: usize = 200_000;
 
 /// A client for Anthropic, or for another server that speaks its Messages API.
@@ -46,9 +46,9 @@ impl AnthropicClient {
 impl WireFormat for AnthropicFormat {
     const PROVIDER: Provider = PROVIDER;
     const DIALECT: &'static ToolDialect = &tools::DIALECT;
-    const FORM: ToolForm = tools::form;
+    const ENCODE_TOOL: ToolEncoder = tools::encode_tool;
 
-    type Habits = SentOptions;
+    type Compat = SentOptions;
     type Reader<'a> = AnthropicReader<'a>;
 
     fn core(&self) -> &FormatCore<SentOptions> {

@@ -1,8 +1,8 @@
 //! Builds the request body for the Messages API, without touching a socket.
 //!
-//! Three marks tell the provider what to cache: the tools, the system text, and the
-//! conversation so far. The next round of a turn starts with the same bytes, so they are read
-//! at a tenth of the price.
+//! Three `cache_control` marks tell the provider what to cache: the tools, the system prompt, and
+//! the conversation so far. The next round of a turn starts with the same bytes, and cached input
+//! costs a tenth of the price.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::transcript::{self, AnthropicMessage};
-use crate::habits::SentOptions;
+use crate::compat::SentOptions;
 use crate::wire_format::RequestOptions;
 use crate::{ModelRequest, OfferedTools};
 
@@ -24,7 +24,7 @@ pub(super) fn body(
     let system = Some(request.system).filter(|system| !system.trim().is_empty());
     let messages = transcript::messages(request.messages, request.tools.catalog());
     let tools = tools(request.tools, &messages).map_err(|error| error.to_string())?;
-    let no_use = request.words_only || request.tools.is_empty();
+    let no_calls = request.forbid_tools || request.tools.is_empty();
     let body = AnthropicBody {
         model: &options.model,
         max_tokens: request.answer_tokens(options.window, options.max_tokens),
@@ -37,9 +37,9 @@ pub(super) fn body(
                 cache_control: CACHE,
             }]
         }),
-        // Tools are listed even where none may be used: history refers to them, and the provider's
-        // cache depends on them.
-        tool_choice: (!tools.is_empty() && no_use).then_some(TypedObject { kind: "none" }),
+        // Tools are listed even if none may be called: history refers to them, and the provider's
+        // cache depends on the list.
+        tool_choice: (!tools.is_empty() && no_calls).then_some(TypedObject { kind: "none" }),
         tools,
         messages,
     };
@@ -82,8 +82,8 @@ enum SystemBlock<'a> {
     },
 }
 
-// The tools as they were converted, with a cache mark on the last one. If there are none, the names
-// that history refers to: the API refuses a history with calls if no tool is listed at all.
+// The offered tools, with a cache mark on the last one. If none are offered, placeholders for the
+// tools that history refers to, because the API refuses a history with calls if no tool is listed.
 fn tools<'a>(
     offer: &'a OfferedTools,
     messages: &[AnthropicMessage<'_>],

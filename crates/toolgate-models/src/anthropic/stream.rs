@@ -1,4 +1,4 @@
-//! Reads the events of an answer, without touching a socket.
+//! Reads the events of a reply, without touching a socket.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -11,7 +11,7 @@ use super::wire::{
 };
 use crate::message::MAX_PARTS;
 use crate::reply_buffer::ReplyBuffer;
-use crate::wire_format::{ReadResult, ReplyReader, ReplyStreamError, StreamProgress, utf8};
+use crate::wire_format::{ReadResult, ReplyReader, ReplyStreamError, StreamProgress, parse_utf8};
 use crate::{
     AssistantMessage, CallArguments, Catalog, MessagePart, ModelCall, ModelReply, Provider,
     StopReason,
@@ -72,7 +72,7 @@ impl<'a> AnthropicReader<'a> {
             Some("tool_use") => {
                 let block: CallBlock<'_> = read(block.get())?;
                 let none = CallArguments::Object(Arguments::new());
-                // Usually an empty object that later pieces replace.
+                // Usually `{}`, and the arguments follow in pieces. Some servers send them here.
                 let given = block.input.map_or("", RawValue::get);
                 if CallArguments::read(given) != none {
                     input = given.to_owned();
@@ -139,7 +139,7 @@ impl<'a> AnthropicReader<'a> {
 
 impl ReplyReader for AnthropicReader<'_> {
     fn read(&mut self, name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
-        let data = utf8(data)?;
+        let data = parse_utf8(data)?;
         let kind = read::<EventTag<'_>>(data)?.kind;
         match kind.as_deref().unwrap_or(name) {
             "message_start" => {
@@ -209,8 +209,8 @@ impl ReplyReader for AnthropicReader<'_> {
             "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
             "refusal" => StopReason::Refusal,
             "pause_turn" => StopReason::Pause,
-            // Some servers end a turn with calls like any other turn, so the content decides
-            // rather than the reason.
+            // Some servers report a normal end even if the reply has calls, so the content decides,
+            // not the reason.
             _ if self.blocks.iter().any(StreamBlock::is_call) => StopReason::Calls,
             _ => StopReason::End,
         };
@@ -218,7 +218,7 @@ impl ReplyReader for AnthropicReader<'_> {
         let mut parts = Vec::new();
         for (index, block) in self.blocks.into_iter().enumerate() {
             let was_cut = stop == StopReason::Length && index == last;
-            // A refused answer must not run half of its calls.
+            // None of the calls of a refused reply may run.
             let is_void = stop == StopReason::Refusal && block.is_call();
             if was_cut && block.is_incomplete_call() {
                 stop = StopReason::CutCall;

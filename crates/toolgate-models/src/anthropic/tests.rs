@@ -91,7 +91,7 @@ fn refused(status: u16, headers: &str, kind: &str, message: &str) -> Vec<Loopbac
 }
 
 #[tokio::test]
-async fn a_whole_exchange_byte_by_byte() {
+async fn an_exchange_matches_byte_for_byte() {
     let steps = dribbled(SSE, &events(&words("Grüße, 10 o'clock")));
     let mut server = LoopbackServer::start(vec![steps]).await;
     let (reply, heard) = ask_at(&server).await;
@@ -131,7 +131,7 @@ async fn a_whole_exchange_byte_by_byte() {
 }
 
 #[tokio::test]
-async fn a_call_comes_out_with_its_arguments() {
+async fn a_call_has_its_arguments() {
     let data = [
         json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "tool_use", "id": "toolu_1", "name": "time", "input": {} } }),
         json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "input_json_delta", "partial_json": "{\"zone\":" } }),
@@ -151,7 +151,7 @@ async fn a_call_comes_out_with_its_arguments() {
 }
 
 #[tokio::test]
-async fn an_answer_in_one_piece_is_understood() {
+async fn a_reply_in_one_piece_is_read() {
     let body = json!({ "type": "message", "content": [{ "type": "text", "text": "Ten" }], "stop_reason": "end_turn", "usage": { "input_tokens": 1, "output_tokens": 1 } });
     let answer = answer(
         200,
@@ -165,7 +165,7 @@ async fn an_answer_in_one_piece_is_understood() {
 }
 
 #[tokio::test]
-async fn what_passes_is_asked_again_within_the_same_question() {
+async fn temporary_errors_are_retried() {
     let overloaded = json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } });
     let mut half = words("Half");
     half.truncate(4);
@@ -222,7 +222,7 @@ async fn is_asked_again(first: Vec<LoopbackStep>, void: bool, why: &str) {
 }
 
 #[tokio::test]
-async fn what_stays_wrong_is_asked_once_and_told_without_the_key() {
+async fn permanent_errors_are_not_retried_and_hide_the_key() {
     let error_event = |kind: &str, message: &str| {
         streamed(&[json!({ "type": "error", "error": { "type": kind, "message": message } })])
     };
@@ -286,7 +286,7 @@ async fn what_stays_wrong_is_asked_once_and_told_without_the_key() {
 }
 
 #[tokio::test]
-async fn a_full_window_is_told() {
+async fn a_full_window_is_reported() {
     let mut data = words("");
     data[5] = json!({ "type": "message_delta", "delta": { "stop_reason": "model_context_window_exceeded" } });
     let server = LoopbackServer::start(vec![streamed(&data)]).await;
@@ -327,7 +327,7 @@ async fn one_connection_serves_many_rounds() {
 }
 
 #[tokio::test]
-async fn an_answer_nobody_waits_for_any_more_is_hung_up() {
+async fn dropping_a_reply_closes_the_connection() {
     let mut data = words("Half");
     data.truncate(4);
     let mut steps = streamed(&data);

@@ -1,4 +1,4 @@
-//! Converts a tool into the form of the Messages API.
+//! Converts tools to the JSON of the Messages API.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,8 +8,8 @@ use crate::catalog::ToolDialect;
 use crate::lowering::{LoweredTool, SchemaRules, lower};
 
 impl SchemaRules {
-    // The Messages API refuses the whole request if one tool has a combinator at its root or a
-    // property with an unusual name.
+    // The Messages API refuses the whole request if one tool has a combinator at the root of its
+    // schema, or a property whose name has other characters.
     pub(crate) const ANTHROPIC: Self = Self {
         keywords: None,
         is_parameter_name: |name| {
@@ -25,7 +25,9 @@ impl SchemaRules {
 pub(super) const DIALECT: ToolDialect = ToolDialect {
     longest_name: 64,
     original_names: false,
-    convert: |definition, wire_name| form(&lower(definition, &SchemaRules::ANTHROPIC)?, wire_name),
+    convert: |definition, wire_name| {
+        encode_tool(&lower(definition, &SchemaRules::ANTHROPIC)?, wire_name)
+    },
 };
 
 #[derive(Serialize)]
@@ -36,7 +38,10 @@ struct AnthropicTool<'a> {
     input_schema: &'a Value,
 }
 
-pub(super) fn form(lowered: &LoweredTool<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
+pub(super) fn encode_tool(
+    lowered: &LoweredTool<'_>,
+    wire_name: &str,
+) -> Result<Box<RawValue>, String> {
     let tool = AnthropicTool {
         name: wire_name,
         description: &lowered.description,

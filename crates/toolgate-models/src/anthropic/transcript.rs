@@ -1,7 +1,7 @@
-//! Converts history into the form of the Messages API.
+//! Converts history to the messages of the Messages API.
 //!
-//! Roles must alternate, so neighbours of the same role become one message: the results of a round
-//! first, then what the person says. Ids from other providers are made legal.
+//! Roles must alternate, so adjacent messages of one role are merged: the results of a round first,
+//! then the user's text. Ids from other providers are made legal.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ use crate::{
 };
 
 const MAX_ID_LEN: usize = 64;
-const PICTURES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
+const IMAGE_TYPES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
 
 #[derive(Debug, Serialize)]
 pub(super) struct AnthropicMessage<'a> {
@@ -176,8 +176,8 @@ impl<'a> AnthropicTranscript<'a> {
         }
     }
 
-    // The API refuses a conversation that doesn't begin with the person, and blank words of theirs
-    // may have been left out.
+    // The API refuses a conversation that doesn't begin with the user, and a blank first message
+    // has been left out.
     fn ensure_user_first(&mut self) {
         if self.messages.first().map(|first| first.role) != Some(AnthropicRole::User) {
             let content = vec![AnthropicBlock::Text {
@@ -202,7 +202,7 @@ impl<'a> AnthropicTranscript<'a> {
     }
 }
 
-// The API refuses blocks without a visible character.
+// The API refuses text blocks that are empty or only white space.
 fn text_block(text: &str) -> Option<AnthropicBlock<'_>> {
     (!text.trim().is_empty()).then_some(AnthropicBlock::Text {
         text: Cow::Borrowed(text),
@@ -221,7 +221,7 @@ fn content(result: &ToolResult) -> ResultContent<'_> {
 }
 
 fn image_block(image: &ImageData) -> AnthropicBlock<'_> {
-    if PICTURES.contains(&image.mime_type.as_str()) {
+    if IMAGE_TYPES.contains(&image.mime_type.as_str()) {
         return AnthropicBlock::Image {
             source: ImageSource::Base64 {
                 media_type: &image.mime_type,

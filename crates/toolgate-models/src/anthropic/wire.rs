@@ -1,4 +1,4 @@
-//! Event payloads of the Messages API. Only the fields we use are named, so the rest may change.
+//! Event payloads of the Messages API, with only the fields that we use.
 
 use std::borrow::Cow;
 
@@ -114,7 +114,7 @@ pub(super) struct WireUsage {
     output_tokens: Option<u64>,
 }
 
-// The counts known so far. A number that is sent again replaces the earlier one.
+// The latest token counts. The API sends running totals, so a later number replaces an earlier one.
 #[derive(Default)]
 pub(super) struct AnthropicUsage(WireUsage);
 
@@ -138,7 +138,7 @@ impl AnthropicUsage {
         }
     }
 
-    // The provider counts tokens read from its cache, written to it, and all others separately.
+    // `input_tokens` excludes tokens that were read from or written to the cache.
     pub(super) fn usage(&self) -> TokenUsage {
         let cached = self.0.cache_read_input_tokens.unwrap_or(0);
         let written = self.0.cache_creation_input_tokens.unwrap_or(0);

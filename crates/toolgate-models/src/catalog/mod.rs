@@ -1,4 +1,4 @@
-//! A tool list in one provider's form: legal names and understandable schemas, ready to send.
+//! A tool list converted for one provider: legal names and accepted schemas, ready to send.
 
 #[cfg(test)]
 mod tests;
@@ -17,22 +17,25 @@ use toolgate_core::{Tool, ToolDefinition, wire_names};
 use crate::ranking::ToolIndex;
 use crate::{ToolList, tokens};
 
-/// All tools of a list in one provider's form, sorted by name so that a prompt cache sees the
-/// same prefix every time.
+/// All tools of a list, converted for one provider.
+///
+/// Sorted by wire name, so that requests begin with the same bytes and prompt caches work.
 pub struct Catalog {
     tools: Vec<CatalogTool>,
     by_listed_name: Vec<usize>,
-    left_out: Vec<ExcludedTool>,
+    excluded: Vec<ExcludedTool>,
     longest_name: usize,
     index: OnceLock<ToolIndex>,
 }
 
-/// A tool in one provider's form.
+/// A tool converted for one provider.
 pub struct CatalogTool {
     /// Legal for the provider and unique in the catalog.
     pub wire_name: String,
     pub tool: Arc<dyn Tool>,
+    /// The tool as the provider's API wants it.
     pub json: Arc<RawValue>,
+    /// Estimated size of `json`.
     pub tokens: usize,
 }
 
@@ -63,23 +66,22 @@ impl ExcludedTool {
     }
 }
 
-/// What a provider accepts. `convert` is pure: a tool goes in, JSON comes out.
+/// How one provider wants its tools.
 pub(crate) struct ToolDialect {
     pub(crate) longest_name: usize,
     /// Whether tools of an MCP server keep their original names where those are unique.
     pub(crate) original_names: bool,
+    /// Must be pure: results are reused as long as the tool and its wire name stay the same.
     pub(crate) convert: fn(&ToolDefinition, wire_name: &str) -> Result<Box<RawValue>, String>,
 }
 
-/// Tools offered to a model in one round: a whole catalog, or the best of it
-/// in the catalog's order.
+/// The tools of a catalog that are offered to a model in one round, in the catalog's order.
 pub struct OfferedTools {
     catalog: Arc<Catalog>,
     chosen: Vec<usize>,
 }
 
-/// Keeps the catalog of the last tool list. Each list is converted once, and of the next list only
-/// the tools that are new.
+/// Caches the catalog of the latest tool list. When the list changes, only new tools are converted.
 #[derive(Default)]
 pub(crate) struct CatalogCache(Mutex<Option<(Arc<ToolList>, Arc<Catalog>)>>);
 
@@ -88,23 +90,23 @@ impl CatalogCache {
         self.get_or_convert(tools, dialect, |_| {})
     }
 
-    /// Like [`get`](Self::get), but calls `converted` with each new catalog.
+    /// Like [`get`](Self::get), but calls `converted` with each catalog that had to be built.
     pub(crate) fn get_or_convert(
         &self,
         tools: &Arc<ToolList>,
         dialect: &ToolDialect,
         converted: impl FnOnce(&Catalog),
     ) -> Arc<Catalog> {
-        let mut kept = self.0.lock();
-        if let Some((of, catalog)) = &*kept
-            && Arc::ptr_eq(of, tools)
+        let mut cached = self.0.lock();
+        if let Some((list, catalog)) = &*cached
+            && Arc::ptr_eq(list, tools)
         {
             return Arc::clone(catalog);
         }
-        let last = kept.as_ref().map(|(_, catalog)| &**catalog);
+        let last = cached.as_ref().map(|(_, catalog)| &**catalog);
         let catalog = Arc::new(Catalog::build_after(last, tools.tools(), dialect));
         converted(&catalog);
-        *kept = Some((Arc::clone(tools), Arc::clone(&catalog)));
+        *cached = Some((Arc::clone(tools), Arc::clone(&catalog)));
         catalog
     }
 }
@@ -114,9 +116,9 @@ impl Catalog {
         Self::build_after(None, tools, dialect)
     }
 
-    // Reuses tools that the last catalog has under the same name. It must have the same dialect.
+    // Reuses tools that the last catalog has under the same wire name. Both must have one dialect.
     fn build_after(last: Option<&Self>, tools: &[Arc<dyn Tool>], dialect: &ToolDialect) -> Self {
-        let (tools, mut left_out) = split_duplicates(tools);
+        let (tools, mut excluded) = split_duplicates(tools);
         let definitions: Vec<&ToolDefinition> =
             tools.iter().map(|tool| tool.definition()).collect();
         let longest = dialect.longest_name;
@@ -139,16 +141,16 @@ impl Catalog {
                     json,
                     tokens,
                 }),
-                Err(reason) => left_out.push(ExcludedTool::new(tool, reason)),
+                Err(reason) => excluded.push(ExcludedTool::new(tool, reason)),
             }
         }
-        left_out.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        excluded.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         let mut by_listed_name: Vec<usize> = (0..converted.len()).collect();
-        by_listed_name.sort_unstable_by_key(|place| converted[*place].listed_name());
+        by_listed_name.sort_unstable_by_key(|position| converted[*position].listed_name());
         Self {
             by_listed_name,
             tools: converted,
-            left_out,
+            excluded,
             longest_name: longest,
             index: OnceLock::new(),
         }
@@ -158,12 +160,12 @@ impl Catalog {
         &self.tools
     }
 
-    pub fn left_out(&self) -> &[ExcludedTool] {
-        &self.left_out
+    pub fn excluded(&self) -> &[ExcludedTool] {
+        &self.excluded
     }
 
     pub fn by_wire_name(&self, name: &str) -> Option<&CatalogTool> {
-        self.position_of(name).map(|place| &self.tools[place])
+        self.position_of(name).map(|position| &self.tools[position])
     }
 
     fn position_of(&self, wire_name: &str) -> Option<usize> {
@@ -172,13 +174,13 @@ impl Catalog {
     }
 
     fn position_of_listed(&self, name: &str) -> Option<usize> {
-        let name_at = |place: &usize| self.tools[*place].listed_name().cmp(name);
+        let name_at = |position: &usize| self.tools[*position].listed_name().cmp(name);
         let found = self.by_listed_name.binary_search_by(name_at).ok()?;
         Some(self.by_listed_name[found])
     }
 
-    /// Finds the tool that a model means. Models also write the listed name, get the case wrong, or
-    /// prepend a namespace from their training, such as `functions.`.
+    /// Finds the tool that a model means, by its wire name or a common mistake: the listed name,
+    /// the wrong case, or a namespace from the model's training, such as `functions.`.
     pub fn resolve_name(&self, name: &str) -> Option<&CatalogTool> {
         const PREFIXES: [&str; 4] = ["functions", "default_api", "tools", "tool"];
         let name = name.trim();
@@ -192,7 +194,7 @@ impl Catalog {
         })
     }
 
-    /// The listed name of the tool that a model means, or the model's own word if there is none.
+    /// The listed name of the tool that a model means, or the name as written if there is none.
     pub(crate) fn listed_name(&self, name: &str) -> String {
         let tool = self.resolve_name(name);
         tool.map_or(name, CatalogTool::listed_name).to_owned()
@@ -202,8 +204,8 @@ impl Catalog {
         let exact = self
             .position_of(name)
             .or_else(|| self.position_of_listed(name));
-        if let Some(place) = exact {
-            return self.tools.get(place);
+        if let Some(position) = exact {
+            return self.tools.get(position);
         }
         let is_alike = |tool: &&CatalogTool| {
             let listed = tool.listed_name();
@@ -213,14 +215,15 @@ impl Catalog {
         alike.next().filter(|_| alike.next().is_none())
     }
 
-    /// The wire name of a tool, even of one that no longer exists: history is replayed with it.
+    /// The wire name of a tool by its listed name. Also works for a tool that no longer exists,
+    /// because history is replayed with it.
     pub fn wire_name<'a>(&'a self, listed_name: &'a str) -> Cow<'a, str> {
-        if let Some(place) = self.position_of_listed(listed_name) {
-            return Cow::Borrowed(&self.tools[place].wire_name);
+        if let Some(position) = self.position_of_listed(listed_name) {
+            return Cow::Borrowed(&self.tools[position].wire_name);
         }
         let legal = wire_names::to_legal(listed_name, self.longest_name);
         match self.position_of(&legal) {
-            // A tool that is gone must not look like one that exists.
+            // A tool that no longer exists must not look like one that does.
             Some(_) => Cow::Owned(wire_names::with_suffix(
                 &legal,
                 listed_name,
@@ -254,9 +257,9 @@ fn split_duplicates(tools: &[Arc<dyn Tool>]) -> (Vec<&Arc<dyn Tool>>, Vec<Exclud
         .iter()
         .partition(|tool| seen.insert(tool.definition().name()));
     let twice = twice.into_iter();
-    let left_out =
+    let excluded =
         twice.map(|tool| ExcludedTool::new(tool, "another tool is listed under the same name"));
-    (tools, left_out.collect())
+    (tools, excluded.collect())
 }
 
 // A converter that panics must cost only its own tool.
@@ -278,7 +281,7 @@ impl OfferedTools {
         Self { catalog, chosen }
     }
 
-    /// Some tools of a catalog, by position. The order of `chosen` doesn't matter.
+    /// Some tools of a catalog, by position, in any order.
     pub fn subset(catalog: Arc<Catalog>, mut chosen: Vec<usize>) -> Self {
         chosen.sort_unstable();
         chosen.dedup();
@@ -301,6 +304,7 @@ impl OfferedTools {
         self.chosen.iter().map(|index| &self.catalog.tools[*index])
     }
 
+    /// Estimated tokens of all offered tools.
     pub fn tokens(&self) -> usize {
         self.iter().map(|tool| tool.tokens).sum()
     }

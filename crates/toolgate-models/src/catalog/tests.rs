@@ -68,7 +68,7 @@ fn legal_names_stay_and_others_are_made_legal() {
 }
 
 #[test]
-fn of_names_that_fall_together_the_one_that_was_legal_keeps_its_own() {
+fn a_legal_name_wins_a_clash() {
     let catalog = Catalog::build(&tools(&["a.b", "a/b", "a_b"]), &SHORT);
     let expected = [
         ("a.b", "a_b_e27bcb35"),
@@ -91,7 +91,7 @@ fn of_names_that_fall_together_the_one_that_was_legal_keeps_its_own() {
 }
 
 #[test]
-fn a_made_name_avoids_one_that_is_there() {
+fn a_generated_name_avoids_existing_ones() {
     let catalog = Catalog::build(&tools(&["a_b", "a.b", "a_b_e27bcb35"]), &SHORT);
     let names = names(&catalog);
     assert_eq!(
@@ -105,7 +105,7 @@ fn a_made_name_avoids_one_that_is_there() {
 }
 
 #[test]
-fn long_names_are_cut_and_stay_apart() {
+fn long_names_are_cut_and_stay_unique() {
     let long = "x".repeat(70);
     let (one, other) = (format!("{long}.one"), format!("{long}.two"));
     let catalog = Catalog::build(&tools(&[&one, &other, &"y".repeat(64)]), &SHORT);
@@ -116,7 +116,7 @@ fn long_names_are_cut_and_stay_apart() {
 }
 
 #[test]
-fn every_name_is_legal_unique_and_leads_back() {
+fn every_wire_name_is_legal_unique_and_resolves() {
     let odd: Vec<String> = (0..2_000)
         .map(|i| {
             let separator = ["_", ".", "/", ":", "-"][i % 5];
@@ -191,7 +191,7 @@ fn qw2_the_name_on_the_server_is_used_where_only_one_tool_has_it() {
 }
 
 #[test]
-fn a_tool_that_fails_costs_nothing_but_itself() {
+fn a_tool_that_cannot_be_converted_costs_only_itself() {
     let picky = ToolDialect {
         convert: |definition, name| match definition.name() {
             "bad" => Err("its parameters can't be expressed".to_owned()),
@@ -202,8 +202,8 @@ fn a_tool_that_fails_costs_nothing_but_itself() {
     };
     let catalog = Catalog::build(&tools(&["worse", "good", "bad", "good"]), &picky);
     assert_eq!(names(&catalog), [("good", "good")]);
-    let left_out: Vec<(&str, &str)> = catalog
-        .left_out()
+    let excluded: Vec<(&str, &str)> = catalog
+        .excluded()
         .iter()
         .map(|left| (left.name.as_str(), left.reason.as_str()))
         .collect();
@@ -212,7 +212,7 @@ fn a_tool_that_fails_costs_nothing_but_itself() {
         ("good", "another tool is listed under the same name"),
         ("worse", "converting it failed unexpectedly"),
     ];
-    assert_eq!(left_out, expected);
+    assert_eq!(excluded, expected);
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn qw4_no_tools_make_an_empty_list() {
 }
 
 #[test]
-fn the_name_of_a_tool_that_is_gone_is_legal_and_nobody_elses() {
+fn a_removed_tool_gets_a_legal_unused_name() {
     let catalog = Catalog::build(&tools(&["a_b"]), &SHORT);
     assert_eq!(catalog.wire_name("gone"), "gone");
     assert_eq!(catalog.wire_name("gone.tool"), "gone_tool");
@@ -233,7 +233,7 @@ fn the_name_of_a_tool_that_is_gone_is_legal_and_nobody_elses() {
 }
 
 #[test]
-fn models_are_understood_if_they_get_a_name_nearly_right() {
+fn nearly_correct_tool_names_are_resolved() {
     let catalog = Catalog::build(
         &tools(&["house.lights", "getTime", "GETTIME", "echo"]),
         &SHORT,
@@ -275,7 +275,7 @@ fn an_offer_keeps_the_catalogs_order() {
 }
 
 #[test]
-fn of_a_list_that_changed_only_what_is_new_is_converted() {
+fn only_new_tools_are_converted() {
     thread_local!(static CONVERTED: RefCell<Vec<String>> = RefCell::default());
     let counting = ToolDialect {
         convert: |definition, name| {

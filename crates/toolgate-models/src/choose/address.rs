@@ -1,4 +1,4 @@
-//! Normalises addresses as people write them to the ones that clients build on.
+//! Normalises the addresses that people configure into base URLs for the clients.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,24 +8,24 @@ use crate::Provider;
 
 const OLLAMA_PORT: u16 = 11434;
 
-/// The base address of a client: without the path that the client adds itself, and
-/// without a trailing slash.
+/// The base URL of a provider, without the path that the client adds and without a trailing slash.
+/// An empty `text` means the provider's default. The error is a sentence for a person.
 pub(crate) fn normalize_url(provider: Provider, text: &str) -> Result<String, String> {
     let entry = provider.entry();
     match text.trim().trim_matches(['"', '\'']).trim() {
         "" => Ok(entry.url.to_owned()),
-        text => (entry.tidy_url)(text),
+        text => (entry.normalize_url)(text),
     }
 }
 
-pub(crate) fn strip_path(text: &str, ends: &[&str]) -> Result<String, String> {
+pub(crate) fn strip_api_path(text: &str, ends: &[&str]) -> Result<String, String> {
     Ok(without_path(&parse_url(text)?, ends))
 }
 
 pub(crate) fn openai(text: &str) -> Result<String, String> {
     let url = parse_url(text)?;
     let base = without_path(&url, &["/chat/completions"]);
-    // Few servers serve the API at the root, and those serve it under `/v1` too.
+    // Nearly all servers have the API under `/v1`, and those that have it at the root have both.
     let is_bare = matches!(url.path(), "" | "/" | "/chat/completions");
     Ok(if is_bare { format!("{base}/v1") } else { base })
 }
@@ -54,8 +54,8 @@ fn without_path(url: &Url, ends: &[&str]) -> String {
     url.as_str().trim_end_matches('/').to_owned()
 }
 
-// `OLLAMA_HOST` is shared with the server, which reads it as its listen address: `host`,
-// `host:port`, `:port`, a whole URL, or an unspecified address, for which loopback will do.
+// The Ollama server reads `OLLAMA_HOST` as its listen address, so it may be `host`, `host:port`,
+// `:port`, a URL, or an unspecified address such as `0.0.0.0`, which becomes loopback.
 pub(crate) fn ollama(text: &str) -> Result<String, String> {
     let bare = !text.contains("://");
     let with_scheme = match text {
@@ -67,11 +67,11 @@ pub(crate) fn ollama(text: &str) -> Result<String, String> {
     };
     let mut url = parse_url(&with_scheme)?;
     if let Some(ip) = ip(&url).filter(IpAddr::is_unspecified) {
-        let here = match ip {
+        let loopback = match ip {
             IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
         };
-        url.set_ip_host(here)
+        url.set_ip_host(loopback)
             .map_err(|()| "it has no host".to_owned())?;
     }
     if bare && url.port().is_none() {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_understood_however_people_write_it() {
+    fn addresses_are_normalised() {
         use Provider::{Anthropic, Ollama, OpenAi};
         for (provider, text, expected) in [
             (Ollama, "", "http://127.0.0.1:11434"),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_said_without_its_login() {
+    fn an_invalid_address_is_reported_without_its_login() {
         for (provider, text) in [
             (Provider::Anthropic, "localhost:8080"),
             (Provider::OpenAi, "host/v1"),

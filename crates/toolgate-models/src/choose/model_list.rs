@@ -1,4 +1,4 @@
-//! Lists the models that a provider says it has.
+//! Asks a provider which models it has.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,11 +9,11 @@ use tokio::time::Instant;
 use super::probe::{MAX_NAME_LEN, probe_client};
 use crate::{AnswerSource, ModelError, ModelSettings, Provider};
 
-/// The models that a provider says it has.
+/// The models that a provider reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelList {
-    /// The provider has no list. It may answer questions anyway, or the address may be wrong.
+    /// The provider has no list at this URL. It may work anyway, or the address may be wrong.
     Nothing { at: String },
     Models {
         names: Vec<String>,
@@ -22,8 +22,7 @@ pub enum ModelList {
     },
 }
 
-/// True if `name` is one of these models. A name without a date, or with
-/// `-latest`, matches any date.
+/// True if `name` is one of `models`. A name without a date, or with `-latest`, matches any date.
 pub fn is_listed(name: &str, models: &[String]) -> bool {
     let short = name.strip_suffix("-latest").unwrap_or(name);
     models.iter().any(|model| {
@@ -32,12 +31,12 @@ pub fn is_listed(name: &str, models: &[String]) -> bool {
     })
 }
 
-pub(super) async fn list_models(
+pub(super) async fn fetch_models(
     settings: &ModelSettings,
-    patience: Duration,
+    limit: Duration,
 ) -> Result<ModelList, ModelError> {
-    let http = probe_client(settings, patience)?;
-    let deadline = Instant::now() + patience;
+    let http = probe_client(settings, limit)?;
+    let deadline = Instant::now() + limit;
     let provider = settings.provider.and_then(AnswerSource::provider);
     let entry = provider.unwrap_or(Provider::OpenAi).entry();
     let path = entry.models_path;
@@ -74,7 +73,7 @@ mod tests {
     use crate::tests::loopback::{LoopbackServer, answer};
 
     #[tokio::test]
-    async fn a_server_without_a_list_has_not_failed_and_says_where_it_was_looked_for() {
+    async fn a_missing_model_list_reports_where_it_was_looked_for() {
         let models = |name: &str, is_all| {
             let names = vec![name.to_owned()];
             Some(ModelList::Models { names, is_all })
@@ -95,7 +94,7 @@ mod tests {
                 (Provider::Anthropic, "/v1/models"),
             ] {
                 let server = LoopbackServer::answers(&[&answer(status, "", body)]).await;
-                let told = list_models(&settings(provider, &server), Duration::from_secs(5)).await;
+                let told = fetch_models(&settings(provider, &server), Duration::from_secs(5)).await;
                 let nothing = || ModelList::Nothing {
                     at: format!("{}{path}", server.url),
                 };
@@ -106,11 +105,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refusal_is_no_list_without_models() {
+    async fn a_refused_list_is_an_error() {
         for status in [401, 403, 500] {
             for provider in [Provider::OpenAi, Provider::Anthropic] {
                 let server = LoopbackServer::answers(&[&answer(status, "", "no")]).await;
-                let told = list_models(&settings(provider, &server), Duration::from_secs(5)).await;
+                let told = fetch_models(&settings(provider, &server), Duration::from_secs(5)).await;
                 assert!(told.is_err(), "{provider} {status}: {told:?}");
             }
         }
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_its_date_is_the_latest() {
+    fn a_name_without_a_date_matches_any_date() {
         let models = ["claude-sonnet-4-5-20250929", "gpt-4o-mini"].map(str::to_owned);
         for (name, expected) in [
             ("gpt-4o-mini", true),

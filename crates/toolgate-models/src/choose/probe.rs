@@ -1,4 +1,4 @@
-//! Probes which models a server has, with requests that cost nothing.
+//! Asks servers which models they have, before one is selected. These requests cost nothing.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ impl OllamaModels {
         found.map(|model| model.name.clone())
     }
 
-    // Old versions of Ollama don't report capabilities, so any model has to do.
+    // The best guess for old versions of Ollama, which don't report what their models can do.
     pub(super) fn any_name(&self) -> Option<String> {
         best_model(self.0.iter()).map(|model| model.name.clone())
     }
@@ -75,13 +75,13 @@ fn best_model<'a>(models: impl Iterator<Item = &'a ModelInfo>) -> Option<&'a Mod
 
 pub(super) async fn probe_ollama(
     settings: &ModelSettings,
-    patience: Duration,
+    limit: Duration,
 ) -> Result<OllamaModels, &'static str> {
-    let models = OllamaClient::probe(settings, patience).await;
+    let models = OllamaClient::probe(settings, limit).await;
     models.map(OllamaModels).map_err(|error| match error {
         ModelError::Unreachable { .. } => "it can't be reached",
         ModelError::TimedOut { .. } => "no answer in time",
-        ModelError::Key { .. } if settings.key.is_empty() => "a key is asked for (OLLAMA_API_KEY)",
+        ModelError::Key { .. } if settings.key.is_empty() => "it needs a key (OLLAMA_API_KEY)",
         ModelError::Key { .. } => "the key is not accepted",
         ModelError::Failed { .. } => "it answers with an error",
         _ => "another server answers",
@@ -89,47 +89,47 @@ pub(super) async fn probe_ollama(
 }
 
 // For providers that are not contacted before the first question.
-pub(crate) fn no_probe(
+pub(crate) fn skip_probe(
     _: &ModelSettings,
     _: Duration,
 ) -> BoxFuture<'_, Option<(String, Option<usize>)>> {
     Box::pin(std::future::ready(None))
 }
 
-pub(crate) fn ollama_model(
+pub(crate) fn probe_ollama_model(
     settings: &ModelSettings,
-    patience: Duration,
+    limit: Duration,
 ) -> BoxFuture<'_, Option<(String, Option<usize>)>> {
     Box::pin(async move {
-        let models = probe_ollama(settings, patience).await.ok()?;
+        let models = probe_ollama(settings, limit).await.ok()?;
         let name = models.usable("").or_else(|| models.any_name())?;
         Some((name, None))
     })
 }
 
-// OpenAI itself has too many models for the first one to mean anything.
-pub(crate) fn openai_model(
+// OpenAI's own list is long and its order means nothing, so only other servers are probed.
+pub(crate) fn probe_openai_model(
     settings: &ModelSettings,
-    patience: Duration,
+    limit: Duration,
 ) -> BoxFuture<'_, Option<(String, Option<usize>)>> {
     Box::pin(async move {
         if settings.url == Provider::OpenAi.entry().url {
             return None;
         }
-        probe_openai(settings, patience).await
+        probe_openai(settings, limit).await
     })
 }
 
-/// The named model of an OpenAI-compatible server, else its first one, and its context size if
-/// the server reports it.
+/// The configured model of an OpenAI-compatible server, or its first one if none is configured, and
+/// its context size if the server reports it.
 pub(super) async fn probe_openai(
     settings: &ModelSettings,
-    patience: Duration,
+    limit: Duration,
 ) -> Option<(String, Option<usize>)> {
-    let http = probe_client(settings, patience).ok()?;
+    let http = probe_client(settings, limit).ok()?;
     let explain = |failure: ErrorResponse| failure.into_model_error("");
     let answer = http
-        .get_json("/models", Instant::now() + patience, explain)
+        .get_json("/models", Instant::now() + limit, explain)
         .await
         .ok()?;
     let models = answer["data"].as_array()?.iter();
@@ -153,16 +153,16 @@ fn window(model: &Value) -> Option<usize> {
         .and_then(|tokens| usize::try_from(tokens).ok())
 }
 
-// Probes are answered at once or not at all.
+// A client that gives up on the first byte after `limit`.
 pub(super) fn probe_client(
     settings: &ModelSettings,
-    patience: Duration,
+    limit: Duration,
 ) -> Result<ProviderHttp, ModelError> {
     let provider = settings.provider.and_then(AnswerSource::provider);
     let provider = provider.unwrap_or(Provider::Ollama);
-    let mut hasty = settings.clone();
-    hasty.first_byte = patience;
-    ProviderHttp::new(provider, &settings.url, &hasty)
+    let mut probe_settings = settings.clone();
+    probe_settings.first_byte = limit;
+    ProviderHttp::new(provider, &settings.url, &probe_settings)
 }
 
 #[cfg(test)]
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_model_of_an_own_server_that_is_named_tells_how_much_it_holds() {
+    async fn a_named_model_reports_its_context_size() {
         for (meant, expected) in [
             ("b", Some(("b".to_owned(), Some(131_072)))),
             ("", Some(("a".to_owned(), Some(4096)))),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_ollama_that_hangs_is_passed_over_after_a_second_and_that_is_told() {
+    async fn a_hanging_ollama_is_skipped_after_a_second() {
         let server = LoopbackServer::start(vec![vec![LoopbackStep::Hang]]).await;
         let variables = [
             ("OLLAMA_HOST", server.url.as_str()),
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_an_ollama_does_not_tell_is_not_taken_for_a_no() {
+    async fn missing_capabilities_are_not_taken_for_a_no() {
         let silent = "it is too old to report which models can use tools; update it, or use one anyway with --provider ollama";
         let slow = "it didn't report in time which models can use tools; use one anyway with --provider ollama";
         for (show, name, expected) in [

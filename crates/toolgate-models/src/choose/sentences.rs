@@ -6,17 +6,18 @@ use std::sync::Arc;
 
 use toolgate_intents::{Pack, SentenceInterpreter};
 
-use super::ChooseError;
+use super::ModelSelectionError;
 use crate::{ModelSettings, Toolbox};
 
-// No one writes this many sentences by hand.
+// Far more than anyone writes by hand. Bounds what a wrong path can make us read.
 const MAX_PACK_BYTES: u64 = 4 << 20;
 
-/// Loads the built-in sentences and those of the files in `settings.intents`.
+/// Loads the built-in sentences and those in the files of `settings.intents`. The error names the
+/// file that can't be used.
 pub fn load_sentences(
     settings: &ModelSettings,
     toolbox: &Toolbox,
-) -> Result<Arc<SentenceInterpreter>, ChooseError> {
+) -> Result<Arc<SentenceInterpreter>, ModelSelectionError> {
     let mut all = Pack::english();
     for file in &settings.intents {
         let text = read_file(file).map_err(|error| file_error(file, &error.to_string()))?;
@@ -27,13 +28,13 @@ pub fn load_sentences(
             .map_err(|error| file_error(file, &error.to_string()))?;
     }
     let sentences = SentenceInterpreter::new(toolbox.clone(), all);
-    let problem = |error| ChooseError::Settings(format!("model.intents: {error}"));
+    let problem = |error| ModelSelectionError::Settings(format!("model.intents: {error}"));
     sentences.map(Arc::new).map_err(problem)
 }
 
-fn file_error(file: &Path, reason: &str) -> ChooseError {
+fn file_error(file: &Path, reason: &str) -> ModelSelectionError {
     let file = toolgate_core::escape(&file.to_string_lossy());
-    ChooseError::Settings(format!("model.intents: {file}: {reason}"))
+    ModelSelectionError::Settings(format!("model.intents: {file}: {reason}"))
 }
 
 fn read_file(file: &Path) -> std::io::Result<String> {

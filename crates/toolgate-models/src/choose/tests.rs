@@ -92,7 +92,7 @@ fn settings(provider: Option<Provider>, name: &str) -> ModelSettings {
 }
 
 #[tokio::test]
-async fn without_anything_sentences_are_matched_and_the_reasons_are_said() {
+async fn sentences_are_selected_last_with_all_reasons() {
     let choice = chosen(&settings(None, ""), &[NOBODY]).await.unwrap();
     assert_eq!(choice.provider, AnswerSource::Sentences);
     assert_eq!(choice.why, "no model is configured or reachable");
@@ -177,7 +177,7 @@ async fn variables_choose_in_a_fixed_order() {
 }
 
 #[tokio::test]
-async fn ollama_goes_first_if_one_of_its_models_can_use_tools() {
+async fn ollama_is_first_if_a_model_can_use_tools() {
     let server = ollama(&[
         ("gemma:2b", false),
         ("llama3.2:3b", true),
@@ -202,7 +202,7 @@ async fn ollama_goes_first_if_one_of_its_models_can_use_tools() {
 }
 
 #[tokio::test]
-async fn an_ollama_without_such_a_model_is_passed_over_with_the_command_that_helps() {
+async fn ollama_without_a_usable_model_is_skipped_with_advice() {
     for (models, expected) in [
         (
             &[][..],
@@ -227,7 +227,7 @@ async fn an_ollama_without_such_a_model_is_passed_over_with_the_command_that_hel
 }
 
 #[tokio::test]
-async fn what_is_no_ollama_is_passed_over() {
+async fn a_server_that_is_not_ollama_is_skipped() {
     for body in ["{}", "<html>", r#"{"models": 7}"#] {
         let server = LoopbackServer::answers(&[&answered(body)]).await;
         let choice = chosen(&settings(None, ""), &[("OLLAMA_HOST", &server.url)])
@@ -261,7 +261,7 @@ async fn the_best_model_does_not_depend_on_the_order_of_the_list() {
 }
 
 #[tokio::test]
-async fn a_check_costs_nothing_and_shows_no_key() {
+async fn listing_models_costs_nothing_and_hides_the_key() {
     let refusal = answer(
         401,
         "content-type: application/json\r\n",
@@ -275,7 +275,7 @@ async fn a_check_costs_nothing_and_shows_no_key() {
     let choice = chosen(&ours, &[]).await.unwrap();
     let (names, is_all) = (vec!["m-1".to_owned()], true);
     assert_eq!(
-        check(&choice).await,
+        list_models(&choice).await,
         Ok(ModelList::Models { names, is_all })
     );
     let request = server.request().await;
@@ -283,7 +283,7 @@ async fn a_check_costs_nothing_and_shows_no_key() {
         request.starts_with("GET /v1/models ") && request.contains("x-api-key: s3cret-key"),
         "{request}"
     );
-    let error = check(&choice).await.unwrap_err();
+    let error = list_models(&choice).await.unwrap_err();
     assert!(
         matches!(error, ModelError::Key { .. }) && !format!("{error} {error:?}").contains("s3cret"),
         "{error}"
@@ -291,7 +291,7 @@ async fn a_check_costs_nothing_and_shows_no_key() {
 }
 
 #[tokio::test]
-async fn an_ollama_behind_a_key_is_asked_with_it() {
+async fn ollama_gets_its_key() {
     let refusal = answer(401, "", "no");
     let models =
         answered(r#"{"models":[{"name":"qwen3:4b","model":"qwen3:4b","capabilities":["tools"]}]}"#);
@@ -304,10 +304,7 @@ async fn an_ollama_behind_a_key_is_asked_with_it() {
     assert!(server.request().await.contains("authorization: Bearer k-1"));
     for (variables, expected) in [
         (&[host, key][..], "ollama: the key is not accepted at http"),
-        (
-            &[host],
-            "ollama: a key is asked for (OLLAMA_API_KEY) at http",
-        ),
+        (&[host], "ollama: it needs a key (OLLAMA_API_KEY) at http"),
     ] {
         let choice = chosen(&settings(None, ""), variables).await.unwrap();
         assert!(choice.skipped[0].starts_with(expected), "{choice:?}");

@@ -1,4 +1,4 @@
-//! Runs the calls of a reply: in parallel, each at most once, each with one result.
+//! Runs the calls of a reply in parallel. Each call gets exactly one result.
 
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
@@ -15,20 +15,20 @@ use toolgate_core::{ToolCall, ToolError, ToolOutcome, ToolWait, escape, nearest_
 use tracing::Instrument;
 
 use super::running_turn::RunningTurn;
-use super::tool_offer::remember;
+use super::tool_offer::remember_tool;
 use super::{Conversation, result_text};
 use crate::{AnswerSource, CallArguments, Catalog, ModelCall, ModelEvent, Toolbox};
 
-// More calls in one reply are an accident rather than a plan.
+// No useful reply makes more calls than this.
 const MAX_CALLS: usize = 128;
 
-/// A tool that a model used, as reported to programs: the envelope, with the model's
+/// A call in a [`RoundRecord`](crate::RoundRecord): the envelope of its outcome, with the model's
 /// call id and arguments.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct UsedTool {
     pub id: String,
-    /// As the model wrote them; a string if they were not a JSON object.
+    /// Serialized as the model wrote them: a string if they were not a JSON object.
     #[serde(serialize_with = "as_written")]
     pub arguments: CallArguments,
     #[serde(flatten, serialize_with = "envelope")]
@@ -43,6 +43,7 @@ fn envelope<S: Serializer>(outcome: &Arc<ToolOutcome>, serializer: S) -> Result<
     outcome.as_ref().serialize(serializer)
 }
 
+// Stops a model from making the same call over and over. Lives for one turn.
 #[derive(Default)]
 pub(super) struct RepetitionGuard {
     calls: Vec<GuardedCall>,
@@ -58,14 +59,15 @@ struct GuardedCall {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CallDecision {
     Make,
-    // This id was used for the same call before: a model or a proxy stutters.
-    Stutter,
+    // The same call with the same id: the model or a proxy sent it twice.
+    Duplicate,
+    // The call was made this many times already, which is the limit.
     Repetition(usize),
 }
 
 impl RepetitionGuard {
     /// Decides whether a call is made, and records it if so. `id` is the provider's.
-    pub(super) fn decide(&mut self, id: &str, call: &ModelCall, most: usize) -> CallDecision {
+    pub(super) fn decide(&mut self, id: &str, call: &ModelCall, max: usize) -> CallDecision {
         let same =
             |made: &&mut GuardedCall| made.name == call.name && made.arguments == call.arguments;
         let Some(made) = self.calls.iter_mut().find(same) else {
@@ -78,9 +80,9 @@ impl RepetitionGuard {
             return CallDecision::Make;
         };
         if !id.is_empty() && made.ids.iter().any(|other| other == id) {
-            return CallDecision::Stutter;
+            return CallDecision::Duplicate;
         }
-        if made.times >= most {
+        if made.times >= max {
             return CallDecision::Repetition(made.times);
         }
         made.times += 1;
@@ -90,38 +92,39 @@ impl RepetitionGuard {
 }
 
 pub(super) struct CallPlan {
-    verdict: CallDecision,
-    is_beyond_the_limit: bool,
-    // A sentence is the person's own wish, while a model makes choices.
+    decision: CallDecision,
+    exceeds_limit: bool,
+    // A sentence is the user's own request, while a model makes its own choices. Policies may treat
+    // them differently.
     source: AnswerSource,
 }
 
 impl CallPlan {
-    pub(super) fn new(place: usize, verdict: CallDecision, source: AnswerSource) -> Self {
+    pub(super) fn new(index: usize, decision: CallDecision, source: AnswerSource) -> Self {
         Self {
-            verdict,
-            is_beyond_the_limit: place >= MAX_CALLS,
+            decision,
+            exceeds_limit: index >= MAX_CALLS,
             source,
         }
     }
 
     pub(super) fn is_repetition(&self) -> bool {
-        matches!(self.verdict, CallDecision::Repetition(_))
+        matches!(self.decision, CallDecision::Repetition(_))
     }
 
-    // Calls that are not made go through the executor too, so that they are on record.
+    // Calls that are not made go through the executor too, so that the journal has them.
     fn to_call(&self, call: &ModelCall, toolbox: &Toolbox, catalog: &Catalog) -> ToolCall {
         let refused = |error| {
             ToolCall::from_invalid(call.name.as_str(), as_value(&call.arguments), error)
                 .scope(toolbox.scope().without_restrictions())
         };
         let denied = |reason: String| refused(ToolError::denied(&call.name, reason));
-        match self.verdict {
-            _ if self.is_beyond_the_limit => refused(ToolError::Overloaded {
+        match self.decision {
+            _ if self.exceeds_limit => refused(ToolError::Overloaded {
                 tool: call.name.clone(),
                 limit: MAX_CALLS,
             }),
-            CallDecision::Stutter => denied(
+            CallDecision::Duplicate => denied(
                 "was already called with this id and was not called again; its result is above"
                     .to_owned(),
             ),
@@ -141,19 +144,19 @@ impl CallPlan {
 }
 
 impl Conversation {
-    // Bytes that the model gets of each result. Together they take about a third of its window,
-    // because a token is about three bytes.
+    // Maps the number of results to the bytes that the model gets of each. Together they take about
+    // a third of the window, because a token is about three bytes.
     fn largest_result(&self) -> impl Fn(usize) -> usize + use<> {
         const MIN_RESULT_BYTES: usize = 1000;
-        let (window, most) = (self.router.window(), self.settings.max_result);
-        move |results| most.min((window / results.max(1)).max(MIN_RESULT_BYTES))
+        let (window, max) = (self.router.window(), self.settings.max_result);
+        move |results| max.min((window / results.max(1)).max(MIN_RESULT_BYTES))
     }
 
-    // Results may have been cut for another model, or not at all.
+    // Results in history may have been cut for another model, or not at all.
     pub(super) fn cut_results(&mut self) {
         if std::mem::take(&mut self.has_other_cuts) {
-            let most = self.largest_result();
-            self.history.cut_results(&most);
+            let max = self.largest_result();
+            self.history.cut_results(&max);
         }
     }
 }
@@ -164,11 +167,11 @@ impl RunningTurn<'_> {
     pub(super) async fn run(&mut self, plan: &[CallPlan]) {
         let catalog = Arc::clone(&self.catalog);
         let left = self.time_for_tools();
-        let most = self.conversation.largest_result()(plan.len());
+        let max = self.conversation.largest_result()(plan.len());
         let flow = self.conversation.flow();
         let mut used: Vec<Option<UsedTool>> = plan.iter().map(|_| None).collect();
         let mut running = CallTasks::for_calls(plan.len());
-        for (place, (planned, call)) in plan
+        for (index, (planned, call)) in plan
             .iter()
             .zip(self.conversation.history.calls())
             .enumerate()
@@ -189,14 +192,13 @@ impl RunningTurn<'_> {
             self.listener
                 .event(ModelEvent::Calling { call, source, id });
             let work = execute(toolbox, tool_call, left);
-            running.spawn(place, work);
+            running.spawn(index, work);
         }
         while let Some(done) = running.next().await {
-            // A task that panicked or was aborted leaves its slot empty,
-            // which counts as interrupted.
-            if let Some((place, outcome)) = done {
-                used[place] =
-                    self.finish_call((place, plan[place].source), outcome, &catalog, most);
+            // A task that panicked or was aborted leaves its slot empty, and history reports its
+            // call as interrupted.
+            if let Some((index, outcome)) = done {
+                used[index] = self.finish_call((index, plan[index].source), outcome, &catalog, max);
             }
         }
         self.conversation.history.finish_calls();
@@ -207,15 +209,16 @@ impl RunningTurn<'_> {
 
     fn finish_call(
         &mut self,
-        (place, source): (usize, AnswerSource),
+        (index, source): (usize, AnswerSource),
         mut outcome: ToolOutcome,
         catalog: &Catalog,
-        most: usize,
+        max: usize,
     ) -> Option<UsedTool> {
         let conversation = &mut *self.conversation;
-        let call = conversation.history.calls().nth(place)?;
+        let call = conversation.history.calls().nth(index)?;
         if let Err(error @ ToolError::NotFound { .. }) = &mut outcome.result {
-            // The executor knows more tools than this model does, and by other names.
+            // The executor would suggest tools by their listed names, and some that this model
+            // isn't offered.
             *error = not_found(&call.name, catalog);
         }
         self.listener.event(ModelEvent::Called {
@@ -226,13 +229,11 @@ impl RunningTurn<'_> {
         let outcome = Arc::new(outcome);
         let wire_name = catalog.wire_name(&call.name);
         let result = result_text::to_tool_result(call, &wire_name, &outcome);
-        if result.text.len() > most {
-            let (all, told) = (
-                result_text::display_size(result.text.len()),
-                result_text::display_size(most),
-            );
+        if result.text.len() > max {
+            let full_size = result_text::display_size(result.text.len());
+            let sent_size = result_text::display_size(max);
             self.listener.event(ModelEvent::Notice(&format!(
-                "the model gets {told} of the result of '{}' ({all}): the rest doesn't fit, or exceeds model.maxResult",
+                "the model gets {sent_size} of the result of '{}' ({full_size}): the rest doesn't fit, or exceeds model.maxResult",
                 escape(&call.name)
             )));
         }
@@ -242,7 +243,7 @@ impl RunningTurn<'_> {
             outcome,
         };
         if used.outcome.is_success() {
-            remember(&mut conversation.used_tools, &call.name);
+            remember_tool(&mut conversation.used_tools, &call.name);
         }
         let history = &mut conversation.history;
         history
@@ -250,7 +251,7 @@ impl RunningTurn<'_> {
             .outcomes
             .recent
             .push(Arc::clone(&used.outcome));
-        history.result(place, result, most);
+        history.add_result(index, result, max);
         Some(used)
     }
 
@@ -265,8 +266,8 @@ impl RunningTurn<'_> {
     }
 }
 
-// Several calls get a task each, so that they can use several cores. For a single call that would
-// only be a detour.
+// Several calls get a task each, so that they can use several cores. A single call doesn't need
+// one.
 enum CallTasks {
     Alone(Option<BoxFuture<'static, (usize, ToolOutcome)>>),
     Many(JoinSet<(usize, ToolOutcome)>),
@@ -280,8 +281,8 @@ impl CallTasks {
         }
     }
 
-    fn spawn(&mut self, place: usize, work: impl Future<Output = ToolOutcome> + Send + 'static) {
-        let work = async move { (place, work.await) };
+    fn spawn(&mut self, index: usize, work: impl Future<Output = ToolOutcome> + Send + 'static) {
+        let work = async move { (index, work.await) };
         match self {
             Self::Alone(alone) => *alone = Some(Box::pin(work)),
             Self::Many(tasks) => drop(tasks.spawn(work.in_current_span())),
@@ -305,7 +306,7 @@ fn execute(
     call: ToolCall,
     left: Duration,
 ) -> impl Future<Output = ToolOutcome> + Send + use<> {
-    // The executor's own limit must fire first, so that its record says the same.
+    // The executor's own time limit must fire first, so that the journal has the same outcome.
     const GRACE: Duration = Duration::from_millis(500);
     let toolbox = toolbox.clone();
     async move {
@@ -315,8 +316,8 @@ fn execute(
         let own = tool.map(|tool| tool.definition().timeout(&executor.rules().limits));
         let mut call = call.origin(toolbox.origin());
         if own.is_ok_and(|own| left < own) {
-            // Progress doesn't extend a limit that comes with a call, so it's set only where the
-            // turn is shorter than the tool's own limit.
+            // A limit that comes with the call isn't extended by progress, so it's set only if less
+            // time is left than the tool itself allows.
             call = call.timeout(left);
         }
         let error = ToolError::TimedOut {
@@ -331,17 +332,17 @@ fn execute(
     }
 }
 
-// Waits for a tool whose server is still starting, and returns the time left. The listener isn't
-// told of the wait, because it knows of the call already.
+// Waits for a tool whose server is still starting, and returns the time left. Reports no wait,
+// because the listener has seen the call already.
 async fn wait_for_tool(toolbox: &Toolbox, name: &str, left: Duration) -> Duration {
     if toolbox.executor().find(name).is_ok() || toolbox.is_availability_known(name) {
         return left;
     }
     let began = Instant::now();
-    let mut nobody = |_: ToolWait<'_>| {};
-    let coming = toolbox.wait_for_tool(name, &mut nobody);
+    let mut ignore = |_: ToolWait<'_>| {};
+    let available = toolbox.wait_for_tool(name, &mut ignore);
     // The other half is for the call itself.
-    let _is_there = tokio::time::timeout(left / 2, coming).await.is_ok();
+    let _is_there = tokio::time::timeout(left / 2, available).await.is_ok();
     left.saturating_sub(began.elapsed())
 }
 
@@ -352,7 +353,7 @@ fn as_value(arguments: &CallArguments) -> Value {
     }
 }
 
-// The model sees the names that it knows, similar ones first.
+// Lists the wire names, which are those that the model knows, similar ones first.
 fn not_found(name: &str, catalog: &Catalog) -> ToolError {
     const MAX_NAME_BYTES: usize = 200;
     let shown = &name[..name.floor_char_boundary(MAX_NAME_BYTES)];

@@ -1,4 +1,4 @@
-//! Tracks what kinds of data a conversation has seen, for `policy.flow`.
+//! Tracks which kinds of data a conversation has seen, for `policy.flow`.
 
 use std::sync::{Arc, Weak};
 
@@ -7,8 +7,8 @@ use toolgate_core::{ExecutionRules, FlowState};
 use super::Conversation;
 use crate::Message;
 
-// Holds for the whole conversation rather than one turn: what a tool returned stays in the history
-// that is sent, and what the model was talked into stays in its own words.
+// Belongs to the conversation rather than a turn: a tool's output stays in the history that is
+// sent, and its influence stays in the model's own replies.
 #[derive(Default)]
 pub(super) struct FlowTracker {
     state: Arc<FlowState>,
@@ -17,12 +17,12 @@ pub(super) struct FlowTracker {
 }
 
 impl Conversation {
-    // A history from a file, or from before the policy changed, is scanned first: nothing else
-    // knows what its tools returned.
+    // A history that came from a file or predates a change of the policy is scanned first, because
+    // its calls were not tracked under these rules.
     pub(super) fn flow(&mut self) -> Arc<FlowState> {
         let executor = self.toolbox.executor();
         let rules = executor.rules();
-        // A weak pointer keeps the allocation, so no other rules can get its address.
+        // The weak pointer keeps the allocation, so no other rules can have its address.
         if self.flow.seen_under.as_ptr() != Arc::as_ptr(&rules) {
             let results = self.history.messages().iter().flat_map(|message| {
                 let results = match message {

@@ -1,11 +1,12 @@
-//! What was said and done, in an order that every provider accepts: the person's words, then
-//! calls with their results, any number of times, then an answer. No interruption can leave a
-//! turn in another shape.
+//! The messages of a conversation, in an order that every provider accepts.
+//!
+//! A turn is the user's text, then calls with their results any number of times, then an answer. An
+//! interrupted turn is completed with placeholders, so that it has this shape too.
 
 use std::collections::HashSet;
 
 use super::uncut_results::{UncutResult, UncutResults};
-use super::window::{MAX_BYTES, MessageSize, size};
+use super::window::{MAX_BYTES, MessageSize, measure};
 use crate::{AssistantMessage, Message, MessagePart, ModelCall, ToolResult};
 
 const NO_ANSWER: &str = "(This turn ended before there was an answer.)";
@@ -16,11 +17,11 @@ const NO_RESULT: &str = "interrupted: the turn was stopped while this call ran, 
 pub(super) struct MessageHistory {
     pub(super) messages: Vec<Message>,
     pub(super) sizes: Vec<MessageSize>,
-    // The first message that is still sent. It's always one of the person's.
+    // The first message that is still sent. It's always one of the user's.
     pub(super) start: usize,
     pub(super) uncut: UncutResults,
-    // Results of the last message's calls so far, in call order.
-    open: Vec<Option<ToolResult>>,
+    // Results of the last message's calls, in call order; `None` while a call runs.
+    pending_results: Vec<Option<ToolResult>>,
     note: ModelNote,
     pub(super) ids: HashSet<String>,
 }
@@ -31,14 +32,14 @@ enum ModelNote {
     #[default]
     None,
     Message,
-    // Appended to the person's words, which were this long. Not every provider accepts two user
-    // messages in a row.
-    Behind(usize),
+    // Appended to the user's text, which was this many bytes long. Not every provider accepts two
+    // user messages in a row.
+    Appended(usize),
 }
 
 impl MessageHistory {
-    /// Continues from saved messages. Repairs what doesn't fit together, because no provider may
-    /// get a call without a result.
+    /// Continues from saved messages. Repairs what is inconsistent, because providers refuse a
+    /// call without a result.
     pub(super) fn from_messages(messages: Vec<Message>) -> Self {
         let mut history = Self::default();
         for message in messages {
@@ -65,14 +66,14 @@ impl MessageHistory {
             _ => true,
         });
         if !message.parts.is_empty() {
-            self.reply(message);
+            self.add_reply(message);
         }
     }
 
     fn resume_result(&mut self, result: ToolResult) {
-        let place = self.calls().position(|call| call.id == result.id);
-        if let Some(place) = place.filter(|_| !self.open.is_empty()) {
-            self.result(place, result, usize::MAX);
+        let index = self.calls().position(|call| call.id == result.id);
+        if let Some(index) = index.filter(|_| !self.pending_results.is_empty()) {
+            self.add_result(index, result, usize::MAX);
         }
     }
 
@@ -83,7 +84,7 @@ impl MessageHistory {
         }
     }
 
-    pub(super) fn sent(&self) -> &[Message] {
+    pub(super) fn sent_messages(&self) -> &[Message] {
         &self.messages[self.start..]
     }
 
@@ -95,7 +96,7 @@ impl MessageHistory {
     pub(super) fn add_note(&mut self, words: &str) {
         self.remove_note();
         if let Some(Message::User { text }) = self.messages.last_mut() {
-            self.note = ModelNote::Behind(text.len());
+            self.note = ModelNote::Appended(text.len());
             text.push_str("\n\n");
             text.push_str(words);
         } else {
@@ -112,14 +113,14 @@ impl MessageHistory {
                 self.messages.pop();
                 self.sizes.pop();
             }
-            (ModelNote::Behind(length), Some(Message::User { text })) => text.truncate(length),
+            (ModelNote::Appended(length), Some(Message::User { text })) => text.truncate(length),
             _ => {}
         }
     }
 
-    // A reply after a pause continues the same message.
-    pub(super) fn reply(&mut self, message: AssistantMessage) {
-        self.open = message.calls().map(|_| None).collect();
+    // A reply after a pause is appended to the message before.
+    pub(super) fn add_reply(&mut self, message: AssistantMessage) {
+        self.pending_results = message.calls().map(|_| None).collect();
         match self.messages.last_mut() {
             Some(Message::Assistant(before)) => {
                 before.parts.extend(message.parts);
@@ -129,7 +130,8 @@ impl MessageHistory {
         }
     }
 
-    /// Claims an id that no other call here has. Returns a new one if `id` can't be used.
+    /// Reserves `id` for a call of this history. If it is taken, empty or too long, reserves
+    /// and returns another one.
     pub(super) fn claim_id(&mut self, id: &str) -> Option<String> {
         const MAX_ID_BYTES: usize = 200;
         if !id.is_empty() && id.len() <= MAX_ID_BYTES && self.ids.insert(id.to_owned()) {
@@ -160,19 +162,19 @@ impl MessageHistory {
         message.into_iter().flat_map(AssistantMessage::calls)
     }
 
-    pub(super) fn result(&mut self, place: usize, mut result: ToolResult, most: usize) {
-        if let Some(open @ None) = self.open.get_mut(place) {
-            result.cut(most, &mut self.uncut);
-            *open = Some(result);
+    pub(super) fn add_result(&mut self, index: usize, mut result: ToolResult, max: usize) {
+        if let Some(pending_results @ None) = self.pending_results.get_mut(index) {
+            result.cut(max, &mut self.uncut);
+            *pending_results = Some(result);
         }
     }
 
     pub(super) fn finish_calls(&mut self) {
-        if self.open.is_empty() {
+        if self.pending_results.is_empty() {
             return;
         }
-        let open = std::mem::take(&mut self.open);
-        let results = self.calls().zip(open);
+        let pending_results = std::mem::take(&mut self.pending_results);
+        let results = self.calls().zip(pending_results);
         let results = results.map(|(call, result)| result.unwrap_or_else(|| interrupted(call)));
         let results = results.collect();
         self.push(Message::Tool { results });
@@ -189,7 +191,7 @@ impl MessageHistory {
         self.drop_oldest();
     }
 
-    // Signed thinking stays, because its provider wants it back.
+    // Signed thinking stays, because its provider requires it back.
     pub(super) fn drop_thinking(&mut self) {
         for index in self.turn_start()..self.messages.len() {
             if let Message::Assistant(message) = &mut self.messages[index] {
@@ -218,7 +220,7 @@ impl MessageHistory {
         turn + 1 + next.unwrap_or(behind.len())
     }
 
-    // Only sentences remember what they asked back; a model sees its own words.
+    // Only sentences store the question they asked; a model sees it in its own words.
     pub(super) fn drop_question(&mut self) {
         if let Some(Message::Assistant(message)) = self.messages.last_mut() {
             for part in &mut message.parts {
@@ -238,7 +240,8 @@ impl MessageHistory {
                 continue;
             };
             if index == last {
-                // Nothing else records what was spoken of an unfinished answer.
+                // The last message of an unfinished answer is a placeholder, so its text is
+                // replaced rather than cut.
                 let words = Some(left.trim()).filter(|words| !words.is_empty());
                 let text = words.unwrap_or(NO_ANSWER).to_owned();
                 let is_text = |part: &MessagePart| matches!(part, MessagePart::Text { .. });
@@ -259,17 +262,17 @@ impl MessageHistory {
         }
     }
 
-    pub(super) fn cut_results(&mut self, most: &dyn Fn(usize) -> usize) {
+    pub(super) fn cut_results(&mut self, max: &dyn Fn(usize) -> usize) {
         for index in 0..self.messages.len() {
             let Message::Tool { results } = &mut self.messages[index] else {
                 continue;
             };
-            let most = most(results.len());
+            let max = max(results.len());
             for result in results {
                 if let Some(UncutResult { text, images }) = self.uncut.take(&result.id) {
                     (result.text, result.images) = (text, images);
                 }
-                result.cut(most, &mut self.uncut);
+                result.cut(max, &mut self.uncut);
             }
             self.measure(index);
         }
@@ -291,13 +294,13 @@ impl MessageHistory {
         messages
     }
 
-    pub(super) fn drop_uncut_results(&mut self, most: usize) {
+    pub(super) fn drop_uncut_results(&mut self, max: usize) {
         let results = self.messages.iter().filter_map(|message| match message {
             Message::Tool { results } => Some(results),
             _ => None,
         });
         for result in results.flatten() {
-            if self.uncut.bytes <= most {
+            if self.uncut.bytes <= max {
                 break;
             }
             self.uncut.take(&result.id);
@@ -305,12 +308,12 @@ impl MessageHistory {
     }
 
     fn push(&mut self, message: Message) {
-        self.sizes.push(size(&message));
+        self.sizes.push(measure(&message));
         self.messages.push(message);
     }
 
     pub(super) fn measure(&mut self, index: usize) {
-        self.sizes[index] = size(&self.messages[index]);
+        self.sizes[index] = measure(&self.messages[index]);
     }
 }
 
@@ -329,6 +332,8 @@ fn is_user_message(message: &Message) -> bool {
     matches!(message, Message::User { .. })
 }
 
+// Matches `text` with the beginning of `spoken`, ignoring white space. Returns how many bytes of
+// `text` were spoken, and the rest of `spoken`.
 fn spoken_prefix<'a>(text: &str, spoken: &'a str) -> (usize, &'a str) {
     let (mut kept, mut rest) = (0, spoken);
     for (at, letter) in text.char_indices() {

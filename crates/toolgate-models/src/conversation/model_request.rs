@@ -1,4 +1,5 @@
-//! Asks the model one question: what it's sent, and what listeners see of the reply.
+//! Asks the model once: prepares the request, forwards the reply to the
+//! listener, records the round.
 
 use std::time::Duration;
 
@@ -8,28 +9,28 @@ use super::running_turn::{RunningTurn, millis};
 use super::turn_words::TurnWords;
 use super::window::FitReport;
 use super::{RoundRecord, TurnEnd, system};
-use crate::error::NOT_FINISHED;
+use crate::error::FINISH;
 use crate::{
     AssistantMessage, ModelError, ModelEvent, ModelListener, ModelReply, ModelRequest, StopReason,
     TokenUsage,
 };
 
-// Clients enforce the deadline themselves; this catches one that doesn't.
+// Clients enforce the deadline themselves. This ends the turn if one doesn't.
 const GRACE: Duration = Duration::from_secs(1);
 
 struct ReplyListener<'a> {
     listener: &'a mut dyn ModelListener,
     words: &'a mut TurnWords,
     retries: u32,
-    // Text or thinking was shown that must be withdrawn if the model fails.
-    was_heard: bool,
+    // Text or thinking was shown, and must be withdrawn if the model fails.
+    has_shown_text: bool,
 }
 
 impl ModelListener for ReplyListener<'_> {
     fn event(&mut self, event: ModelEvent<'_>) {
         match event {
-            ModelEvent::Text(_) | ModelEvent::Thinking(_) => self.was_heard = true,
-            ModelEvent::Void => self.was_heard = false,
+            ModelEvent::Text(_) | ModelEvent::Thinking(_) => self.has_shown_text = true,
+            ModelEvent::Void => self.has_shown_text = false,
             ModelEvent::Retrying { .. } => self.retries += 1,
             _ => {}
         }
@@ -38,22 +39,17 @@ impl ModelListener for ReplyListener<'_> {
     }
 }
 
-// Text shown before time ran out is half an answer. After any other failure it's withdrawn.
-fn salvage_reply(error: ModelError, mut told: ReplyListener<'_>) -> Result<ModelReply, ModelError> {
-    let is_late = matches!(
-        error,
-        ModelError::TimedOut {
-            what: NOT_FINISHED,
-            ..
-        }
-    );
-    if !is_late || told.words.reply().trim().is_empty() {
-        if told.was_heard {
-            told.event(ModelEvent::Void);
+// Text that arrived before the time ran out becomes the answer. After any other failure it is
+// withdrawn.
+fn salvage_reply(error: ModelError, mut seen: ReplyListener<'_>) -> Result<ModelReply, ModelError> {
+    let is_late = matches!(error, ModelError::TimedOut { what: FINISH, .. });
+    if !is_late || seen.words.reply().trim().is_empty() {
+        if seen.has_shown_text {
+            seen.event(ModelEvent::Void);
         }
         return Err(error);
     }
-    let message = AssistantMessage::text(told.words.reply());
+    let message = AssistantMessage::text(seen.words.reply());
     Ok(ModelReply::new(
         message,
         StopReason::Length,
@@ -62,7 +58,7 @@ fn salvage_reply(error: ModelError, mut told: ReplyListener<'_>) -> Result<Model
 }
 
 impl RunningTurn<'_> {
-    pub(super) fn is_words_only(&self, limit: Option<TurnEnd>) -> bool {
+    pub(super) fn forbids_tools(&self, limit: Option<TurnEnd>) -> bool {
         limit.is_some() || self.conversation.settings.max_tool_rounds == 0
     }
 
@@ -70,19 +66,19 @@ impl RunningTurn<'_> {
         const LAST: &str = "(No more tools can be used in this turn. Answer now with what you have, and say what is missing.)";
         self.refresh_tools();
         self.fit_window()?;
-        if let Some(aside) = self.note.take().or(limit.map(|_| LAST)) {
-            self.conversation.history.add_note(aside);
+        if let Some(note) = self.note.take().or(limit.map(|_| LAST)) {
+            self.conversation.history.add_note(note);
         }
-        let words_only = self.is_words_only(limit);
-        let reply = match self.ask_once(words_only).await {
-            // The model counts tokens differently than we do.
+        let forbid_tools = self.forbids_tools(limit);
+        let reply = match self.ask_once(forbid_tools).await {
+            // The provider counts tokens differently than we do.
             Err(error @ ModelError::TooLong { .. }) => {
                 let fit = self.conversation.history.halve();
                 if fit.turns + fit.results == 0 {
                     return Err(error);
                 }
                 self.notify_shortened(&fit);
-                self.ask_once(words_only).await
+                self.ask_once(forbid_tools).await
             }
             reply => reply,
         };
@@ -90,35 +86,35 @@ impl RunningTurn<'_> {
         reply
     }
 
-    async fn ask_once(&mut self, words_only: bool) -> Result<ModelReply, ModelError> {
+    async fn ask_once(&mut self, forbid_tools: bool) -> Result<ModelReply, ModelError> {
         let round = self.rounds.len() + 1;
         self.emit(ModelEvent::Asking {
             round,
-            tools: if words_only { 0 } else { self.offer.len() },
+            tools: if forbid_tools { 0 } else { self.offer.len() },
         });
         let asked = Instant::now();
         let router = self.conversation.router.clone();
         let request = ModelRequest {
             system: system(&self.conversation.settings),
-            messages: self.conversation.history.sent(),
+            messages: self.conversation.history.sent_messages(),
             tokens: self.conversation.system_tokens + self.conversation.history.tokens(),
             tools: &self.offer,
-            words_only,
+            forbid_tools,
             deadline: self.deadline,
         };
-        let mut told = ReplyListener {
+        let mut listener = ReplyListener {
             listener: self.listener,
             words: &mut self.conversation.turn_words,
             retries: 0,
-            was_heard: false,
+            has_shown_text: false,
         };
-        let reply = router.reply(request, &mut told);
+        let reply = router.reply(request, &mut listener);
         let reply = tokio::time::timeout_at(self.deadline + GRACE, reply).await;
         let reply =
             reply.unwrap_or_else(|_| router.timeout_reply(self.conversation.settings.timeout));
-        let retries = told.retries;
+        let retries = listener.retries;
         let reply = match reply {
-            Err(error) => salvage_reply(error, told)?,
+            Err(error) => salvage_reply(error, listener)?,
             Ok(reply) => reply,
         };
         self.record_reply(round, &reply, asked, retries);

@@ -1,4 +1,4 @@
-//! Turns outcomes into what a model receives: readable, bounded, and with nothing hidden in it.
+//! Converts outcomes to the results that a model receives: bounded, and without invisible text.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ const MAX_IMAGES: usize = 8;
 pub(super) struct FullResults {
     kept: VecDeque<(usize, Arc<ToolOutcome>)>,
     bytes: usize,
-    // Those of the running turn, which may still have to be shortened.
+    // Outcomes of the running turn. Their results may still have to be shortened.
     pub(super) recent: Vec<Arc<ToolOutcome>>,
 }
 
@@ -27,7 +27,8 @@ impl FullResults {
     const MAX_KEPT: usize = 100;
     const MAX_BYTES: usize = 64 << 20;
 
-    /// Keeps the outcome of a call, by the executor's id. False if it isn't known or is too large.
+    /// Keeps the outcome of a call, by the executor's call id. Returns false if the call isn't
+    /// recent or its outcome is too large.
     pub(super) fn keep(&mut self, call_id: &str) -> bool {
         if self.get(call_id).is_some() {
             return true;
@@ -175,27 +176,28 @@ fn error_text(outcome: &ToolOutcome, error: &ToolError, wire_name: &str) -> Stri
     {
         wire_name.clone_into(tool);
     }
-    let mut told = outcome.clone();
-    told.result = Err(error);
-    told.to_model_text()
+    let mut renamed = outcome.clone();
+    renamed.result = Err(error);
+    renamed.to_model_text()
 }
 
-/// The start of a text, and a mark that says what is missing, `most` bytes together.
-pub(super) fn cut_text(text: &str, most: usize, id: Option<&str>) -> String {
-    let (whole, kept_as) = (display_size(text.len()), kept_note(id));
+/// The beginning of `text` and a mark that says how much is missing, together at most `max` bytes.
+/// `id` is the call whose full result is kept.
+pub(super) fn cut_text(text: &str, max: usize, id: Option<&str>) -> String {
+    let (whole, kept_as) = (display_size(text.len()), full_result_note(id));
     let mark = |left_out: usize| {
         let left_out = display_size(left_out);
         format!("\n… [cut: {left_out} of {whole} left out{kept_as}]")
     };
-    // A few spare bytes, because the number in the mark may get longer.
-    let room = most.saturating_sub(mark(text.len()).len() + 4);
+    // A few spare bytes, because the number in the final mark may be longer.
+    let room = max.saturating_sub(mark(text.len()).len() + 4);
     let end = text.floor_char_boundary(room);
     let mut out = text[..end].to_owned();
     out.push_str(&mark(text.len() - end));
     out
 }
 
-pub(super) fn kept_note(id: Option<&str>) -> String {
+pub(super) fn full_result_note(id: Option<&str>) -> String {
     let said = |id| format!("; the full result is kept under call id {id}");
     id.map(said).unwrap_or_default()
 }

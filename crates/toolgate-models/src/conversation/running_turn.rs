@@ -1,4 +1,4 @@
-//! The state of one turn in progress.
+//! One turn in progress: its limits, and what happens after each reply.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use crate::{
 
 const MAX_PAUSES: usize = 10;
 
-// No tool has a longer name; this bounds what a model makes up.
+// No tool has a longer name. Bounds the names that a model invents.
 const MAX_NAME_LEN: usize = 500;
 
-// A longer limit is as good as none, and this one can't overflow the clock.
+// As good as no limit, and too short to overflow `Instant`.
 const MAX_TIMEOUT: Duration = Duration::from_secs(30 * 86_400);
 
-/// One turn in progress. Dropping it at any moment leaves the history in order.
+/// One turn in progress. Dropping it at any moment leaves a complete history.
 pub(super) struct RunningTurn<'a> {
     pub(super) conversation: &'a mut Conversation,
     pub(super) listener: &'a mut dyn ModelListener,
@@ -71,7 +71,7 @@ impl<'a> RunningTurn<'a> {
         let started = Instant::now();
         let limit = conversation.settings.timeout.min(MAX_TIMEOUT);
         conversation.router.prepare(started + limit).await;
-        // Before history knows of the turn: a caller that stops here has said nothing.
+        // The turn isn't in history yet, so nothing is left of it if it is dropped here.
         conversation.wait_for_tools(text, listener).await;
         conversation.cut_results();
         conversation.history.start_turn(text.to_owned());
@@ -104,7 +104,7 @@ impl<'a> RunningTurn<'a> {
         self.listener.event(event);
     }
 
-    // Why no more tools may be used after some were; `None` while they may.
+    // Why no more tools may be used; `None` while they may. The first round may always use tools.
     pub(super) fn limit(&self) -> Option<TurnEnd> {
         if self.tool_rounds == 0 {
             None
@@ -123,8 +123,8 @@ impl<'a> RunningTurn<'a> {
         let ModelReply {
             mut message, stop, ..
         } = reply;
-        if self.is_words_only(limit) || stop == StopReason::Refusal {
-            // The calls it still asks for are not going to run.
+        if self.forbids_tools(limit) || stop == StopReason::Refusal {
+            // Calls that it makes anyway don't run.
             message
                 .parts
                 .retain(|part| !matches!(part, MessagePart::Call(_)));
@@ -133,13 +133,13 @@ impl<'a> RunningTurn<'a> {
         if message.calls().next().is_some() {
             return NextStep::Run(self.plan_calls(message));
         }
-        // Words that lead up to a call that was cut off are not an answer yet.
-        let leads_nowhere = stop == StopReason::CutCall && !self.was_cut;
-        let has_said = has_words(&message);
-        let has_words = has_said && !leads_nowhere;
+        // Text that leads up to a call that was cut off isn't an answer yet.
+        let announces_cut_call = stop == StopReason::CutCall && !self.was_cut;
+        let has_text = has_words(&message);
+        let has_words = has_text && !announces_cut_call;
         if has_words || stop == StopReason::Pause && !message.parts.is_empty() {
-            self.conversation.history.reply(message);
-        } else if has_said {
+            self.conversation.history.add_reply(message);
+        } else if has_text {
             self.emit(ModelEvent::Void);
         }
         match stop {
@@ -166,7 +166,7 @@ impl<'a> RunningTurn<'a> {
         }
     }
 
-    // Calls written as text won't run either, and no one wants to read them.
+    // Calls written as text don't run either, and aren't meant for the user.
     fn drop_written_calls(&mut self, message: &mut AssistantMessage) {
         if !self.conversation.settings.rescue {
             return;
@@ -193,33 +193,33 @@ impl<'a> RunningTurn<'a> {
         }
     }
 
-    fn ask_again(&mut self, aside: &'static str) -> NextStep {
-        self.note = Some(aside);
+    fn ask_again(&mut self, note: &'static str) -> NextStep {
+        self.note = Some(note);
         NextStep::AskAgain
     }
 
     fn plan_calls(&mut self, mut message: AssistantMessage) -> Vec<CallPlan> {
         let Self {
             conversation,
-            guard: made,
+            guard,
             ..
         } = self;
         let most = conversation.settings.max_same_calls.max(1);
         let source = conversation.source_of(&message);
-        drop_echoes(&mut message);
+        drop_duplicate_calls(&mut message);
         let mut plan = Vec::new();
         for part in &mut message.parts {
             if let MessagePart::Call(call) = part {
                 call.name
                     .truncate(call.name.floor_char_boundary(MAX_NAME_LEN));
-                let verdict = made.decide(&call.id, call, most);
-                plan.push(CallPlan::new(plan.len(), verdict, source));
+                let decision = guard.decide(&call.id, call, most);
+                plan.push(CallPlan::new(plan.len(), decision, source));
                 if let Some(id) = conversation.history.claim_id(&call.id) {
                     call.id = id;
                 }
             }
         }
-        conversation.history.reply(message);
+        conversation.history.add_reply(message);
         self.tool_rounds += 1;
         self.rounds_with_repetition += usize::from(plan.iter().any(CallPlan::is_repetition));
         plan
@@ -252,7 +252,8 @@ impl<'a> RunningTurn<'a> {
         self.record(answer, end, error, None)
     }
 
-    // What the tools did must not be lost, so after their use a failure becomes part of the record.
+    // The calls that ran must be reported, so once there are any, a failure becomes part of the
+    // record.
     pub(super) fn fail(
         &mut self,
         limit: Option<TurnEnd>,
@@ -291,19 +292,20 @@ impl<'a> RunningTurn<'a> {
 
 fn failure_cause(end: TurnEnd) -> &'static str {
     match end {
-        TurnEnd::RoundLimit => "the model used tools as often as it may",
+        TurnEnd::RoundLimit => "the model used all its rounds of tool calls",
         TurnEnd::Repetition => "the model made the same call again and again",
-        TurnEnd::Deadline => "the time of this turn was used up",
+        TurnEnd::Deadline => "the time for this turn was used up",
         _ => "the model used tools",
     }
 }
 
-fn drop_echoes(message: &mut AssistantMessage) {
+// Drops a call that the same message has already made, id included.
+fn drop_duplicate_calls(message: &mut AssistantMessage) {
     let mut index = 0;
     while index < message.parts.len() {
         let (before, behind) = message.parts.split_at(index);
-        let is_echo = matches!(&behind[0], MessagePart::Call(call) if !call.id.is_empty() && before.contains(&behind[0]));
-        if is_echo {
+        let is_duplicate = matches!(&behind[0], MessagePart::Call(call) if !call.id.is_empty() && before.contains(&behind[0]));
+        if is_duplicate {
             message.parts.remove(index);
         } else {
             index += 1;

@@ -19,6 +19,7 @@ pub struct SavedConversation {
     pub messages: Vec<Message>,
 }
 
+/// Why a file can't be read as a saved conversation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SavedConversationError {
@@ -35,7 +36,7 @@ pub enum SavedConversationError {
 }
 
 impl SavedConversation {
-    /// Larger files are refused. JSON may take several times the size of the messages it holds, for
+    /// Larger files are refused. JSON may take several times the size of its messages, because of
     /// escapes and field names.
     pub const MAX_FILE_BYTES: usize = 4 * MAX_BYTES;
 
@@ -72,7 +73,7 @@ impl SavedConversation {
     }
 }
 
-// Older versions stored sentences as opaque provider blocks.
+// Sentences used to be stored as opaque blocks of a provider named `intents`.
 fn rename_sentence_parts(json: &[u8]) -> Option<Value> {
     let mut saved: Value = serde_json::from_slice(json).ok()?;
     let messages = saved["messages"].as_array_mut()?.iter_mut();

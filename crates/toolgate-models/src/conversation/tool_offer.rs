@@ -1,4 +1,4 @@
-//! Chooses which tools a model is offered in a turn.
+//! Chooses which tools the model is offered in a turn.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::Conversation;
 use super::running_turn::RunningTurn;
 use crate::event::forward_waits;
 use crate::ranking::{self, RankingOptions};
-use crate::router::PATIENCE;
+use crate::router::SENTENCES_TIMEOUT;
 use crate::{Catalog, ModelEvent, ModelListener, OfferedTools};
 
 impl RunningTurn<'_> {
@@ -36,31 +36,31 @@ pub(super) fn choose_offer(
 
 fn build_offer(conversation: &Conversation, catalog: &Arc<Catalog>, text: &str) -> OfferedTools {
     let settings = &conversation.settings;
-    let tokens = match settings.max_tool_tokens {
+    let max_tokens = match settings.max_tool_tokens {
         0 => conversation.router.window() / 2,
         tokens => tokens,
     };
-    let choice = RankingOptions {
-        most: settings.max_tools,
-        tokens,
-        limit: conversation.router.most_tools(),
+    let options = RankingOptions {
+        max_tools: settings.max_tools,
+        max_tokens,
+        provider_limit: conversation.router.tool_limit(),
         pinned: &settings.pinned_tools,
         remembered: &conversation.used_tools,
     };
-    match ranking::choose_tools(catalog, text, &choice) {
+    match ranking::choose_tools(catalog, text, &options) {
         Some(best) => OfferedTools::subset(Arc::clone(catalog), best),
         None => OfferedTools::all(Arc::clone(catalog)),
     }
 }
 
 impl Conversation {
-    // A model is told of its tools once, so those of servers that are starting are waited for,
-    // unless it's certain that they aren't needed.
+    // Waits for servers that are still starting, because the model sees the tools only at the start
+    // of the turn. Sentences that certainly answer without them don't wait.
     pub(super) async fn wait_for_tools(&self, text: &str, listener: &mut dyn ModelListener) {
         if self.toolbox.is_complete() {
             return;
         }
-        let wants_all = tokio::time::timeout(PATIENCE, self.router.wants_all_tools(text));
+        let wants_all = tokio::time::timeout(SENTENCES_TIMEOUT, self.router.needs_all_tools(text));
         if wants_all.await.unwrap_or(true) {
             self.toolbox
                 .wait_for_all(&mut forward_waits(listener))
@@ -68,8 +68,8 @@ impl Conversation {
         }
     }
 
-    /// Names in the settings' `pinned_tools` that mean no tool.
-    pub fn unknown_pins(&self) -> Vec<String> {
+    /// The names in the settings' `pinned_tools` that match no tool.
+    pub fn unknown_pinned_tools(&self) -> Vec<String> {
         let catalog = self.router.catalog(&self.toolbox.current());
         let pinned = self.settings.pinned_tools.iter();
         let is_unknown = |name: &&String| {
@@ -81,19 +81,20 @@ impl Conversation {
         pinned.filter(is_unknown).cloned().collect()
     }
 
+    /// The tools that the model would be offered for this text.
     pub fn offer(&self, text: &str) -> OfferedTools {
         let catalog = self.router.catalog(&self.toolbox.current());
         build_offer(self, &catalog, text)
     }
 
-    /// Why an offer lacks some tools of its catalog; `None` if it has all of them.
-    pub fn why_not_all(&self, offer: &OfferedTools) -> Option<String> {
+    /// Why an offer lacks some tools of its catalog, for a person; `None` if it has all of them.
+    pub fn explain_omitted_tools(&self, offer: &OfferedTools) -> Option<String> {
         let offered = offer.len();
         if offered == offer.catalog().tools().len() {
             return None;
         }
         let (settings, provider) = (&self.settings, self.router.source());
-        Some(match self.router.most_tools() {
+        Some(match self.router.tool_limit() {
             Some(most) if offered == most => format!("{provider} accepts no more at once"),
             _ if (1..=offered).contains(&settings.max_tools) => "model.maxTools says so".to_owned(),
             _ if settings.max_tool_tokens > 0 => "more would exceed model.maxToolTokens".to_owned(),
@@ -106,9 +107,9 @@ impl Conversation {
     }
 }
 
-// The next request may be no more than "and the other one", so a tool that was used must
-// stay in the offer.
-pub(super) fn remember(used_tools: &mut Vec<String>, name: &str) {
+// The next request may be as short as "and the other one", which matches no tool, so tools that
+// were used stay in the offer.
+pub(super) fn remember_tool(used_tools: &mut Vec<String>, name: &str) {
     // More would leave no room for other tools.
     const MAX_REMEMBERED: usize = 8;
     if used_tools.last().is_some_and(|last| last == name) {
@@ -127,8 +128,8 @@ fn announce_offer(
     offer: &OfferedTools,
     listener: &mut dyn ModelListener,
 ) {
-    let told = conversation.announced_catalog.as_ref();
-    if told.is_some_and(|told| Arc::ptr_eq(told, catalog)) {
+    let announced = conversation.announced_catalog.as_ref();
+    if announced.is_some_and(|announced| Arc::ptr_eq(announced, catalog)) {
         return;
     }
     conversation.announced_catalog = Some(Arc::clone(catalog));
@@ -143,7 +144,7 @@ fn announce_offer(
         .filter(|name| !offer.iter().any(|tool| tool.wire_name == **name))
         .map(|name| format!("'{}'", escape(name)))
         .collect();
-    if let Some(most) = conversation.router.most_tools()
+    if let Some(most) = conversation.router.tool_limit()
         && !names.is_empty()
     {
         listener.event(ModelEvent::Notice(&format!(
@@ -152,7 +153,7 @@ fn announce_offer(
         )));
     }
     let (offered, all) = (offer.len(), catalog.tools().len());
-    if let Some(why) = conversation.why_not_all(offer) {
+    if let Some(why) = conversation.explain_omitted_tools(offer) {
         let text = match offered {
             0 => format!("Of {all} tools, none goes out with a question: {why}."),
             _ => format!(
@@ -163,11 +164,11 @@ fn announce_offer(
     }
 }
 
-// Only the first tool is listed with its reason.
+// Gives a reason only for the first tool, and names the others.
 fn describe_excluded(catalog: &Catalog) -> Option<String> {
     // More names would fill the screen.
     const MAX_LISTED: usize = 10;
-    let [first, others @ ..] = catalog.left_out() else {
+    let [first, others @ ..] = catalog.excluded() else {
         return None;
     };
     let mut text = format!("'{}' ({})", escape(&first.name), escape(&first.reason));

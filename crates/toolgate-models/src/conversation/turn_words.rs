@@ -1,12 +1,11 @@
-//! What listeners have seen of the model's words in a turn. If the turn is dropped, nothing else
-//! is left of them.
+//! The text of a turn that listeners have seen. If the turn is dropped, nothing else has it.
 
 use crate::ModelEvent;
 
 #[derive(Default)]
 pub(super) struct TurnWords {
     text: String,
-    // Where the current reply begins; `None` until the model is asked.
+    // Where the current reply begins in `text`; `None` until the model is asked.
     reply: Option<usize>,
 }
 

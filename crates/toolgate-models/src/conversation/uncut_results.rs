@@ -1,5 +1,5 @@
-//! Keeps full results of which a model is sent only a part. A file stores them, and another model
-//! gets as much of them as it can hold.
+//! Full results of which the model was sent only a part. Saved conversations contain them, and a
+//! model with a larger context window is sent more of them.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ impl UncutResult {
 }
 
 impl UncutResults {
-    // A result that was cut before is stored in full already.
+    // Keeps the first version of a result, because later ones may have been cut.
     pub(super) fn keep(&mut self, result: &ToolResult) {
         if self.results.contains_key(&result.id) {
             return;
@@ -48,12 +48,12 @@ impl UncutResults {
 }
 
 impl ToolResult {
-    /// Leaves at most `most` bytes of the text, and moves the full result to `uncut`.
-    pub(super) fn cut(&mut self, most: usize, uncut: &mut UncutResults) {
-        if self.text.len() > most {
+    /// Leaves at most `max` bytes of the text, and moves the full result to `uncut`.
+    pub(super) fn cut(&mut self, max: usize, uncut: &mut UncutResults) {
+        if self.text.len() > max {
             uncut.keep(self);
             let id = self.call_id.as_deref().filter(|id| uncut.outcomes.keep(id));
-            self.text = result_text::cut_text(&self.text, most, id);
+            self.text = result_text::cut_text(&self.text, max, id);
         }
     }
 }

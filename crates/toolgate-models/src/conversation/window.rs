@@ -1,10 +1,10 @@
-//! Decides how much of a conversation is sent to a model, and how much of it is kept.
+//! Decides how much of a conversation is sent to the model, and how much of it is kept.
 
 use super::history::MessageHistory;
 use super::result_text;
 use crate::{CallArguments, Message, MessagePart, tokens};
 
-// Beyond these limits, turns that are not sent any more are forgotten.
+// Beyond these limits, the oldest turns are deleted.
 pub(super) const MAX_MESSAGES: usize = 20_000;
 pub(super) const MAX_BYTES: usize = 32 << 20;
 
@@ -16,22 +16,25 @@ pub(super) struct MessageSize {
 
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(super) struct FitReport {
+    // How many turns were left out.
     pub(super) turns: usize,
+    // How many results were shortened.
     pub(super) results: usize,
+    // Estimated tokens of what is sent now.
     pub(super) tokens: usize,
 }
 
 impl MessageHistory {
-    // Another model may hold more.
+    // Called when the model changes, because the new one may hold more.
     pub(super) fn send_all(&mut self) {
         self.start = 0;
     }
 
-    /// Makes what is sent fit: leaves out the oldest turns, and if the last one alone is too
-    /// long, shortens its results.
+    /// Makes the messages that are sent fit into `budget` tokens: leaves out the oldest turns, and
+    /// if the last turn alone is too long, shortens its results.
     ///
-    /// Leaves out more than needed right now. Otherwise every turn would begin with another prompt,
-    /// and the model's prompt cache would never help.
+    /// Leaves out more than needed right now. Otherwise the beginning of the prompt would change
+    /// with every turn, and the provider's prompt cache would never help.
     pub(super) fn fit(&mut self, budget: usize) -> FitReport {
         let mut fit = FitReport {
             tokens: self.tokens(),
@@ -49,7 +52,8 @@ impl MessageHistory {
         fit
     }
 
-    // The model counts tokens differently than we do, so no exact number can be aimed for.
+    // The provider said that the prompt is too long, but counts tokens differently than we do, so
+    // the exact number to aim for is unknown.
     pub(super) fn halve(&mut self) -> FitReport {
         let mut tokens = self.tokens();
         let goal = tokens / 2;
@@ -94,7 +98,7 @@ impl MessageHistory {
                     .call_id
                     .as_deref()
                     .filter(|id| self.uncut.outcomes.keep(id));
-                let kept_as = result_text::kept_note(id);
+                let kept_as = result_text::full_result_note(id);
                 let mark =
                     format!("… [shortened to make room for others: {left_out} left out{kept_as}]");
                 result.text.push_str(&mark);
@@ -143,11 +147,11 @@ fn sum(sizes: &[MessageSize]) -> MessageSize {
         })
 }
 
-pub(crate) fn tokens_of(message: &Message) -> usize {
-    size(message).tokens
+pub(crate) fn message_tokens(message: &Message) -> usize {
+    measure(message).tokens
 }
 
-pub(super) fn size(message: &Message) -> MessageSize {
+pub(super) fn measure(message: &Message) -> MessageSize {
     // Tokens of an image, for models that can see it.
     const IMAGE: usize = 1600;
     // Tokens of roles, ids and brackets.

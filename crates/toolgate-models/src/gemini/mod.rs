@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use self::stream::GeminiReader;
 use crate::catalog::ToolDialect;
-use crate::habits::SentOptions;
+use crate::compat::SentOptions;
 use crate::http::{ErrorResponse, secret_header};
 use crate::provider_client::ProviderClient;
-use crate::wire_format::{FormatCore, ToolForm, WireFormat};
+use crate::wire_format::{FormatCore, ToolEncoder, WireFormat};
 use crate::{ModelError, ModelRequest, ModelSettings, Provider};
 
 const PROVIDER: Provider = Provider::Gemini;
@@ -21,7 +21,7 @@ pub(crate) const URL: &str = "https://generativelanguage.googleapis.com";
 const VERSION: &str = "/v1beta";
 // The API lists at most a thousand models at once.
 pub(crate) const MODELS: &str = "/v1beta/models?pageSize=1000";
-// Every current model of this provider holds at least this many tokens.
+// The smallest context window of Google's current models, in tokens.
 const WINDOW: usize = 1_048_576;
 
 /// A client for Google's Gemini API, or for another server that speaks it.
@@ -38,7 +38,7 @@ impl GeminiClient {
     pub fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
         let sent = SentOptions::from_settings(settings);
         let mut core = FormatCore::new(PROVIDER, settings, WINDOW, sent)?;
-        // The list of models has this prefix.
+        // Names in the list of models have this prefix, so people copy it.
         if let Some(name) = core.options.model.strip_prefix("models/") {
             core.options.model = name.to_owned();
         }
@@ -51,9 +51,9 @@ impl GeminiClient {
 impl WireFormat for GeminiFormat {
     const PROVIDER: Provider = PROVIDER;
     const DIALECT: &'static ToolDialect = &tools::DIALECT;
-    const FORM: ToolForm = tools::form;
+    const ENCODE_TOOL: ToolEncoder = tools::encode_tool;
 
-    type Habits = SentOptions;
+    type Compat = SentOptions;
     type Reader<'a> = GeminiReader<'a>;
 
     fn core(&self) -> &FormatCore<SentOptions> {
@@ -92,7 +92,7 @@ impl WireFormat for GeminiFormat {
                     failure.message
                 ),
             },
-            // Gemini calls every limit a quota; one that passes soon comes with a pause.
+            // Gemini calls every limit a quota. One that will pass soon comes with a delay.
             429 if failure.retry_after.is_some() => failure.into_limited_error(),
             _ => failure.into_model_error(&self.core.options.model),
         }

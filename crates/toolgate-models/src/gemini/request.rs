@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::transcript::{self, GeminiContent};
-use crate::habits::SentOptions;
+use crate::compat::SentOptions;
 use crate::wire_format::RequestOptions;
 use crate::{ModelRequest, OfferedTools};
 
@@ -25,8 +25,8 @@ pub(super) fn body(
         tools: has_tools.then_some([GeminiTools {
             function_declarations: request.tools,
         }]),
-        // Tools are listed even where none may be used, because history refers to them.
-        tool_config: (has_tools && request.words_only)
+        // Tools are listed even if none may be called, because history refers to them.
+        tool_config: (has_tools && request.forbid_tools)
             .then(|| json!({ "functionCallingConfig": { "mode": "NONE" } })),
         generation_config: GenerationConfig {
             max_output_tokens: request.answer_tokens(options.window, options.max_tokens),

@@ -1,6 +1,7 @@
-//! Reads the events of an answer, without touching a socket. Each event is a whole
-//! `GenerateContentResponse`. The last one has a finish reason, but nothing says
-//! that no other follows.
+//! Reads the events of a reply, without touching a socket.
+//!
+//! Each event is a whole `GenerateContentResponse`. The last one has a finish reason, but other
+//! events may follow it, so only the end of the stream ends the reply.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -11,7 +12,7 @@ use super::transcript::SIGNATURE;
 use crate::message::MAX_PARTS;
 use crate::reply_buffer::ReplyBuffer;
 use crate::wire_format::{
-    ReadResult, ReplyReader, ReplyStreamError, StreamProgress, unexpected_json, utf8,
+    ReadResult, ReplyReader, ReplyStreamError, StreamProgress, parse_utf8, unexpected_json_error,
 };
 use crate::{
     AssistantMessage, CallArguments, Catalog, MessagePart, ModelCall, ModelReply, StopReason,
@@ -69,7 +70,7 @@ struct CandidatePart<'a> {
 struct CandidateCall<'a> {
     id: Option<String>,
     name: Option<String>,
-    // Kept as written: only the text shows whether a key appears twice.
+    // Kept as written, so that duplicate keys are found when the call is read.
     #[serde(borrow)]
     args: Option<&'a RawValue>,
 }
@@ -130,7 +131,8 @@ impl<'a> GeminiReader<'a> {
         Ok(())
     }
 
-    // A signature belongs to its own part, so that part isn't merged with the one before.
+    // A signed part is kept apart from the one before it, because the signature is only for that
+    // part.
     fn push_text(&mut self, more: String, is_signed: bool) {
         match self.parts.last_mut() {
             Some(MessagePart::Text { text }) if !is_signed => text.push_str(&more),
@@ -144,7 +146,8 @@ impl<'a> GeminiReader<'a> {
             Some(MessagePart::Thinking { text, .. }) => text.push_str(&more),
             _ => self.parts.push(MessagePart::Thinking {
                 text: more,
-                // Another provider would take a signature for its own.
+                // Gemini's signatures are kept as opaque parts. Here, Anthropic would take one for
+                // its own.
                 signature: None,
             }),
         }
@@ -160,7 +163,8 @@ impl<'a> GeminiReader<'a> {
         }
     }
 
-    // The provider could not read the call. The model may write it correctly the next time.
+    // The provider couldn't parse the model's call. Reported as a server error, which is retried:
+    // the model may write the call correctly the next time.
     fn unreadable_call_error(&self, reason: &str) -> ReplyStreamError {
         let explanation = match self.explanation.as_str() {
             "" => String::new(),
@@ -173,16 +177,16 @@ impl<'a> GeminiReader<'a> {
 
 impl ReplyReader for GeminiReader<'_> {
     fn read(&mut self, _name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
-        let json = utf8(data)?.trim();
+        let json = parse_utf8(data)?.trim();
         if json.is_empty() {
             return Ok(());
         }
-        // Some servers send what precedes the stream as a list, errors above all.
+        // Some servers send a list of chunks before the stream begins, mostly with errors.
         let chunks = match json.starts_with('[') {
             true => serde_json::from_str::<Vec<&RawValue>>(json),
             false => serde_json::from_str::<&RawValue>(json).map(|one| vec![one]),
         };
-        for chunk in chunks.map_err(|error| unexpected_json(json, &error))? {
+        for chunk in chunks.map_err(|error| unexpected_json_error(json, &error))? {
             self.read_chunk(chunk.get(), reply)?;
         }
         Ok(())
@@ -213,13 +217,13 @@ impl ReplyReader for GeminiReader<'_> {
             }
             "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII"
             | "IMAGE_SAFETY" | BLOCKED => StopReason::Refusal,
-            // Calls arrive whole, so a limit cuts only words.
+            // Calls arrive whole, so a token limit cuts only text.
             _ if has_calls => StopReason::Calls,
             "MAX_TOKENS" => StopReason::Length,
             _ => StopReason::End,
         };
         if stop == StopReason::Refusal {
-            // A refused answer must not run half of its calls.
+            // None of the calls of a refused reply may run.
             self.parts
                 .retain(|part| !matches!(part, MessagePart::Call(_)));
         }
@@ -228,13 +232,13 @@ impl ReplyReader for GeminiReader<'_> {
     }
 }
 
-// Our own finish reason for a question that was refused.
+// Our own finish reason for a prompt that was blocked.
 const BLOCKED: &str = "blockReason";
 
 impl GeminiReader<'_> {
     fn read_chunk(&mut self, json: &str, reply: &mut ReplyBuffer<'_>) -> ReadResult {
         let chunk: GeminiChunk<'_> =
-            serde_json::from_str(json).map_err(|error| unexpected_json(json, &error))?;
+            serde_json::from_str(json).map_err(|error| unexpected_json_error(json, &error))?;
         if chunk.error.is_some_and(|error| error.get() != "null") {
             return Err(ReplyStreamError::Reported(
                 serde_json::from_str(json).unwrap_or_default(),
@@ -256,7 +260,7 @@ impl GeminiReader<'_> {
             self.push_text(feedback.block_reason_message.unwrap_or_default(), false);
             self.reason = Some(BLOCKED.to_owned());
         }
-        // We ask for one answer, so other candidates don't count.
+        // We ask for one candidate, so others are ignored.
         for candidate in chunk.candidates.into_iter().filter(|one| one.index == 0) {
             for part in candidate.content.into_iter().flat_map(|it| it.parts) {
                 self.read_part(part, reply)?;

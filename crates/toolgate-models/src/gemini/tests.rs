@@ -71,7 +71,7 @@ fn error(code: u16, message: &str, details: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_question_goes_to_the_stream_of_its_model_with_the_key_in_a_header() {
+async fn requests_have_the_model_in_the_path_and_the_key_in_a_header() {
     let mut server = LoopbackServer::start(vec![stream(HELLO)]).await;
     let (reply, heard) = ask(&settings(&server.url)).await;
     let reply = reply.unwrap();
@@ -94,7 +94,7 @@ async fn a_question_goes_to_the_stream_of_its_model_with_the_key_in_a_header() {
 }
 
 #[tokio::test]
-async fn each_failure_is_told_in_its_own_sentence_and_the_key_in_none() {
+async fn every_failure_has_its_own_message_without_the_key() {
     for (status, message, expected) in [
         (
             400,
@@ -137,7 +137,7 @@ async fn each_failure_is_told_in_its_own_sentence_and_the_key_in_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_that_passes_is_waited_for_as_long_as_the_details_say() {
+async fn a_rate_limit_waits_for_the_delay_in_the_details() {
     let details = json!([
         { "@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [] },
         { "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "3s" },
@@ -176,7 +176,7 @@ async fn a_model_that_always_thinks_is_asked_without_a_budget() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_breaks_in_the_stream_is_asked_again() {
+async fn a_broken_stream_is_retried() {
     let half = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hel\"}]}}]}\n\n";
     let failed = format!("{half}data: {}\n\n", error(503, "overloaded", &json!([])));
     let malformed = "data: {\"candidates\":[{\"finishReason\":\"MALFORMED_FUNCTION_CALL\",\"finishMessage\":\"call(\"}]}\n\n";
@@ -189,7 +189,7 @@ async fn what_breaks_in_the_stream_is_asked_again() {
 }
 
 #[test]
-fn google_itself_wants_a_key() {
+fn google_requires_a_key() {
     let error = GeminiClient::new(&ModelSettings::default()).err().unwrap();
     assert_eq!(
         error.to_string(),
@@ -224,7 +224,7 @@ async fn its_models_are_listed_with_the_key_in_a_header() {
     let names = ["gemini-x", "gemini-y"].map(str::to_owned).to_vec();
     let is_all = true;
     assert_eq!(
-        crate::check(&choice).await,
+        crate::list_models(&choice).await,
         Ok(ModelList::Models { names, is_all })
     );
     let request = server.request().await;
@@ -236,7 +236,7 @@ async fn its_models_are_listed_with_the_key_in_a_header() {
 }
 
 #[test]
-fn a_list_of_models_is_read_without_their_folder() {
+fn model_names_are_read_without_their_prefix() {
     let answer = json!({ "models": [{ "name": "models/gemini-2.5-flash" }, { "name": 7 }], "nextPageToken": "x" });
     assert_eq!(
         read_models(&answer),

@@ -1,7 +1,7 @@
-//! Converts a tool into the form of the Gemini API.
+//! Converts tools to the JSON of the Gemini API.
 //!
-//! Schemas are sent as `parametersJsonSchema`. The older `parameters` has a structure of its own
-//! whose `type` is a single word, and one keyword too many makes the API refuse the whole request.
+//! Schemas are sent as `parametersJsonSchema`. The older `parameters` isn't JSON Schema: its `type`
+//! is a single word, and one unknown keyword makes the API refuse the whole request.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,8 +11,8 @@ use crate::catalog::ToolDialect;
 use crate::lowering::{LoweredTool, SchemaRules, lower};
 
 impl SchemaRules {
-    // The keywords that the API documents, except references, which are inlined, and `format`, of
-    // which only some values are accepted.
+    // The keywords in the API's documentation, except references, which are inlined, and `format`,
+    // because only some of its values are accepted.
     pub(crate) const GEMINI: Self = Self {
         keywords: Some(&[
             "anyOf",
@@ -39,7 +39,9 @@ impl SchemaRules {
 pub(super) const DIALECT: ToolDialect = ToolDialect {
     longest_name: 64,
     original_names: false,
-    convert: |definition, wire_name| form(&lower(definition, &SchemaRules::GEMINI)?, wire_name),
+    convert: |definition, wire_name| {
+        encode_tool(&lower(definition, &SchemaRules::GEMINI)?, wire_name)
+    },
 };
 
 #[derive(Serialize)]
@@ -50,8 +52,11 @@ struct FunctionDeclaration<'a> {
     parameters_json_schema: &'a Value,
 }
 
-// A name that begins differently costs the whole request.
-pub(super) fn form(lowered: &LoweredTool<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
+// The API refuses the whole request if a name begins differently, so such a tool is left out.
+pub(super) fn encode_tool(
+    lowered: &LoweredTool<'_>,
+    wire_name: &str,
+) -> Result<Box<RawValue>, String> {
     if !wire_name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
         return Err("its name doesn't begin with a letter, which Gemini asks for".to_owned());
     }

@@ -1,8 +1,8 @@
-//! Converts history into the form of the Gemini API.
+//! Converts history to the contents of the Gemini API.
 //!
-//! Roles must alternate, so neighbours of the same role become one content. A content with calls is
-//! followed by as many responses. History has a signature before the part it came with, and it's
-//! sent back on that part.
+//! Roles must alternate, so adjacent messages of one role become one content. A content with calls
+//! must be followed by as many responses. In history a signature precedes the part that it came
+//! with, and it must be sent back on that part.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use super::PROVIDER;
 use crate::transcript::{self, NO_RESULT, NO_WORDS, TranscriptWriter};
 use crate::{AssistantMessage, Catalog, Message, MessagePart, ModelCall, ToolResult};
 
-// Where a signature is stored among the data that only this provider understands.
+// The key of a signature in an opaque part.
 pub(super) const SIGNATURE: &str = "thoughtSignature";
 
 #[derive(Debug, Serialize)]
@@ -58,7 +58,7 @@ struct FunctionResponse<'a> {
     response: FunctionOutput<'a>,
 }
 
-// The API wants an object, and these are the keys that it knows.
+// A response must be an object, and these are the keys that the API documents.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum FunctionOutput<'a> {
@@ -99,7 +99,7 @@ impl<'a> TranscriptWriter<'a> for GeminiTranscript<'a> {
         self.text(GeminiRole::User, text, None);
     }
 
-    // Thinking isn't sent back: the signatures have what the model needs of it.
+    // Thinking isn't sent back, because the signatures contain what the model needs of it.
     fn assistant(&mut self, message: &'a AssistantMessage, _: Vec<String>) {
         let mut signature = None;
         for part in &message.parts {
@@ -175,7 +175,7 @@ impl<'a> GeminiTranscript<'a> {
         }
     }
 
-    // The API refuses a conversation that doesn't begin with the person.
+    // The API refuses a conversation that doesn't begin with the user.
     fn ensure_user_first(&mut self) {
         if self.contents.first().and_then(|first| first.role) != Some(GeminiRole::User) {
             let content = system(NO_WORDS).map(|content| GeminiContent {

@@ -1,4 +1,4 @@
-//! Reads the bytes of an answer, within its limits of size and time.
+//! Reads the body of a response, within limits of size and time.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use tokio::time::{Instant, timeout_at};
 use toolgate_core::Redactor;
 use toolgate_net::root_cause;
 
-use super::SHOWN;
-use crate::error::{NOT_BEGUN, NOT_FINISHED, seconds};
+use super::MAX_SHOWN;
+use crate::error::{BEGIN_TO_ANSWER, FINISH, seconds};
 use crate::{ModelError, Provider};
 
 const MAX_BODY_BYTES: u64 = 64 << 20;
@@ -38,11 +38,11 @@ impl ResponseLimit {
     }
 
     pub(super) fn first_byte_timeout(&self) -> ModelError {
-        self.timed_out(NOT_BEGUN, self.first_byte())
+        self.timed_out(BEGIN_TO_ANSWER, self.first_byte())
     }
 
     fn deadline_timeout(&self) -> ModelError {
-        self.timed_out(NOT_FINISHED, self.deadline)
+        self.timed_out(FINISH, self.deadline)
     }
 
     fn timed_out(&self, what: &'static str, end: Instant) -> ModelError {
@@ -102,7 +102,7 @@ impl ProviderBody {
         if self.ended {
             return Ok(None);
         }
-        // Between two chunks, a provider may take as long as before the first.
+        // The pause between two chunks may be as long as the wait for the first byte.
         let idle = Instant::now() + self.limit.first_byte;
         let until = idle.min(self.limit.deadline);
         match timeout_at(until, self.response.chunk()).await {
@@ -148,14 +148,14 @@ impl ProviderBody {
     }
 
     pub(super) fn garbled_content_error(&self, reason: &str) -> ModelError {
-        self.garbled_error(self.redactor.line(reason, SHOWN))
+        self.garbled_error(self.redactor.line(reason, MAX_SHOWN))
     }
 
     pub(super) fn is_json(&self) -> bool {
         self.has_content_type("application/json")
     }
 
-    // Another program listens there, or a proxy asks for a login.
+    // True if another program listens at the address, or a proxy shows a login page.
     fn is_page(&self) -> bool {
         let start = self.first.as_deref().unwrap_or_default().trim_ascii_start();
         let begins = |with: &str| {

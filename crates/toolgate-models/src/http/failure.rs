@@ -1,4 +1,4 @@
-//! What a provider says instead of an answer, and which error that means.
+//! Reads a provider's error response, and maps it to a `ModelError`.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -10,17 +10,17 @@ use tokio::time::{Instant, timeout_at};
 use toolgate_net::root_cause;
 
 use super::retry_after::{MAX_RETRY_AFTER, retry_after};
-use super::{ProviderHttp, SHOWN, display_url};
+use super::{MAX_SHOWN, ProviderHttp, display_url};
 use crate::{ModelError, Provider};
 
 const MAX_BODY_BYTES: usize = 64 << 10;
-// The status is known already, so its explanation isn't waited for any longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+// The body only explains a status that is known already, so it isn't worth a longer wait.
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ErrorResponse {
     pub(crate) provider: Provider,
-    // Shown to people, so without secrets.
+    // For messages: without login and query.
     pub(crate) url: String,
     pub(crate) status: u16,
     pub(crate) retry_after: Option<Duration>,
@@ -39,7 +39,7 @@ impl ErrorResponse {
     ) -> Self {
         let status = response.status();
         let retry_after = retry_after(response.headers(), SystemTime::now());
-        let until = deadline.min(Instant::now() + PATIENCE);
+        let until = deadline.min(Instant::now() + ERROR_BODY_TIMEOUT);
         let mut body = Vec::new();
         while body.len() < MAX_BODY_BYTES {
             match timeout_at(until, response.chunk()).await {
@@ -58,6 +58,7 @@ impl ErrorResponse {
         failure
     }
 
+    /// An error that was reported in a stream. `status` is the one that it would have had.
     pub(crate) fn in_stream(http: &ProviderHttp, status: u16, error: &Value) -> Self {
         Self::from_body(http, status, &error.to_string())
     }
@@ -69,14 +70,14 @@ impl ErrorResponse {
             url: http.display_url(),
             status,
             retry_after: None,
-            message: http.line(&message),
-            kind: http.line(&kind),
-            code: http.line(&code),
+            message: http.display_line(&message),
+            kind: http.display_line(&kind),
+            code: http.display_line(&code),
         }
     }
 
-    /// The usual meaning of statuses and error texts. With an empty `model` no model was asked, so
-    /// the text is about something else.
+    /// Maps statuses and error texts as most providers mean them. `model` is empty if the request
+    /// wasn't for a model, such as a list of models.
     pub(crate) fn into_model_error(self, model: &str) -> ModelError {
         let provider = self.provider;
         let words = format!("{} {} {}", self.message, self.kind, self.code).to_lowercase();
@@ -151,7 +152,7 @@ impl ErrorResponse {
     fn into_failed_error(self) -> ModelError {
         let status = format!("(status {})", self.status);
         let reason = match self.message {
-            // The words are ours, because the provider had none.
+            // The message is our own, because the provider gave none, and has the status already.
             message if message.ends_with(&status) => message,
             message => format!("{message} {status}"),
         };
@@ -165,13 +166,13 @@ impl ErrorResponse {
 
 const SPENT: &str = "billing|credit balance|insufficient_quota|insufficient credits|\
     payment required|quota|spend limit|spending limit|api usage limits";
-// A rate limit passes by itself.
+// Marks a rate limit, which passes by itself, even if the text also mentions a quota.
 const PER_MINUTE: &str = "per minute|per-minute|per second|per-second";
 const TOO_LONG: &str = "context length|context limit|context size|context window|\
     context_length_exceeded|exceed_context_size|maximum context|model_context_window_exceeded|\
     prompt is too long|too many tokens";
 
-/// Whether a text contains one of these phrases, which are separated by `|`.
+/// True if `text` contains one of the phrases, which are separated by `|`.
 pub(crate) fn contains_any(text: &str, phrases: &str) -> bool {
     phrases.split('|').any(|phrase| text.contains(phrase))
 }
@@ -191,7 +192,7 @@ fn error_fields(body: &str) -> (String, String, String) {
     (message, field("type"), field("code"))
 }
 
-// Google's services put the pause among the details of an error: `"retryDelay": "36.5s"`.
+// Google's services put the delay in the details of an error: `"retryDelay": "36.5s"`.
 fn retry_delay(body: &str) -> Option<Duration> {
     let value: Value = serde_json::from_str(body).ok()?;
     let details = value.pointer("/error/details")?.as_array()?;
@@ -222,7 +223,7 @@ fn find_message(value: &Value, deeper: usize) -> Option<String> {
     }
 }
 
-// Servers written in Python say which part of the body is wrong beside their words.
+// FastAPI servers have the path to the invalid field in `loc`, next to the message.
 fn field_path(loc: &Value) -> String {
     let steps = loc.as_array().into_iter().flatten();
     let names = steps.map(|step| step.as_str().map_or(step.to_string(), str::to_owned));
@@ -233,7 +234,7 @@ fn field_path(loc: &Value) -> String {
     }
 }
 
-// Of an HTML page, only the title is worth showing.
+// Only the title of an HTML page is worth showing.
 fn page_title(body: &str) -> String {
     let text = body.trim();
     if !text.starts_with('<') {
@@ -293,7 +294,7 @@ fn cause(url: &Url, error: &(dyn Error + 'static)) -> String {
 }
 
 fn cause_line(error: &dyn Error) -> String {
-    let text: String = root_cause(error).chars().take(SHOWN).collect();
+    let text: String = root_cause(error).chars().take(MAX_SHOWN).collect();
     toolgate_core::escape(&text)
 }
 
@@ -301,7 +302,7 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
     let inner = |error: &&'a (dyn Error + 'static)| {
         let error: &'a (dyn Error + 'static) = *error;
         match error.downcast_ref::<std::io::Error>() {
-            // What an I/O error wraps is not its source.
+            // `source()` of an I/O error skips the error that it wraps.
             Some(io) => io.get_ref().map(|inner| inner as &(dyn Error + 'static)),
             None => error.source(),
         }

@@ -1,4 +1,4 @@
-//! Reads the body of an answer line by line or event by event, as it arrives.
+//! Reads the body of a response line by line or event by event, as it arrives.
 
 use std::string::FromUtf8Error;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use super::body::ProviderBody;
 use crate::ModelError;
 
 const MAX_LINE_BYTES: usize = 8 << 20;
-// How long to wait for the end of a body that holds nothing more.
-const LAST_BYTES: Duration = Duration::from_secs(1);
+// How long a background task waits for the end of a body after its last useful byte.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// The body of an answer. Fails if a line or the body is too long, or if the stream is cut off.
-/// Dropping it closes the connection.
+/// The body of a response. Reading fails if a line or the body is too long, or if the stream is cut
+/// off. Dropping it closes the connection.
 pub(crate) struct ResponseLines {
     body: ProviderBody,
     lines: LineBuffer,
@@ -40,13 +40,13 @@ impl ResponseLines {
         }
     }
 
-    /// True if the provider declares one JSON value rather than a stream.
+    /// True if the response is declared as one JSON value rather than a stream.
     pub(crate) fn is_json(&self) -> bool {
         self.body.is_json()
     }
 
-    /// The next line without its line ending; `None` once the body has ended properly. A last line
-    /// without an ending that isn't JSON was cut off.
+    /// The next line without its line ending; `None` at the end of the body. If the last line has
+    /// no ending and isn't JSON, it was cut off, which is an error.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
         loop {
             match self.lines.next() {
@@ -81,14 +81,13 @@ impl ResponseLines {
             }
         }
         match self.events.finish() {
-            // Sloppy servers leave out the empty line after the last event. What isn't
-            // JSON was cut off.
+            // Some servers omit the empty line after the last event. If the event isn't JSON, it
+            // was cut off.
             Some(SseEvent::Data { kind, data }) if is_json(&data) || data == b"[DONE]" => {
                 Ok(Some(server_event(kind, data)))
             }
             _ if self.events.is_foreign() => {
-                let strange = "it is not an event stream";
-                Err(self.body.wrong_address_error(strange))
+                Err(self.body.wrong_address_error("it is not an event stream"))
             }
             _ => Ok(None),
         }
@@ -114,15 +113,16 @@ impl ResponseLines {
         Ok(bytes.freeze())
     }
 
-    /// Call this once the answer is complete. If the body ends soon, its connection can be reused.
+    /// Call this once the reply is complete. Reads the rest of the body in the background, so that
+    /// the connection can be reused.
     pub(crate) fn finish(self) {
         let mut body = self.body;
-        // Usually the end is here already, and no task has to wait for it.
+        // Usually the end has arrived already, and no task is needed.
         if !matches!(body.next().now_or_never(), None | Some(Ok(Some(_)))) {
             return;
         }
         let end = async move { while matches!(body.next().await, Ok(Some(_))) {} };
-        tokio::spawn(tokio::time::timeout(LAST_BYTES, end));
+        tokio::spawn(tokio::time::timeout(DRAIN_TIMEOUT, end));
     }
 
     fn too_long_error(&self, what: &str) -> ModelError {

@@ -1,5 +1,5 @@
-//! One request to a provider: bounded in size, with a time limit for the first byte and one
-//! for the whole answer.
+//! HTTP requests to a provider: bounded in size, with one time limit for the first byte and one
+//! for the whole response.
 
 mod body;
 mod failure;
@@ -23,14 +23,14 @@ pub(crate) use self::failure::{ErrorResponse, contains_any};
 pub(crate) use self::lines::{ResponseLines, ServerEvent};
 use crate::{ModelError, ModelSettings, Provider};
 
-// Many servers on the local machine close an idle connection after five seconds, and a request on a
-// closing connection would be lost.
-const IDLE_AT_HOME: Duration = Duration::from_secs(4);
-// Others keep it longer, and a new one costs a handshake: tools may run for a
+// Many local servers close an idle connection after five seconds, and a request that is sent on a
+// closing connection is lost.
+const LOCAL_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+// Other servers keep connections longer, and a new one costs a TLS handshake. Tools may run for a
 // while between two rounds.
-const IDLE_OUTSIDE: Duration = Duration::from_secs(50);
-// How much of a foreign text or address is shown.
-const SHOWN: usize = 500;
+const REMOTE_IDLE_TIMEOUT: Duration = Duration::from_secs(50);
+// How many characters of a provider's text are shown.
+const MAX_SHOWN: usize = 500;
 
 pub(crate) struct ProviderHttp {
     provider: Provider,
@@ -42,7 +42,7 @@ pub(crate) struct ProviderHttp {
 }
 
 impl ProviderHttp {
-    /// `url` is where the provider's paths begin. Its login and the settings' key are never shown.
+    /// `url` is the base of all paths. Its login and the settings' key are never shown.
     pub(crate) fn new(
         provider: Provider,
         url: &str,
@@ -75,14 +75,13 @@ impl ProviderHttp {
         display_url(&self.base)
     }
 
-    /// A foreign text on one bounded line, escaped and without secrets.
-    pub(crate) fn line(&self, text: &str) -> String {
-        self.redactor.line(text, SHOWN)
+    /// A provider's text for a message: one bounded line, escaped and without secrets.
+    pub(crate) fn display_line(&self, text: &str) -> String {
+        self.redactor.line(text, MAX_SHOWN)
     }
 
-    /// Posts JSON and returns the lines of the answer. `explain` turns statuses other than 2xx into
-    /// errors. It knows the provider's own meanings and may leave the
-    /// rest to the usual meanings.
+    /// Posts JSON and returns the lines of the response. `explain` turns error responses into
+    /// errors: it knows what they mean at this provider.
     pub(crate) async fn post(
         &self,
         path: &str,
@@ -122,7 +121,8 @@ impl ProviderHttp {
         explain: impl Fn(ErrorResponse) -> ModelError,
     ) -> Result<ResponseLines, ModelError> {
         let limit = ResponseLimit::new(self.provider, self.first_byte, deadline);
-        // A compressed stream arrives in lumps, and can be a thousand times longer than it looks.
+        // Compression would delay the pieces of a stream, and could hide a body a thousand times
+        // larger.
         let request = request
             .headers(self.headers.clone())
             .header(ACCEPT_ENCODING, "identity");
@@ -164,7 +164,7 @@ impl ProviderHttp {
                 reason: unreachable(provider, url, &error),
             };
         }
-        let cause = self.line(&root_cause(&error.without_url()));
+        let cause = self.display_line(&root_cause(&error.without_url()));
         let reason = format!("the connection broke off before an answer ({cause})");
         ModelError::Cut { provider, reason }
     }
@@ -212,9 +212,13 @@ fn read_url(provider: Provider, text: &str) -> Result<Url, ModelError> {
 
 fn client(base: &Url) -> Result<Client, String> {
     let is_local = toolgate_net::is_local_url(base);
-    let at_home = is_local || base.scheme() == "http";
+    let is_near = is_local || base.scheme() == "http";
     toolgate_net::client_builder(is_local)
-        .pool_idle_timeout(if at_home { IDLE_AT_HOME } else { IDLE_OUTSIDE })
+        .pool_idle_timeout(if is_near {
+            LOCAL_IDLE_TIMEOUT
+        } else {
+            REMOTE_IDLE_TIMEOUT
+        })
         .build()
         .map_err(|error| root_cause(&error))
 }

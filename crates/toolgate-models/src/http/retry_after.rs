@@ -1,14 +1,14 @@
-//! Reads when a provider wants to be asked again.
+//! Reads from the headers when a provider wants to be asked again.
 
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
-// No one waits longer, and a clock can hold it.
+// Longer delays are useless, and might overflow the clock.
 pub(super) const MAX_RETRY_AFTER: Duration = Duration::from_secs(86_400);
 
-/// In seconds or as a date, which counts from the server's own clock if it sends one.
-/// At most a day.
+/// The delay from `retry-after-ms` or `retry-after`, at most a day. A date is compared with the
+/// server's own clock if the response has one.
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     read_retry_after(headers, now).map(|after| after.min(MAX_RETRY_AFTER))
 }
@@ -51,7 +51,7 @@ fn parse_http_date(text: &str) -> Option<u64> {
     if !sound || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    // Years that begin in March have the leap day at their end.
+    // Counts years from March on, so that the leap day is the last day of a year.
     let shifted = if month < 2 { year - 1 } else { year };
     let leap_days = shifted / 4 - shifted / 100 + shifted / 400;
     let day_of_year = (153 * ((month as u64 + 10) % 12) + 2) / 5 + day - 1;

@@ -68,7 +68,7 @@ fn raw(text: impl Into<Vec<u8>>) -> Vec<LoopbackStep> {
 const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n";
 
 #[tokio::test]
-async fn lines_are_the_same_however_they_are_cut_into_chunks() {
+async fn lines_do_not_depend_on_chunks() {
     let whole = "\u{feff}{\"a\":\"Grüße\"}\r\n{\"b\":\"漢字\"}\n\r\n[3]\r4";
     let expected = ["{\"a\":\"Grüße\"}", "{\"b\":\"漢字\"}", "", "[3]", "4"];
     let byte_by_byte = dribbled("application/x-ndjson", whole);
@@ -81,7 +81,7 @@ async fn lines_are_the_same_however_they_are_cut_into_chunks() {
 }
 
 #[tokio::test]
-async fn events_are_the_same_however_they_are_cut_and_whatever_ends_their_lines() {
+async fn events_do_not_depend_on_chunks_or_line_endings() {
     let whole = "\u{feff}: hello\nevent: one\ndata: {\"text\":\"ü\"}\n\nid: 7\ndata:a\ndata: b\ndata\n\nevent: none\n\n\ndata: [DONE]\n\n";
     let expected = [("one", "{\"text\":\"ü\"}"), ("", "a\nb\n"), ("", "[DONE]")];
     let expected = expected.map(|(name, data)| (name.to_owned(), data.to_owned()));
@@ -92,7 +92,7 @@ async fn events_are_the_same_however_they_are_cut_and_whatever_ends_their_lines(
 }
 
 #[tokio::test]
-async fn a_last_event_without_an_empty_line_counts_if_it_is_whole() {
+async fn a_last_event_without_an_empty_line_counts_if_complete() {
     for (body, expected) in [
         ("data: {\"a\":1}\n", Some("{\"a\":1}")),
         ("data: {\"a\":1}", Some("{\"a\":1}")),
@@ -106,7 +106,7 @@ async fn a_last_event_without_an_empty_line_counts_if_it_is_whole() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_cut_off_is_an_error_and_not_an_end() {
+async fn a_cut_body_is_an_error() {
     let whole_line = "{\"done\":false}\n";
     for (what, steps) in [
         (
@@ -186,7 +186,7 @@ async fn a_line_or_body_beyond_its_limit_is_an_error() {
 }
 
 #[tokio::test]
-async fn silence_before_the_first_byte_of_the_body_and_after_it_are_told_apart() {
+async fn silence_before_and_after_the_first_byte_differ() {
     let short = Duration::from_millis(50);
     let head = format!("{HEAD}Connection: close\r\n\r\n");
     let begun = format!("{head}1\n");
@@ -272,7 +272,7 @@ async fn json_answers_are_read_whole() {
 }
 
 #[tokio::test]
-async fn what_never_was_a_stream_of_events_is_told_from_one_that_was_cut() {
+async fn a_foreign_body_differs_from_a_cut_event_stream() {
     for (body, is_strange) in [
         (&b"\x1f\x8b\x00\xff garbage"[..], true),
         (b"\x00\x01\n\x02\n", true),

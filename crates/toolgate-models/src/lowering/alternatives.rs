@@ -1,14 +1,14 @@
-//! Turns alternative schemas into one schema, and into words.
+//! Merges alternative schemas into one, and describes how they differ.
 
 use serde_json::{Map, Value, json};
 
 use super::keywords::{only_describes, type_names};
-use super::phrase::{clause, describe_property, short_description};
+use super::phrase::{describe_property, short_description, to_clause};
 use super::root::ArgumentForm;
-use super::sentences::{MAX_SENTENCE_LEN, join_limited, join_quoted, quoted};
+use super::sentences::{MAX_SENTENCE_LEN, join_at_most, join_quoted, quoted};
 use super::text::cut;
 
-// More branches than this are not listed one by one.
+// How many branches are listed one by one.
 const MAX_LISTED: usize = 12;
 
 pub(super) fn merge_alternatives(mut alternatives: Vec<Value>) -> Value {
@@ -38,7 +38,7 @@ pub(super) fn merge_alternatives(mut alternatives: Vec<Value>) -> Value {
     }
 }
 
-/// All values that the schemas allow, if each allows only certain ones.
+/// All values that the schemas allow, if each has a `const` or an `enum`.
 pub(super) fn all_values(schemas: &[Value]) -> Option<Vec<Value>> {
     let mut all: Vec<Value> = Vec::new();
     for schema in schemas {
@@ -59,8 +59,8 @@ fn certain_values(schema: &Value) -> Option<&[Value]> {
     }
 }
 
-/// True if no value fits two of these schemas, as far as that is obvious from their types, their
-/// values, or the values of a property that one of the two requires.
+/// True if no value matches two of these schemas. Decided only by types, values, and the values of
+/// a property that one of the two requires; false if those don't tell.
 pub(super) fn are_disjoint(schemas: &[Value]) -> bool {
     const MAX_COMPARED: usize = 64;
     let pairs = || {
@@ -99,8 +99,8 @@ fn differ_in_required_property(one: &Value, other: &Value) -> bool {
     })
 }
 
-/// The rule for choosing between forms, by what sets them apart; empty if there
-/// is nothing to choose.
+/// A sentence about which forms of arguments there are, from the labels that tell them apart; empty
+/// without a choice.
 pub(super) fn choice_rule(mut labels: Vec<String>, exactly_one: bool) -> String {
     labels.dedup();
     let free = labels.iter().any(String::is_empty);
@@ -121,9 +121,10 @@ pub(super) fn choice_rule(mut labels: Vec<String>, exactly_one: bool) -> String 
     }
 }
 
-/// What a form requires beyond the properties shown: `'action' "create" with 'title' ('n': at least
-/// 5)`. Names that are required anyway are left out.
-pub(super) fn label(
+/// Describes what a form requires beyond the properties in `shown`, such as `'action'
+/// "create" with 'title' ('n': at least 5)`. Leaves out names for which `is_given` holds,
+/// which are always required.
+pub(super) fn describe_form(
     form: &ArgumentForm,
     shown: &Map<String, Value>,
     is_given: &dyn Fn(&String) -> bool,
@@ -140,7 +141,7 @@ pub(super) fn label(
     let needed = form.required.iter();
     let needed = needed.filter(|name| !is_fixed(name) && !is_given(name));
     let needed = join_quoted(needed.map(String::as_str));
-    let more = extra_demands(form, shown, &is_fixed);
+    let more = extra_constraints(form, shown, &is_fixed);
     let fixed: Vec<String> = fixed
         .iter()
         .map(|(name, value)| format!("'{name}' {}", quoted(value)))
@@ -157,22 +158,22 @@ pub(super) fn label(
     }
 }
 
-// What a form requires besides names and single values, and its description.
-fn extra_demands(
+// What a form requires apart from names and fixed values, and its description.
+fn extra_constraints(
     form: &ArgumentForm,
     shown: &Map<String, Value>,
     is_fixed: &dyn Fn(&str) -> bool,
 ) -> String {
     let of_properties = form.properties.iter().filter_map(|(name, property)| {
-        let unshown = unshown_rules(property, shown.get(name), is_fixed(name));
+        let unshown = additional_rules(property, shown.get(name), is_fixed(name));
         (!unshown.is_empty()).then(|| describe_property(name, &unshown))
     });
     let mut more: Vec<String> = of_properties.collect();
-    let of_all = [form.demands(), form.rules.clone()];
+    let of_all = [form.constraints(), form.rules.clone()];
     let of_all = of_all.iter().filter(|rule| !rule.is_empty());
-    more.extend(of_all.map(|rule| clause(rule)));
+    more.extend(of_all.map(|rule| to_clause(rule)));
     if form.is_closed() {
-        // Elsewhere a surplus name does no harm. Here it means that another form was meant.
+        // Unknown arguments are normally harmless. Here they mean that another form was intended.
         let is_optional = |name: &&String| !is_fixed(name) && !form.required.contains(name);
         let optional = join_quoted(
             form.properties
@@ -189,8 +190,8 @@ fn extra_demands(
     cut(more.join("; "), MAX_SENTENCE_LEN)
 }
 
-// What a form says about a property that the property shown doesn't.
-fn unshown_rules(property: &Value, shown: Option<&Value>, is_fixed: bool) -> Map<String, Value> {
+// The keywords of a form's property that the shown property doesn't have.
+fn additional_rules(property: &Value, shown: Option<&Value>, is_fixed: bool) -> Map<String, Value> {
     let Value::Object(property) = property else {
         return Map::new();
     };
@@ -203,7 +204,7 @@ fn unshown_rules(property: &Value, shown: Option<&Value>, is_fixed: bool) -> Map
     if unshown.iter().all(is_same) {
         return Map::new();
     }
-    // Rules are kept all or none, because some have a meaning only together.
+    // The other keywords are kept all together, because some depend on each other.
     unshown.retain(|keyword, value| {
         !((keyword == "type" || only_describes(keyword)) && is_same((keyword, value)))
     });
@@ -211,7 +212,7 @@ fn unshown_rules(property: &Value, shown: Option<&Value>, is_fixed: bool) -> Map
 }
 
 pub(super) fn condition_rule(when: &ArgumentForm, then: &str, otherwise: &str) -> String {
-    match (circumstances(when), then, otherwise) {
+    match (describe_condition(when), then, otherwise) {
         (_, "", "") => String::new(),
         (when, then, "") => format!("If {when}, give {then}."),
         (when, "", otherwise) => format!("Unless {when}, give {otherwise}."),
@@ -219,19 +220,19 @@ pub(super) fn condition_rule(when: &ArgumentForm, then: &str, otherwise: &str) -
     }
 }
 
-fn circumstances(when: &ArgumentForm) -> String {
+fn describe_condition(when: &ArgumentForm) -> String {
     let names = join_quoted(when.required.iter().map(String::as_str));
     let values = when.properties.iter().map(|(name, property)| {
         let told = |keyword: &String| matches!(keyword.as_str(), "const" | "enum" | "type");
         property
             .as_object()
             .filter(|rules| rules.keys().all(told))?;
-        let values = join_limited(certain_values(property)?, MAX_LISTED, quoted, " or ");
+        let values = join_at_most(certain_values(property)?, MAX_LISTED, quoted, " or ");
         Some(format!("'{name}' is {values}"))
     });
     let values: Option<Vec<String>> = values.collect();
     let is_more = |name: &String| !when.properties.contains_key(name);
-    let nothing_more = when.demands().is_empty() && when.rules.is_empty() && !when.is_closed();
+    let nothing_more = when.constraints().is_empty() && when.rules.is_empty() && !when.is_closed();
     match values.filter(|_| nothing_more) {
         Some(values) if values.is_empty() && when.required.is_empty() => {
             "anything is given".to_owned()
@@ -241,7 +242,7 @@ fn circumstances(when: &ArgumentForm) -> String {
         }
         Some(values) if values.is_empty() => format!("{names} are given"),
         Some(values) if !when.required.iter().any(is_more) => values.join(" and "),
-        _ => format!("given {}", label(when, &Map::new(), &|_| false)),
+        _ => format!("given {}", describe_form(when, &Map::new(), &|_| false)),
     }
 }
 

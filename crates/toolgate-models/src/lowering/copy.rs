@@ -1,27 +1,30 @@
-//! Copies a schema so that it stands on its own: references inlined, keywords in today's form and
-//! well formed, nothing hidden in its texts, and of bounded size.
+//! Copies a schema so that it is self-contained: references inlined, keywords of old drafts
+//! rewritten, malformed keywords and invisible text removed, and the size bounded.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
 use super::keywords::{
-    KeywordKind, is_sound, is_type_name, keyword_kind, names_type, only_describes, size,
+    KeywordKind, is_type_name, is_well_formed, keyword_kind, names_type, only_describes, size,
 };
 use super::references::ReferenceResolver;
-use super::text::{add, is_shown, shown};
+use super::text::{add, is_visible, strip_invisible};
 use super::{SchemaRules, phrase, sentences};
 
-// A model that gets more JSON than this for one tool reads nothing else.
+// More JSON than this for one tool would fill the context window of many models.
 pub(super) const MAX_SCHEMA_BYTES: usize = 64 << 10;
 
 pub(super) struct SchemaCopier<'a> {
     rules: &'a SchemaRules,
     references: ReferenceResolver<'a>,
+    // How often a schema may occur within itself.
     repeats: usize,
     deepest: usize,
+    // The reference targets that are being copied, from the outside in.
     within: Vec<&'a Value>,
     depth: usize,
+    // Estimated size of the copy so far, in bytes.
     spent: usize,
 }
 
@@ -47,8 +50,8 @@ impl<'a> SchemaCopier<'a> {
     }
 
     fn copy_schema(&mut self, schema: &'a Value) -> Map<String, Value> {
-        // Even an empty schema costs its brackets, or references to nothing
-        // could multiply without end.
+        // Even an empty schema counts for its brackets. Otherwise references to empty schemas could
+        // multiply without end.
         self.spent += 4;
         let keywords = match schema {
             Value::Object(keywords) => keywords,
@@ -105,12 +108,12 @@ impl<'a> SchemaCopier<'a> {
         let mut outline = Map::new();
         if let Some(value) = keywords
             .get("type")
-            .filter(|value| is_sound(KeywordKind::Type, value))
+            .filter(|value| is_well_formed(KeywordKind::Type, value))
         {
             outline.insert("type".to_owned(), value.clone());
         }
         let description = keywords.get("description").and_then(Value::as_str);
-        let mut description = shown(description.unwrap_or_default()).into_owned();
+        let mut description = strip_invisible(description.unwrap_or_default()).into_owned();
         add(&mut description, note);
         self.spent += description.len() + 40;
         outline.insert("description".to_owned(), description.into());
@@ -133,8 +136,8 @@ impl<'a> SchemaCopier<'a> {
                     }
                     _ => self.copy_part(value),
                 },
-                KeywordKind::Schemas => self.copy_list(value),
-                KeywordKind::Named => self.copy_named(keyword, value),
+                KeywordKind::SchemaList => self.copy_list(value),
+                KeywordKind::SchemasByName => self.copy_named(keyword, value),
                 KeywordKind::Reference | KeywordKind::Metadata => None,
                 KeywordKind::Legacy => {
                     self.copy_legacy(keyword, value, &mut copy);
@@ -151,7 +154,7 @@ impl<'a> SchemaCopier<'a> {
             // One provider refuses the whole request without it.
             copy.insert("items".to_owned(), json!({}));
         }
-        self.leave_out_names(&mut copy);
+        self.remove_illegal_names(&mut copy);
         copy
     }
 
@@ -168,7 +171,7 @@ impl<'a> SchemaCopier<'a> {
 
     fn copy_named(&mut self, keyword: &str, value: &'a Value) -> Option<Value> {
         let mut copy = Map::with_capacity(value.as_object()?.len());
-        let is_kept = |name: &str| keyword == "properties" || is_shown(name);
+        let is_kept = |name: &str| keyword == "properties" || is_visible(name);
         for (name, schema) in value.as_object()?.iter().filter(|(name, _)| is_kept(name)) {
             self.spent += name.len() + 4;
             copy.insert(name.clone(), self.copy_schema(schema).into());
@@ -176,7 +179,7 @@ impl<'a> SchemaCopier<'a> {
         Some(copy.into())
     }
 
-    // Values are never changed: one that can't be shown is left out.
+    // Values are never changed: one with invisible text is left out.
     fn copy_leaf(
         &mut self,
         keywords: &Map<String, Value>,
@@ -185,17 +188,17 @@ impl<'a> SchemaCopier<'a> {
         value: &Value,
     ) -> Option<Value> {
         let kept = match (holds, value) {
-            _ if is_sound(holds, value) => value.clone(),
-            (KeywordKind::Prose, Value::String(text)) => shown(text).into(),
+            _ if is_well_formed(holds, value) => value.clone(),
+            (KeywordKind::Prose, Value::String(text)) => strip_invisible(text).into(),
             (KeywordKind::Type, Value::Array(list)) => {
                 let mut list: Vec<&Value> = list.iter().collect();
                 list.retain(|name| name.as_str().is_some_and(is_type_name));
                 Some(unique(&list)).filter(|list| !list.is_empty())?.into()
             }
-            (KeywordKind::Names, Value::Array(names)) => unique(&shown_names(names)).into(),
+            (KeywordKind::Names, Value::Array(names)) => unique(&visible_names(names)).into(),
             (KeywordKind::NamesByName, Value::Object(all)) => {
-                let sound = all.iter().filter(|(name, _)| is_shown(name));
-                let sound = sound.filter(|(_, names)| is_sound(KeywordKind::Names, names));
+                let sound = all.iter().filter(|(name, _)| is_visible(name));
+                let sound = sound.filter(|(_, names)| is_well_formed(KeywordKind::Names, names));
                 let sound = sound.map(|(name, names)| (name.clone(), names.clone()));
                 Value::Object(sound.collect())
             }
@@ -220,11 +223,11 @@ impl<'a> SchemaCopier<'a> {
         let ("dependencies", Value::Object(all)) = (keyword, value) else {
             return;
         };
-        for (name, value) in all.iter().filter(|(name, _)| is_shown(name)) {
+        for (name, value) in all.iter().filter(|(name, _)| is_visible(name)) {
             self.spent += name.len() + 24;
             let (keyword, value) = match value {
                 Value::Array(names) => {
-                    let names = unique(&shown_names(names));
+                    let names = unique(&visible_names(names));
                     ("dependentRequired", Value::Array(names))
                 }
                 _ => ("dependentSchemas", self.copy_schema(value).into()),
@@ -261,10 +264,10 @@ impl<'a> SchemaCopier<'a> {
         }
     }
 
-    // The provider would refuse properties with these names, so they are described in words. An
-    // argument may be given without being declared, as long as nothing forbids others.
-    fn leave_out_names(&self, copy: &mut Map<String, Value>) {
-        let legal = |name: &str| is_shown(name) && (self.rules.is_parameter_name)(name);
+    // Describes properties in words if the provider would refuse their names. The model can still
+    // pass them, as long as the schema doesn't forbid undeclared arguments.
+    fn remove_illegal_names(&self, copy: &mut Map<String, Value>) {
+        let legal = |name: &str| is_visible(name) && (self.rules.is_parameter_name)(name);
         let Some(Value::Object(properties)) = copy.get_mut("properties") else {
             return;
         };
@@ -281,7 +284,7 @@ impl<'a> SchemaCopier<'a> {
         };
         let told: Vec<String> = illegal
             .iter()
-            .filter(|(name, _)| is_shown(name))
+            .filter(|(name, _)| is_visible(name))
             .map(|(name, schema)| phrase::describe_parameter(name, schema, is_required(name)))
             .collect();
         if let Some(Value::Array(required)) = copy.get_mut("required") {
@@ -300,8 +303,8 @@ fn single_keyword(keyword: &str, value: Value) -> Map<String, Value> {
     Map::from_iter([(keyword.to_owned(), value)])
 }
 
-fn shown_names(names: &[Value]) -> Vec<&Value> {
-    let shown = |name: &&Value| name.as_str().is_some_and(is_shown);
+fn visible_names(names: &[Value]) -> Vec<&Value> {
+    let shown = |name: &&Value| name.as_str().is_some_and(is_visible);
     names.iter().filter(shown).collect()
 }
 
@@ -311,8 +314,8 @@ fn unique(texts: &[&Value]) -> Vec<Value> {
     first.map(|text| (*text).clone()).collect()
 }
 
-// Both apply: the target of a reference and what stands beside it. For descriptive
-// keywords the latter wins.
+// Both the target of a reference and the keywords next to `$ref` apply. Descriptive keywords next
+// to `$ref` win.
 fn merge_siblings(mut target: Map<String, Value>, own: Map<String, Value>) -> Map<String, Value> {
     let (said, ruled): (Map<_, _>, Map<_, _>) = own
         .into_iter()

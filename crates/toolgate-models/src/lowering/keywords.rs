@@ -1,12 +1,14 @@
-//! What the keywords of JSON Schema hold, and whether a value fits its keyword.
+//! The keywords of JSON Schema: what kind of value each has, and whether a value is valid for it.
 
 use serde_json::{Map, Value};
 
-use super::text::is_shown;
+use super::text::is_visible;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeywordKind {
+    // Text for people.
     Prose,
+    // Text for programs, such as a pattern.
     Text,
     Type,
     Names,
@@ -14,34 +16,35 @@ pub(super) enum KeywordKind {
     Value,
     Values,
     Number,
-    Positive,
+    PositiveNumber,
     Count,
     Flag,
     Schema,
-    // Often just `true` or `false`, and may stay so.
+    // A schema that is often just `true` or `false`.
     SchemaOrFlag,
-    Schemas,
-    Named,
+    SchemaList,
+    SchemasByName,
     Reference,
-    // About the schema itself, or kept for references. A model needs none of it.
+    // About the schema itself, or targets of references. The model doesn't need it.
     Metadata,
+    // From older drafts.
     Legacy,
     Unknown,
 }
 
 pub(super) fn keyword_kind(keyword: &str) -> KeywordKind {
     match keyword {
-        // The keywords that every schema has come first, because names are compared in order.
+        // The most frequent keywords come first, because names are compared in order.
         "type" => KeywordKind::Type,
         "title" | "description" => KeywordKind::Prose,
-        "properties" | "patternProperties" | "dependentSchemas" => KeywordKind::Named,
+        "properties" | "patternProperties" | "dependentSchemas" => KeywordKind::SchemasByName,
         "required" => KeywordKind::Names,
         "pattern" | "format" | "contentEncoding" | "contentMediaType" => KeywordKind::Text,
         "dependentRequired" => KeywordKind::NamesByName,
         "const" | "default" => KeywordKind::Value,
         "enum" | "examples" => KeywordKind::Values,
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => KeywordKind::Number,
-        "multipleOf" => KeywordKind::Positive,
+        "multipleOf" => KeywordKind::PositiveNumber,
         "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
         | "minContains" | "maxContains" => KeywordKind::Count,
         "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" | "nullable" => KeywordKind::Flag,
@@ -51,7 +54,7 @@ pub(super) fn keyword_kind(keyword: &str) -> KeywordKind {
         "items" | "additionalProperties" | "unevaluatedProperties" | "unevaluatedItems" => {
             KeywordKind::SchemaOrFlag
         }
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => KeywordKind::Schemas,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => KeywordKind::SchemaList,
         "$ref" => KeywordKind::Reference,
         "$defs" | "definitions" | "$id" | "id" | "$schema" | "$anchor" | "$dynamicAnchor"
         | "$dynamicRef" | "$recursiveAnchor" | "$recursiveRef" | "$comment" | "$vocabulary" => {
@@ -70,22 +73,22 @@ pub(super) fn only_describes(keyword: &str) -> bool {
     )
 }
 
-/// True if a keyword without sub-schemas can stay exactly as it is.
-pub(super) fn is_sound(holds: KeywordKind, value: &Value) -> bool {
+/// True if the value of a keyword without sub-schemas is valid and can be copied unchanged.
+pub(super) fn is_well_formed(holds: KeywordKind, value: &Value) -> bool {
     match holds {
-        KeywordKind::Prose | KeywordKind::Text => value.as_str().is_some_and(is_shown),
+        KeywordKind::Prose | KeywordKind::Text => value.as_str().is_some_and(is_visible),
         KeywordKind::Type => is_type(value),
         KeywordKind::Names => is_names(value),
         KeywordKind::NamesByName => value.as_object().is_some_and(|all| {
             all.iter()
-                .all(|(name, names)| is_shown(name) && is_names(names))
+                .all(|(name, names)| is_visible(name) && is_names(names))
         }),
-        KeywordKind::Value | KeywordKind::Unknown => is_all_shown(value),
+        KeywordKind::Value | KeywordKind::Unknown => is_all_visible(value),
         KeywordKind::Values => value
             .as_array()
-            .is_some_and(|list| !list.is_empty() && list.iter().all(is_all_shown)),
+            .is_some_and(|list| !list.is_empty() && list.iter().all(is_all_visible)),
         KeywordKind::Number => value.is_number(),
-        KeywordKind::Positive => value.as_f64().is_some_and(|number| number > 0.0),
+        KeywordKind::PositiveNumber => value.as_f64().is_some_and(|number| number > 0.0),
         KeywordKind::Count => value.is_u64(),
         KeywordKind::Flag => value.is_boolean(),
         _ => false,
@@ -135,26 +138,27 @@ fn is_type(value: &Value) -> bool {
 }
 
 fn is_names(value: &Value) -> bool {
-    let shown = |name: &Value| name.as_str().is_some_and(is_shown);
+    let shown = |name: &Value| name.as_str().is_some_and(is_visible);
     value
         .as_array()
         .is_some_and(|names| names.iter().all(shown) && are_different(names))
 }
 
-// Honest lists of names are short. A long one takes the path that uses a hash table.
+// Compares each pair, because real lists are short. A longer one counts as malformed, and is then
+// cleaned up with a hash table.
 fn are_different(names: &[Value]) -> bool {
     const MAX_COMPARED: usize = 64;
     let first = |index: usize| !names[..index].contains(&names[index]);
     names.len() <= MAX_COMPARED && (0..names.len()).all(first)
 }
 
-fn is_all_shown(value: &Value) -> bool {
+fn is_all_visible(value: &Value) -> bool {
     match value {
-        Value::String(text) => is_shown(text),
-        Value::Array(list) => list.iter().all(is_all_shown),
+        Value::String(text) => is_visible(text),
+        Value::Array(list) => list.iter().all(is_all_visible),
         Value::Object(object) => object
             .iter()
-            .all(|(name, value)| is_shown(name) && is_all_shown(value)),
+            .all(|(name, value)| is_visible(name) && is_all_visible(value)),
         _ => true,
     }
 }

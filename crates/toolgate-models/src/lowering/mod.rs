@@ -1,15 +1,15 @@
-//! Lowers a tool's schema to what a provider understands, and puts the rest into
-//! words in a description.
+//! Lowers a tool's schema to what a provider accepts, and describes the rest in words.
 //!
 //! ```text
-//!  the schema ─▶ copy    stands on its own: no references, today's keywords, nothing hidden, bounded
-//!             ─▶ root    one object, combinators united
+//!  the schema ─▶ copy    self-contained: references inlined, keywords of old drafts rewritten,
+//!                        invisible text removed, size bounded
+//!             ─▶ root    the root is one object without combinators
 //!             ─▶ reduce  only the keywords that the provider keeps
 //! ```
 //!
 //! A lowered schema allows everything that the original does, and often more, so arguments are
-//! checked against the original. `"schemas": "original"` skips all this, for a provider that is
-//! known to accept everything.
+//! validated against the original. `"schemas": "original"` in the configuration skips all this, for
+//! a provider that is known to accept everything.
 
 mod alternatives;
 mod copy;
@@ -30,38 +30,41 @@ use serde_json::{Map, Value};
 use toolgate_core::ToolDefinition;
 
 use copy::{MAX_SCHEMA_BYTES, SchemaCopier};
-use text::{add, is_shown, shown, split};
+use text::{add, is_visible, split, strip_invisible};
 
-/// What a provider keeps of a JSON Schema. Each provider has its rules beside its form of a tool.
-/// The root is always an object without combinators, and references are never kept.
+/// What a provider accepts in a JSON Schema. Each provider's rules are in its `tools` module.
+///
+/// For every provider, the root becomes an object without combinators, and references are inlined.
 pub(crate) struct SchemaRules {
+    /// The keywords that are kept; `None` for all.
     pub(crate) keywords: Option<&'static [&'static str]>,
     pub(crate) is_parameter_name: fn(&str) -> bool,
-    // In characters, not bytes.
+    /// In characters, not bytes.
     pub(crate) longest_description: usize,
-    /// Whether text that is too long for the tool's description may continue in that of the schema.
+    /// Whether a description that is too long continues in the schema's own description.
     pub(crate) continued: bool,
 }
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct LoweredTool<'a> {
-    /// What the tool does, and the rules that the schema can't carry.
+    /// What the tool does, and the rules that the schema can't express.
     pub(crate) description: Cow<'a, str>,
     /// Always has `type: "object"` and `properties`.
     pub(crate) schema: Cow<'a, Value>,
 }
 
-// How often a schema may occur within itself, and how deep it may be.
-// Tried in order, from full detail to less and less, until the schema is small enough.
+// How often a schema may occur within itself, and how deep the copy may be. Tried in this order,
+// from most to least detail, until the schema is small enough.
 const DETAILS: [(usize, usize); 4] = [(2, 64), (1, 64), (1, 6), (1, 3)];
 
-/// Puts a tool into a provider's terms. Borrows whatever doesn't change.
+/// Lowers a tool's schema and description for one provider. Borrows what doesn't change. The error
+/// is a reason why the tool can't be offered.
 pub(crate) fn lower<'a>(
     definition: &'a ToolDefinition,
     rules: &SchemaRules,
 ) -> Result<LoweredTool<'a>, String> {
     let document = definition.parameters();
-    let description = shown(definition.description());
+    let description = strip_invisible(definition.description());
     if unchanged::fits(document, rules) && split(&description, rules.longest_description).is_none()
     {
         let schema = Cow::Borrowed(document);
@@ -80,7 +83,7 @@ pub(crate) fn lower<'a>(
     })?;
     let (mut schema, mut notes) = root::fold(copy);
     if let Some(keywords) = rules.keywords {
-        add(&mut notes, &reduce::root_demands(&schema));
+        add(&mut notes, &reduce::root_constraints(&schema));
         schema.retain(|keyword, _| matches!(keyword.as_str(), "type" | "properties" | "required"));
         schema = reduce::reduce(schema, "", keywords);
     }
@@ -93,7 +96,7 @@ pub(crate) fn lower<'a>(
     Ok(lowered)
 }
 
-/// A tool as stored, for a provider that should get it whole. Adds only what every provider needs.
+/// A tool with its original schema. Adds only `type` and `properties`, which every provider needs.
 pub(crate) fn as_stored(definition: &ToolDefinition) -> LoweredTool<'_> {
     let document = definition.parameters();
     let mut schema = Cow::Borrowed(document);
@@ -113,11 +116,12 @@ pub(crate) fn as_stored(definition: &ToolDefinition) -> LoweredTool<'_> {
     }
 }
 
-// A name that can't be shown can't be given either.
+// A required parameter with invisible characters in its name can't be shown to the model, so the
+// model couldn't pass it.
 fn expect_names(document: &Value) -> Result<(), String> {
     let required = document.get("required").and_then(Value::as_array);
     let mut names = required.into_iter().flatten().filter_map(Value::as_str);
-    match names.find(|name| !is_shown(name)) {
+    match names.find(|name| !is_visible(name)) {
         Some(name) => Err(format!(
             "the name of its required parameter '{}' has invisible characters",
             toolgate_core::escape(name)

@@ -1,15 +1,15 @@
-//! Renders a schema as part of a sentence: `list of string`, `integer (at least 1): How many`.
+//! Describes a schema as part of a sentence: `list of string`, `integer (at least 1): How many`.
 
 use serde_json::{Map, Value};
 
 use super::alternatives::are_disjoint;
 use super::keywords::types;
-use super::sentences::{MAX_DEPTH, join_limited, quoted, sentences};
+use super::sentences::{MAX_DEPTH, join_at_most, quoted, sentences};
 use super::text::cut;
 
 const MAX_TEXT_LEN: usize = 300;
 
-pub(super) fn phrase(schema: &Value, depth: usize) -> String {
+pub(super) fn describe_schema(schema: &Value, depth: usize) -> String {
     match schema {
         Value::Object(keywords) => describe_value(keywords, "", depth),
         Value::Bool(false) => "not allowed".to_owned(),
@@ -21,11 +21,11 @@ pub(super) fn describe_property(name: &str, schema: &Map<String, Value>) -> Stri
     format!("'{name}': {}", describe_value(schema, name, MAX_DEPTH))
 }
 
-/// Describes a parameter that is in no `properties`.
+/// Describes a parameter that isn't listed in `properties`.
 pub(super) fn describe_parameter(name: &str, schema: &Value, required: bool) -> String {
     let empty = Map::new();
     let keywords = schema.as_object().unwrap_or(&empty);
-    let (kind, mut parts) = parts(keywords, MAX_DEPTH);
+    let (kind, mut parts) = describe_parts(keywords, MAX_DEPTH);
     let kind = kind.unwrap_or_else(|| "anything".to_owned());
     parts.insert(0, kind);
     parts.extend(required.then(|| "required".to_owned()));
@@ -44,8 +44,7 @@ pub(super) fn short_description(schema: &Map<String, Value>, name: &str) -> Opti
     Some(short.trim_end_matches('.').to_owned()).filter(|short| !short.is_empty())
 }
 
-// A title is only a short form of a description, so it counts only if there is none, and if it says
-// more than the property's name.
+// A title is used only without a description, and only if it says more than the property's name.
 pub(super) fn title<'a>(schema: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     let letters = |text: &str| -> String {
         let letters = text.chars().filter(|c| c.is_alphanumeric());
@@ -55,42 +54,45 @@ pub(super) fn title<'a>(schema: &'a Map<String, Value>, name: &str) -> Option<&'
     title.filter(|title| letters(title) != letters(name))
 }
 
-pub(super) fn alternatives(schemas: &[Value], depth: usize) -> String {
-    join_limited(schemas, 5, |schema| phrase(schema, depth), " or ")
+pub(super) fn describe_alternatives(schemas: &[Value], depth: usize) -> String {
+    join_at_most(schemas, 5, |schema| describe_schema(schema, depth), " or ")
 }
 
 fn describe_value(keywords: &Map<String, Value>, name: &str, depth: usize) -> String {
-    let (kind, parts) = parts(keywords, depth);
-    let demands = parts.join(", ");
-    let told = match kind {
-        Some(kind) if demands.is_empty() => kind,
-        Some(kind) => format!("{kind} ({demands})"),
-        None => demands,
+    let (kind, parts) = describe_parts(keywords, depth);
+    let constraints = parts.join(", ");
+    let text = match kind {
+        Some(kind) if constraints.is_empty() => kind,
+        Some(kind) => format!("{kind} ({constraints})"),
+        None => constraints,
     };
     match short_description(keywords, name) {
-        Some(text) if told.is_empty() => text,
-        Some(text) => format!("{told}: {text}"),
-        None if told.is_empty() => "anything".to_owned(),
-        None => told,
+        Some(description) if text.is_empty() => description,
+        Some(description) => format!("{text}: {description}"),
+        None if text.is_empty() => "anything".to_owned(),
+        None => text,
     }
 }
 
-fn parts(keywords: &Map<String, Value>, depth: usize) -> (Option<String>, Vec<String>) {
-    let (kind, told) = kind(keywords, depth);
+fn describe_parts(keywords: &Map<String, Value>, depth: usize) -> (Option<String>, Vec<String>) {
+    let (kind, covered) = describe_kind(keywords, depth);
     let shown = |keyword: &str| {
-        told.contains(&keyword) || matches!(keyword, "default" | "examples" | "deprecated")
+        covered.contains(&keyword) || matches!(keyword, "default" | "examples" | "deprecated")
     };
     let sentences = sentences(keywords, &shown, depth).into_iter();
-    let clauses = sentences.map(|sentence| clause(&sentence));
+    let clauses = sentences.map(|sentence| to_clause(&sentence));
     (kind, clauses.collect())
 }
 
-// The kind of a value, such as `string`, `list of string` or `one of "a", "b"`, and the
-// keywords that it covers.
-fn kind(keywords: &Map<String, Value>, depth: usize) -> (Option<String>, &'static [&'static str]) {
+// Describes the kind of a value, such as `string`, `list of string` or `one of "a", "b"`, and
+// returns the keywords that this covers.
+fn describe_kind(
+    keywords: &Map<String, Value>,
+    depth: usize,
+) -> (Option<String>, &'static [&'static str]) {
     let list = |keyword| keywords.get(keyword).and_then(Value::as_array);
     if let Some(values) = list("enum") {
-        let values = join_limited(values, 10, quoted, ", ");
+        let values = join_at_most(values, 10, quoted, ", ");
         return (Some(format!("one of {values}")), &["enum", "type"]);
     }
     if let Some(value) = keywords.get("const") {
@@ -110,15 +112,15 @@ fn kind(keywords: &Map<String, Value>, depth: usize) -> (Option<String>, &'stati
         };
     }
     match (list("anyOf"), list("oneOf"), deeper) {
-        (Some(any), _, Some(depth)) => (Some(alternatives(any, depth)), &["anyOf"]),
+        (Some(any), _, Some(depth)) => (Some(describe_alternatives(any, depth)), &["anyOf"]),
         (None, Some(one), Some(depth)) if are_disjoint(one) => {
-            (Some(alternatives(one, depth)), &["oneOf"])
+            (Some(describe_alternatives(one, depth)), &["oneOf"])
         }
         _ => (None, &[]),
     }
 }
 
-pub(super) fn clause(sentence: &str) -> String {
+pub(super) fn to_clause(sentence: &str) -> String {
     let mut chars = sentence.strip_suffix('.').unwrap_or(sentence).chars();
     let first = chars.next().map(|first| first.to_ascii_lowercase());
     first.into_iter().chain(chars).collect()

@@ -1,5 +1,6 @@
-//! Reduces a schema to the keywords that a provider keeps, and puts the rest into words. Such a
-//! provider reads a schema into a structure and loses what that has no place for.
+//! Reduces a schema to the keywords that a provider keeps, and describes the others in words.
+//!
+//! Such a provider parses schemas into a struct and silently drops all keywords without a field.
 
 use serde_json::{Map, Value, json};
 
@@ -51,7 +52,7 @@ fn split(schema: Map<String, Value>, kept: &[&str]) -> (Map<String, Value>, Map<
     let (mut schema, mut dropped): (Map<_, _>, Map<_, _>) = schema
         .into_iter()
         .partition(|(keyword, _)| kept.contains(&keyword.as_str()));
-    // A flag where the structure wants an object would cost the whole request.
+    // The provider refuses the whole request if `items` is a boolean instead of an object.
     if let Some(items) = schema.get_mut("items").filter(|items| items.is_boolean()) {
         dropped.insert("items".to_owned(), items.take());
         *items = json!({});
@@ -64,7 +65,10 @@ fn description(schema: &Map<String, Value>, dropped: &Map<String, Value>, name: 
     let title = || phrase::title(dropped, name);
     let own = own.or_else(title);
     let mut description = own.unwrap_or_default().to_owned();
-    add(&mut description, &sentences::demands(dropped, |_| false));
+    add(
+        &mut description,
+        &sentences::constraints(dropped, |_| false),
+    );
     description
 }
 
@@ -79,7 +83,7 @@ fn flatten(schema: &mut Map<String, Value>) {
     }
 }
 
-// Adds the demands of another schema. What one keyword can't say stays beside it, in `allOf`.
+// Adds the constraints of another schema. What can't be merged into one keyword is kept in `allOf`.
 fn merge_schema(schema: &mut Map<String, Value>, other: Map<String, Value>) {
     let groups: Vec<&str> = schema
         .keys()
@@ -107,7 +111,7 @@ fn merge_schema(schema: &mut Map<String, Value>, other: Map<String, Value>) {
     }
 }
 
-// Some keywords have a meaning only together.
+// Keywords that have a meaning only together.
 fn keyword_group(keyword: &str) -> Option<&'static str> {
     match keyword {
         "if" | "then" | "else" => Some("if"),
@@ -116,7 +120,7 @@ fn keyword_group(keyword: &str) -> Option<&'static str> {
     }
 }
 
-// Adds the demands of another value to that of a keyword, or gives it back if that can't be done.
+// Merges another value into a keyword's value, or returns it if the two can't be merged.
 fn merge_keyword(keyword: &str, own: &mut Value, other: Value) -> Option<Value> {
     match (keyword, own, other) {
         (_, own, other) if *own == other => return None,
@@ -149,7 +153,7 @@ fn merge_keyword(keyword: &str, own: &mut Value, other: Value) -> Option<Value> 
             own.retain(is_common);
         }
         ("description", Value::String(own), Value::String(other)) => add(own, &other),
-        // The outer description is about this particular use.
+        // The outer description wins, because it is about this particular use.
         (keyword, ..) if only_describes(keyword) => {}
         (_, _, other) => return Some(other),
     }
@@ -213,7 +217,7 @@ fn unify_choices(schema: &mut Map<String, Value>) {
     merge_schema(schema, only);
 }
 
-// Rewrites `const` and `nullable`, and adds types that go without saying.
+// Rewrites `const` and `nullable`, and adds types that are implied by `enum`.
 fn normalize_values(schema: &mut Map<String, Value>) {
     if !schema.contains_key("enum")
         && let Some(value) = schema.shift_remove("const")
@@ -248,11 +252,11 @@ fn allow_null(schema: &mut Map<String, Value>) {
     }
 }
 
-pub(super) fn root_demands(schema: &Map<String, Value>) -> String {
+pub(super) fn root_constraints(schema: &Map<String, Value>) -> String {
     let description = schema.get("description").and_then(Value::as_str);
     let mut text = description.unwrap_or_default().to_owned();
     let carried = |keyword: &str| matches!(keyword, "type" | "properties" | "required");
-    let demands = sentences::demands(schema, carried);
-    add(&mut text, &demands);
+    let constraints = sentences::constraints(schema, carried);
+    add(&mut text, &constraints);
     text
 }

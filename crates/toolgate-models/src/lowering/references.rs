@@ -1,4 +1,4 @@
-//! Resolves `$ref`. Only places in the document itself are known; nothing is ever fetched.
+//! Resolves `$ref`, only within the document itself. Nothing is ever fetched.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ impl<'a> ReferenceResolver<'a> {
         target.filter(|target| target.is_object() || target.is_boolean())
     }
 
-    /// True if what stands beside a `$ref` is ignored, as it was up to draft 7.
+    /// True if keywords next to `$ref` are ignored, as they were up to draft 7.
     pub(super) fn ignore_siblings(&self) -> bool {
         *self.is_old.get_or_init(
             || match self.document.get("$schema").and_then(Value::as_str) {
@@ -76,7 +76,7 @@ fn find_anchors<'a>(value: &'a Value, anchors: &mut HashMap<&'a str, &'a Value>)
     }
 }
 
-// A schema that declares no draft may still use a form that only older drafts have.
+// Recognises a schema of an older draft that doesn't declare it by syntax that newer drafts lack.
 fn is_old_schema(value: &Value) -> bool {
     match value {
         Value::Object(keywords) => {

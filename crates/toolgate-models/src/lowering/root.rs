@@ -1,17 +1,21 @@
-//! Folds the root of a schema into one object. Merges what its combinators demand, and puts
-//! their rules into words.
+//! Folds the root of a schema into one object without combinators: merges their properties, and
+//! describes their rules in words.
 
 use serde_json::{Map, Value, json};
 
 use super::alternatives;
 use super::keywords::allows_type;
-use super::sentences::{self, demands, join_quoted};
+use super::sentences::{self, constraints, join_quoted};
 
+/// One form that a tool's arguments may have: a schema of the root or of one of
+/// its branches, without combinators.
 #[derive(Debug, Default)]
 pub(super) struct ArgumentForm {
     pub(super) properties: Map<String, Value>,
     pub(super) required: Vec<String>,
+    // All other keywords.
     pub(super) rest: Map<String, Value>,
+    // What the combinators require, in sentences.
     pub(super) rules: String,
 }
 
@@ -61,7 +65,7 @@ fn as_object(mut schema: Map<String, Value>) -> Map<String, Value> {
 }
 
 impl ArgumentForm {
-    /// Merges a schema with everything its combinators say about the same object.
+    /// Merges a schema with its combinators.
     pub(super) fn from_schema(mut schema: Map<String, Value>) -> Self {
         let mut form = Self::default();
         let is_plain = is_plain(&schema);
@@ -79,8 +83,8 @@ impl ArgumentForm {
                 .map(str::to_owned)
                 .collect();
         }
-        // `enum` and `const` are values of the whole object, and `unevaluatedProperties` depends on
-        // combinators that are about to go.
+        // `enum` and `const` would be values of the whole object, and `unevaluatedProperties`
+        // depends on the combinators that are being removed.
         let unfit = ["enum", "const", "unevaluatedProperties"];
         let unfit = unfit.into_iter().filter(|_| !is_plain);
         let unfit = unfit.filter_map(|keyword| schema.shift_remove_entry(keyword));
@@ -96,7 +100,7 @@ impl ArgumentForm {
         form.add_rule(
             &object(not).map_or_else(String::new, |not| alternatives::forbidden_rule(&not)),
         );
-        form.add_rule(&demands(&unfit, |_| false));
+        form.add_rule(&constraints(&unfit, |_| false));
         form
     }
 
@@ -104,12 +108,12 @@ impl ArgumentForm {
         sentences::push_sentence(&mut self.rules, sentence);
     }
 
-    pub(super) fn demands(&self) -> String {
+    pub(super) fn constraints(&self) -> String {
         let described = |keyword: &str| matches!(keyword, "type" | "default" | "examples");
-        demands(&self.rest, described)
+        constraints(&self.rest, described)
     }
 
-    /// True if it accepts no properties but its own.
+    /// True if it forbids undeclared properties.
     pub(super) fn is_closed(&self) -> bool {
         let mut others = ["additionalProperties", "unevaluatedProperties"].into_iter();
         others.any(|keyword| {
@@ -120,7 +124,7 @@ impl ArgumentForm {
     }
 
     fn merge(&mut self, other: Self) {
-        let demands = other.demands();
+        let constraints = other.constraints();
         for (name, property) in other.properties {
             match self.properties.get_mut(&name) {
                 Some(own) if *own == property || property == json!({}) => {}
@@ -139,11 +143,11 @@ impl ArgumentForm {
         if let Some(description) = other.rest.get("description").and_then(Value::as_str) {
             self.add_rule(description);
         }
-        self.add_rule(&demands);
+        self.add_rule(&constraints);
         self.add_rule(&other.rules);
     }
 
-    // A branch that no object can match doesn't count.
+    // Ignores branches that no object can match.
     fn add_choice(&mut self, branches: Vec<Map<String, Value>>, exactly_one: bool) {
         let is_for_objects = |branch: &Map<String, Value>| {
             allows_type(branch, "object") && branch.get("not") != Some(&json!({}))
@@ -161,7 +165,7 @@ impl ArgumentForm {
         self.merge_properties(&branches);
         let is_given = |name: &String| common.contains(name) || self.required.contains(name);
         let labels = branches.iter().map(|branch| {
-            match alternatives::label(branch, &self.properties, &is_given) {
+            match alternatives::describe_form(branch, &self.properties, &is_given) {
                 label if label.is_empty() && exactly_one => "any arguments".to_owned(),
                 label => label,
             }
@@ -216,7 +220,7 @@ impl ArgumentForm {
         let when = Self::from_schema(when);
         let branches =
             [then, otherwise].map(|branch| Self::from_schema(branch.unwrap_or_default()));
-        // A condition isn't a demand: the property may have other values too.
+        // Conditions don't restrict properties, so only their names are taken over.
         for name in when.properties.keys() {
             self.properties.entry(name).or_insert_with(|| json!({}));
         }
@@ -228,7 +232,7 @@ impl ArgumentForm {
         self.merge_properties(&branches);
         let mut labels = branches
             .each_ref()
-            .map(|branch| alternatives::label(branch, &self.properties, &|_| false));
+            .map(|branch| alternatives::describe_form(branch, &self.properties, &|_| false));
         for (label, new) in labels.iter_mut().zip(new) {
             if label.is_empty() && !new.is_empty() {
                 *label = format!("optionally {new}");
@@ -243,7 +247,7 @@ impl ArgumentForm {
             let branch = Self::from_schema(object(Some(schema)).unwrap_or_default());
             let branches = [branch, Self::default()];
             self.merge_properties(&branches);
-            let needed = alternatives::label(&branches[0], &self.properties, &|_| false);
+            let needed = alternatives::describe_form(&branches[0], &self.properties, &|_| false);
             if !needed.is_empty() {
                 self.add_rule(&format!("'{name}' needs {needed}."));
             }

@@ -1,17 +1,17 @@
-//! Puts what a schema demands into short sentences, or into JSON if words fail.
-//! Nothing is dropped in silence.
+//! Describes the constraints of a schema in short sentences. Constraints that don't have a sentence
+//! are quoted as JSON, so that nothing is silently dropped.
 
 use serde_json::{Map, Value};
 
 use super::keywords::{KeywordKind, keyword_kind};
-use super::phrase::{alternatives, phrase};
+use super::phrase::{describe_alternatives, describe_schema};
 use super::text::{add, cut};
 
 const MAX_QUOTED: usize = 120;
 
 pub(super) const MAX_SENTENCE_LEN: usize = 600;
 
-// Schemas that are nested deeper stay JSON.
+// Schemas that are nested deeper are quoted as JSON.
 pub(super) const MAX_DEPTH: usize = 8;
 
 pub(super) fn add_description(schema: &mut Map<String, Value>, sentence: &str) {
@@ -37,7 +37,7 @@ pub(super) fn join_quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> Strin
     }
 }
 
-pub(super) fn join_limited<T>(
+pub(super) fn join_at_most<T>(
     all: &[T],
     most: usize,
     said: impl Fn(&T) -> String,
@@ -50,7 +50,7 @@ pub(super) fn join_limited<T>(
     shown.join(between)
 }
 
-pub(super) fn demands(schema: &Map<String, Value>, shown: impl Fn(&str) -> bool) -> String {
+pub(super) fn constraints(schema: &Map<String, Value>, shown: impl Fn(&str) -> bool) -> String {
     let mut text = String::new();
     for sentence in sentences(schema, &shown, MAX_DEPTH) {
         push_sentence(&mut text, &sentence);
@@ -58,7 +58,7 @@ pub(super) fn demands(schema: &Map<String, Value>, shown: impl Fn(&str) -> bool)
     text
 }
 
-/// Adds a sentence unless it's there already. No one reads on after a long text.
+/// Adds a sentence unless the text has it already or is too long.
 pub(super) fn push_sentence(text: &mut String, sentence: &str) {
     const MAX_TEXT: usize = 8 << 10;
     const MORE: &str = "[…]";
@@ -85,11 +85,11 @@ pub(super) fn sentences(
             }
         }
     }
-    said.extend(ranges(schema, shown));
+    said.extend(describe_ranges(schema, shown));
     let all = schema.get("allOf").filter(|_| !shown("allOf"));
     for part in all.and_then(Value::as_array).into_iter().flatten() {
         said.push(match depth.checked_sub(1) {
-            Some(depth) => format!("{}.", capitalised(&phrase(part, depth))),
+            Some(depth) => format!("{}.", capitalised(&describe_schema(part, depth))),
             None => format!("Also: {part}"),
         });
     }
@@ -101,7 +101,7 @@ pub(super) fn sentences(
     bounded.map(|said| cut(said, MAX_SENTENCE_LEN)).collect()
 }
 
-// Keywords for the least, the most and both exclusive, and the unit.
+// The keywords for minimum, maximum, and the exclusive ones, and the unit that is counted.
 const RANGES: [(&str, &str, &str, &str, &str); 5] = [
     ("minContains", "maxContains", "", "", "such item"),
     (
@@ -116,7 +116,7 @@ const RANGES: [(&str, &str, &str, &str, &str); 5] = [
     ("minProperties", "maxProperties", "", "", "key"),
 ];
 
-fn ranges(schema: &Map<String, Value>, shown: &dyn Fn(&str) -> bool) -> Vec<String> {
+fn describe_ranges(schema: &Map<String, Value>, shown: &dyn Fn(&str) -> bool) -> Vec<String> {
     let hidden = |keyword: &str| schema.get(keyword).filter(|_| !shown(keyword));
     let mut said = Vec::new();
     for (least, most, above, below, unit) in RANGES {
@@ -143,16 +143,16 @@ fn ranges(schema: &Map<String, Value>, shown: &dyn Fn(&str) -> bool) -> Vec<Stri
     said
 }
 
-/// What one keyword demands: empty if nothing, `None` if it must stay JSON.
+/// Describes one keyword: empty if there is nothing to say, `None` if it must be quoted as JSON.
 fn sentence(keyword: &str, value: &Value, depth: usize) -> Option<String> {
     let text = || Some(cut(value.as_str()?.to_owned(), MAX_QUOTED));
     let list = || value.as_array().map(Vec::as_slice);
     Some(match keyword {
         "const" => format!("Must be exactly {}.", quoted(value)),
-        "enum" => format!("One of {}.", join_limited(list()?, 10, quoted, ", ")),
+        "enum" => format!("One of {}.", join_at_most(list()?, 10, quoted, ", ")),
         "default" if value.is_null() => String::new(),
         "default" => format!("Default: {}.", quoted(value)),
-        "examples" => format!("For example {}.", join_limited(list()?, 3, quoted, ", ")),
+        "examples" => format!("For example {}.", join_at_most(list()?, 3, quoted, ", ")),
         "format" => format!("Format: {}.", text()?),
         "pattern" => format!("Matches {}.", text()?),
         "contentEncoding" => format!("Encoded as {}.", text()?),
@@ -173,22 +173,23 @@ fn sentence(keyword: &str, value: &Value, depth: usize) -> Option<String> {
                     names => format!("'{name}' needs {names}."),
                 }
             };
-            join_limited(&all, 10, needs, " ")
+            join_at_most(&all, 10, needs, " ")
         }
         _ => match keyword_kind(keyword) {
             KeywordKind::Schema
             | KeywordKind::SchemaOrFlag
-            | KeywordKind::Schemas
-            | KeywordKind::Named => nested_sentence(keyword, value, depth.checked_sub(1)?)?,
+            | KeywordKind::SchemaList
+            | KeywordKind::SchemasByName => nested_sentence(keyword, value, depth.checked_sub(1)?)?,
             KeywordKind::Type => format!("Of type {}.", quoted(value)),
-            // `ranges` covers numbers. The rest describes, or means nothing to JSON Schema.
+            // `describe_ranges` covers numbers. The rest describes, or means nothing to JSON
+            // Schema.
             _ => String::new(),
         },
     })
 }
 
 fn nested_sentence(keyword: &str, value: &Value, depth: usize) -> Option<String> {
-    let within = |schema: &Value| phrase(schema, depth);
+    let within = |schema: &Value| describe_schema(schema, depth);
     let list = || value.as_array().map(Vec::as_slice);
     let is_empty = value.as_object().is_some_and(Map::is_empty);
     Some(match keyword {
@@ -197,11 +198,11 @@ fn nested_sentence(keyword: &str, value: &Value, depth: usize) -> Option<String>
         "items" => format!("Each item is {}.", within(value)),
         "prefixItems" => format!(
             "Items in this order: {}.",
-            join_limited(list()?, 10, within, ", ")
+            join_at_most(list()?, 10, within, ", ")
         ),
         "contains" => format!("Contains {}.", within(value)),
-        // Arguments that may not be given are removed before the call (VA5 of the contract), so
-        // forbidding them takes no words, unless it tells forms apart. A schema does refuse values.
+        // Undeclared arguments are removed before the call (requirement VA5), so it
+        // isn't mentioned that they are forbidden. A schema for them does restrict their values.
         "additionalProperties" | "unevaluatedProperties" if value.is_boolean() => String::new(),
         "additionalProperties" | "unevaluatedProperties" => {
             let each = within(value);
@@ -213,13 +214,13 @@ fn nested_sentence(keyword: &str, value: &Value, depth: usize) -> Option<String>
                 let pattern = cut((*pattern).clone(), MAX_QUOTED);
                 format!("Keys that match {pattern} hold {}.", within(schema))
             };
-            join_limited(&all, 5, hold, " ")
+            join_at_most(&all, 5, hold, " ")
         }
         "propertyNames" => format!("Keys: {}.", within(value)),
-        "anyOf" => format!("Either {}.", alternatives(list()?, depth)),
+        "anyOf" => format!("Either {}.", describe_alternatives(list()?, depth)),
         "oneOf" => format!(
             "Exactly one of: {}.",
-            join_limited(list()?, 5, within, "; ")
+            join_at_most(list()?, 5, within, "; ")
         ),
         "not" if is_empty => "Not allowed.".to_owned(),
         "not" => format!("Must not be: {}.", within(value)),

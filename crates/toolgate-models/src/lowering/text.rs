@@ -1,11 +1,11 @@
-//! Text on its way to a model: nothing in it that a person would not see, and no more
-//! than the provider accepts.
+//! Helpers for text that is sent to a model: cutting it, and adding sentences.
 
-pub(super) use toolgate_core::{is_visible as is_shown, strip_invisible as shown};
+pub(super) use toolgate_core::{is_visible, strip_invisible};
 
 const CUT: &str = " […]";
 
-/// Splits a text that is too long at the end of a word: what fits, with a mark, and the rest.
+/// Splits a text that is too long at the end of a word. Returns the beginning with a mark, and the
+/// rest; `None` if the text fits.
 pub(super) fn split(text: &str, most_chars: usize) -> Option<(String, &str)> {
     let fits = text.len() <= most_chars || text.chars().nth(most_chars).is_none();
     if fits {
@@ -14,7 +14,7 @@ pub(super) fn split(text: &str, most_chars: usize) -> Option<(String, &str)> {
     let room = most_chars.saturating_sub(CUT.chars().count());
     let end = text.char_indices().nth(room).map_or(0, |(at, _)| at);
     let word = text[..end].rfind(char::is_whitespace);
-    // A word of a hundred letters isn't one, so it's cut in the middle.
+    // A run of a hundred bytes without a space isn't a word, so it's cut in the middle.
     let end = word.filter(|word| end - word < 100).unwrap_or(end);
     let (kept, rest) = text.split_at(end);
     Some((format!("{}{CUT}", kept.trim_end()), rest.trim_start()))
@@ -27,6 +27,7 @@ pub(super) fn cut(text: String, most_chars: usize) -> String {
     }
 }
 
+/// Adds a sentence, after a period if the text doesn't end with punctuation.
 pub(super) fn add(text: &mut String, sentence: &str) {
     if sentence.is_empty() {
         return;

@@ -1,12 +1,12 @@
-//! Recognises schemas that need no lowering. Most don't, and a check costs less than a copy.
+//! Recognises schemas that can be sent unchanged. Most can, and checking costs less than copying.
 
 use serde_json::{Map, Value};
 
 use super::SchemaRules;
 use super::copy::MAX_SCHEMA_BYTES;
-use super::keywords::{KeywordKind, is_sound, keyword_kind, size};
+use super::keywords::{KeywordKind, is_well_formed, keyword_kind, size};
 use super::root;
-use super::text::is_shown;
+use super::text::is_visible;
 
 /// True if lowering would not change the schema.
 pub(super) fn fits(document: &Value, rules: &SchemaRules) -> bool {
@@ -23,10 +23,10 @@ pub(super) fn fits(document: &Value, rules: &SchemaRules) -> bool {
         return false;
     }
     let mut room = MAX_SCHEMA_BYTES;
-    is_sound_schema(schema, rules, &mut room, 0)
+    is_well_formed_schema(schema, rules, &mut room, 0)
 }
 
-fn is_sound_schema(
+fn is_well_formed_schema(
     schema: &Map<String, Value>,
     rules: &SchemaRules,
     room: &mut usize,
@@ -49,31 +49,32 @@ fn is_sound_schema(
         && schema.iter().all(|(keyword, value)| {
             let part = |value: &Value, room: &mut usize| {
                 let keywords = value.as_object();
-                keywords.is_some_and(|keywords| is_sound_schema(keywords, rules, room, depth + 1))
+                keywords
+                    .is_some_and(|keywords| is_well_formed_schema(keywords, rules, room, depth + 1))
             };
             let sound = match keyword_kind(keyword) {
                 KeywordKind::Schema => part(value, room),
                 KeywordKind::SchemaOrFlag if value.is_boolean() => rules.keywords.is_none(),
                 KeywordKind::SchemaOrFlag => part(value, room),
-                KeywordKind::Schemas => value.as_array().is_some_and(|list| {
+                KeywordKind::SchemaList => value.as_array().is_some_and(|list| {
                     !list.is_empty() && list.iter().all(|value| part(value, room))
                 }),
-                KeywordKind::Named => value.as_object().is_some_and(|named| {
+                KeywordKind::SchemasByName => value.as_object().is_some_and(|named| {
                     named.iter().all(|(name, value)| {
                         let legal = keyword != "properties" || (rules.is_parameter_name)(name);
                         legal
-                            && is_shown(name)
+                            && is_visible(name)
                             && spend_budget(room, name.len() + 4)
                             && part(value, room)
                     })
                 }),
-                holds => is_sound(holds, value) && spend_budget(room, size(value)),
+                holds => is_well_formed(holds, value) && spend_budget(room, size(value)),
             };
             sound && is_kept(keyword) && spend_budget(room, keyword.len() + 4)
         })
 }
 
-// A schema has few keywords, so walking over them takes less than a hash.
+// Schemas have few keywords, so a linear search is faster than hashing.
 fn value_of<'a>(schema: &'a Map<String, Value>, wanted: &str) -> Option<&'a Value> {
     let found = schema.iter().find(|(keyword, _)| *keyword == wanted);
     found.map(|(_, value)| value)

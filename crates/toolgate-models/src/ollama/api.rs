@@ -1,4 +1,4 @@
-//! What an Ollama server reports about itself and its models.
+//! Requests for what an Ollama server reports about itself and its models.
 
 use std::time::Duration;
 
@@ -16,10 +16,11 @@ use crate::wire_format::bearer_header;
 use crate::{ModelError, ModelSettings, Provider};
 
 pub(crate) const URL: &str = "http://127.0.0.1:11434";
-// Bounds how many models of a server are looked at.
+// How many models of a server are looked at.
 const MAX_MODELS: usize = 64;
-const AT_ONCE: usize = 8;
+const MAX_PARALLEL_REQUESTS: usize = 8;
 
+/// A model of an Ollama server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelInfo {
@@ -37,8 +38,9 @@ pub struct ModelInfo {
 pub enum ToolUse {
     Supported,
     Unsupported,
-    /// The server doesn't report what its models can do, as old ones don't.
+    /// The server is too old to report what its models can do.
     Unreported,
+    /// The server didn't report it in time.
     TimedOut,
 }
 
@@ -47,15 +49,15 @@ pub(super) struct ModelDetails {
     // `None` if the server is too old to report them.
     pub(super) capabilities: Option<Vec<String>>,
     pub(super) context: Option<usize>,
-    // The window that the model's own file sets.
+    // The context window that the model's Modelfile sets.
     pub(super) num_ctx: Option<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TaggedModel {
     pub(super) name: String,
-    // Newer servers report this in the list already.
-    shown: Option<ModelDetails>,
+    // Newer servers report these in the list already.
+    details: Option<ModelDetails>,
 }
 
 // A model in memory, from `/api/ps`.
@@ -69,22 +71,25 @@ pub(super) struct RunningModel {
     pub(super) size_vram: u64,
 }
 
-pub(super) fn http(settings: &ModelSettings) -> Result<ProviderHttp, ModelError> {
+pub(super) fn build_http(settings: &ModelSettings) -> Result<ProviderHttp, ModelError> {
     // An invalid address is reported when the HTTP client is built from it.
     let url = address::normalize_url(Provider::Ollama, &settings.url);
     let url = url.unwrap_or_else(|_| settings.url.clone());
     ProviderHttp::new(Provider::Ollama, &url, settings)
 }
 
-pub(super) async fn version(http: &ProviderHttp, deadline: Instant) -> Result<String, ModelError> {
+pub(super) async fn get_version(
+    http: &ProviderHttp,
+    deadline: Instant,
+) -> Result<String, ModelError> {
     let value = get(http, "/api/version", deadline).await?;
     let version = value.get("version").and_then(Value::as_str);
     version
-        .map(|version| http.line(version))
+        .map(|version| http.display_line(version))
         .ok_or_else(|| not_ollama_error(http, "no version"))
 }
 
-pub(super) async fn models(
+pub(super) async fn list_models(
     http: &ProviderHttp,
     deadline: Instant,
 ) -> Result<Vec<TaggedModel>, ModelError> {
@@ -95,7 +100,7 @@ pub(super) async fn models(
     Ok(models.take(MAX_MODELS).collect())
 }
 
-pub(super) async fn show(
+pub(super) async fn show_model(
     http: &ProviderHttp,
     model: &str,
     deadline: Instant,
@@ -106,7 +111,7 @@ pub(super) async fn show(
     Ok(ModelDetails::read(&lines.json().await?))
 }
 
-pub(super) async fn loaded(
+pub(super) async fn find_running(
     http: &ProviderHttp,
     model: &str,
     deadline: Instant,
@@ -118,31 +123,31 @@ pub(super) async fn loaded(
     Ok(models.find(|loaded| is_same(&loaded.name, model) || is_same(&loaded.model, model)))
 }
 
-pub(super) async fn model_infos(
+pub(super) async fn describe_models(
     http: &ProviderHttp,
     models: Vec<TaggedModel>,
     deadline: Instant,
 ) -> Vec<ModelInfo> {
-    let infos = stream::iter(models).map(|TaggedModel { name, shown }| async move {
-        let shown = match shown {
-            Some(shown) => Ok(shown),
-            None => show(http, &name, deadline).await,
+    let infos = stream::iter(models).map(|TaggedModel { name, details }| async move {
+        let details = match details {
+            Some(details) => Ok(details),
+            None => show_model(http, &name, deadline).await,
         };
-        let is_late = matches!(shown, Err(ModelError::TimedOut { .. }));
-        let shown = shown.unwrap_or_default();
+        let is_late = matches!(details, Err(ModelError::TimedOut { .. }));
+        let details = details.unwrap_or_default();
         ModelInfo {
-            tools: match shown.capabilities {
-                Some(_) if shown.can("tools") => ToolUse::Supported,
+            tools: match details.capabilities {
+                Some(_) if details.can("tools") => ToolUse::Supported,
                 Some(_) => ToolUse::Unsupported,
                 None if is_late => ToolUse::TimedOut,
                 None => ToolUse::Unreported,
             },
-            thinking: shown.can("thinking"),
-            context: shown.context,
+            thinking: details.can("thinking"),
+            context: details.context,
             name,
         }
     });
-    infos.buffered(AT_ONCE).collect().await
+    infos.buffered(MAX_PARALLEL_REQUESTS).collect().await
 }
 
 async fn get(http: &ProviderHttp, path: &str, deadline: Instant) -> Result<Value, ModelError> {
@@ -180,7 +185,7 @@ impl ModelDetails {
             size.trim().parse().ok()
         });
         Self {
-            capabilities: capabilities(value),
+            capabilities: read_capabilities(value),
             context: context.filter_map(|(_, size)| to_usize(size)).next(),
             num_ctx,
         }
@@ -190,19 +195,19 @@ impl ModelDetails {
 impl TaggedModel {
     fn read(value: &Value) -> Option<Self> {
         let name = value.get("model").or_else(|| value.get("name"))?.as_str()?;
-        let shown = capabilities(value).map(|capabilities| ModelDetails {
+        let details = read_capabilities(value).map(|capabilities| ModelDetails {
             capabilities: Some(capabilities),
             context: value.pointer("/details/context_length").and_then(to_usize),
             num_ctx: None,
         });
         Some(Self {
             name: name.to_owned(),
-            shown,
+            details,
         })
     }
 }
 
-fn capabilities(value: &Value) -> Option<Vec<String>> {
+fn read_capabilities(value: &Value) -> Option<Vec<String>> {
     let list = value.get("capabilities")?.as_array()?;
     let texts = list.iter().filter_map(Value::as_str);
     Some(texts.map(str::to_owned).collect())
@@ -212,7 +217,7 @@ fn to_usize(value: &Value) -> Option<usize> {
     value.as_u64().and_then(|size| usize::try_from(size).ok())
 }
 
-/// Compares model names. A name without a tag means the one tagged `latest`.
+/// Compares model names, ignoring case. A name without a tag means the tag `latest`.
 pub(crate) fn is_same(one: &str, other: &str) -> bool {
     let plain = |name: &str| {
         name.strip_suffix(":latest")
@@ -237,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_shows_of_a_model_is_read_with_care() {
+    fn model_details_are_read_leniently() {
         let shown = ModelDetails::read(&json!({
             "capabilities": ["completion", "tools", 7],
             "model_info": { "general.name": "Qwen3", "qwen3.context_length": 262_144, "x.context_length": "no" },

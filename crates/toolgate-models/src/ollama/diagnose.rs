@@ -1,4 +1,4 @@
-//! Finds out why a local model doesn't see its tools, for `toolgate doctor`.
+//! Finds out why a local model may not see its tools, for `toolgate doctor`.
 
 use std::time::Duration;
 
@@ -10,18 +10,20 @@ use super::window::OllamaWindow;
 use crate::http::ProviderHttp;
 use crate::{ModelError, ModelSettings, Provider};
 
-// For all requests together.
-const LIMIT: Duration = Duration::from_secs(10);
-// Roughly the tokens of the system prompt and a question.
-const QUESTION: usize = 512;
+// For all requests of a diagnosis together.
+const TIMEOUT: Duration = Duration::from_secs(10);
+// Roughly the size of the system prompt and a question.
+const QUESTION_TOKENS: usize = 512;
 const MAX_NAMES: usize = 8;
 
+/// A fact about an Ollama server or its model, or a problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OllamaFinding {
+    /// False for a problem.
     pub ok: bool,
     pub text: String,
-    /// The command or setting that fixes it, or makes it better.
+    /// The command or setting that fixes or improves it.
     pub fix: Option<String>,
 }
 
@@ -49,9 +51,11 @@ impl OllamaFinding {
 }
 
 /// Looks for reasons why a model doesn't see its tools, as far as they can be found without asking
-/// it a question. A turn reports the others as notices. `tool_tokens` is the size of the tools that
-/// a question is sent with, from [`Conversation::offer`](crate::Conversation::offer). Stops at the
-/// first reason that hides all others.
+/// it a question. A turn reports other reasons as notices.
+///
+/// `tool_tokens` is the size of the offered tools, from
+/// [`Conversation::offer`](crate::Conversation::offer). Stops at the first problem that hides all
+/// others, such as a server that can't be reached.
 pub async fn diagnose(settings: &ModelSettings, tool_tokens: usize) -> Vec<OllamaFinding> {
     let mut findings = Vec::new();
     // The problem that ends the search is a finding too.
@@ -66,25 +70,32 @@ async fn inspect(
     tool_tokens: usize,
     findings: &mut Vec<OllamaFinding>,
 ) -> Result<(), OllamaFinding> {
-    let deadline = deadline_in(LIMIT);
+    let deadline = deadline_in(TIMEOUT);
     let model = model_name(settings);
-    let http = api::http(settings).map_err(|error| {
+    let http = api::build_http(settings).map_err(|error| {
         OllamaFinding::problem(error.to_string(), "correct OLLAMA_HOST, or model.url")
     })?;
-    let version = api::version(&http, deadline).await.map_err(unreachable)?;
+    let version = api::get_version(&http, deadline)
+        .await
+        .map_err(unreachable)?;
     findings.push(OllamaFinding::ok(format!(
         "Ollama {version} answers at {}",
         http.display_url()
     )));
-    let there = api::models(&http, deadline).await?;
-    findings.push(check_installed(&http, model, there, deadline).await?);
-    let shown = api::show(&http, model, deadline).await?;
-    findings.push(check_tools(model, &shown)?);
-    findings.extend(check_thinking(settings, &shown));
+    let installed = api::list_models(&http, deadline).await?;
+    findings.push(check_installed(&http, model, installed, deadline).await?);
+    let details = api::show_model(&http, model, deadline).await?;
+    findings.push(check_tools(model, &details)?);
+    findings.extend(check_thinking(settings, &details));
     findings.extend(check_rescue(settings));
-    findings.extend(check_window(settings, &shown, tool_tokens));
-    let loaded = api::loaded(&http, model, deadline).await?;
-    findings.extend(check_memory(settings, &shown, loaded.as_ref(), tool_tokens));
+    findings.extend(check_window(settings, &details, tool_tokens));
+    let loaded = api::find_running(&http, model, deadline).await?;
+    findings.extend(check_memory(
+        settings,
+        &details,
+        loaded.as_ref(),
+        tool_tokens,
+    ));
     Ok(())
 }
 
@@ -107,32 +118,35 @@ impl From<ModelError> for OllamaFinding {
     }
 }
 
-fn pull(model: &str) -> String {
+fn pull_command(model: &str) -> String {
     format!("ollama pull {}", escape(model))
 }
 
-fn recommended() -> String {
+fn recommend_model() -> String {
     let model = Provider::Ollama.default_model();
-    format!("{}, then set \"name\": \"{model}\"", pull(model))
+    format!("{}, then set \"name\": \"{model}\"", pull_command(model))
 }
 
 async fn check_installed(
     http: &ProviderHttp,
     model: &str,
-    there: Vec<TaggedModel>,
+    installed: Vec<TaggedModel>,
     deadline: Instant,
 ) -> Result<OllamaFinding, OllamaFinding> {
     let shown = escape(model);
-    if there.is_empty() {
-        return Err(OllamaFinding::problem("Ollama has no models", pull(model)));
+    if installed.is_empty() {
+        return Err(OllamaFinding::problem(
+            "Ollama has no models",
+            pull_command(model),
+        ));
     }
-    if there.iter().any(|listed| is_same(&listed.name, model)) {
-        let count = there.len();
+    if installed.iter().any(|listed| is_same(&listed.name, model)) {
+        let count = installed.len();
         return Ok(OllamaFinding::ok(format!(
             "the model '{shown}' is installed, one of {count}"
         )));
     }
-    let infos = api::model_infos(http, there, deadline).await;
+    let infos = api::describe_models(http, installed, deadline).await;
     let useful: Vec<String> = infos
         .iter()
         .filter(|info| info.tools == ToolUse::Supported)
@@ -156,28 +170,28 @@ async fn check_installed(
             )
         }
     };
-    Err(OllamaFinding::problem(text, pull(model)))
+    Err(OllamaFinding::problem(text, pull_command(model)))
 }
 
-fn check_tools(model: &str, shown: &ModelDetails) -> Result<OllamaFinding, OllamaFinding> {
+fn check_tools(model: &str, details: &ModelDetails) -> Result<OllamaFinding, OllamaFinding> {
     let model = escape(model);
-    if shown.capabilities.is_none() {
+    if details.capabilities.is_none() {
         let text = format!("this Ollama is too old to report whether '{model}' can use tools");
         return Ok(OllamaFinding::problem(
             text,
             "update Ollama: https://ollama.com/download",
         ));
     }
-    if shown.can("tools") {
+    if details.can("tools") {
         return Ok(OllamaFinding::ok(format!("'{model}' can use tools")));
     }
     let text = format!("'{model}' can't use tools: its template has no place for them");
-    Err(OllamaFinding::problem(text, recommended()))
+    Err(OllamaFinding::problem(text, recommend_model()))
 }
 
-fn check_thinking(settings: &ModelSettings, shown: &ModelDetails) -> Option<OllamaFinding> {
-    match (settings.think, shown.can("thinking")) {
-        (Some(true), false) if shown.capabilities.is_some() => Some(OllamaFinding::problem(
+fn check_thinking(settings: &ModelSettings, details: &ModelDetails) -> Option<OllamaFinding> {
+    match (settings.think, details.can("thinking")) {
+        (Some(true), false) if details.capabilities.is_some() => Some(OllamaFinding::problem(
             "\"think\" is true, but the model can't think before it answers",
             "remove \"think\" from the model's settings",
         )),
@@ -189,7 +203,7 @@ fn check_thinking(settings: &ModelSettings, shown: &ModelDetails) -> Option<Olla
     }
 }
 
-// Small models write calls as text, and so do others whose template Ollama doesn't know well.
+// Small models write calls as text, and so do others whose chat template Ollama doesn't parse well.
 fn check_rescue(settings: &ModelSettings) -> Option<OllamaFinding> {
     let text =
         "a call that the model writes as text, as small ones do, is not run: \"rescue\" is false";
@@ -197,20 +211,20 @@ fn check_rescue(settings: &ModelSettings) -> Option<OllamaFinding> {
     (!settings.rescue).then_some(finding)
 }
 
-// What a question, the tools and an answer need at least. As in a conversation, a small window
-// gets a shorter answer.
-fn needed(settings: &ModelSettings, tool_tokens: usize, window: usize) -> usize {
-    QUESTION + tool_tokens + settings.max_tokens.min(window / 4)
+// The tokens that a question, the tools and an answer need at least. In a small window the answer
+// is shorter, as in a conversation.
+fn required_tokens(settings: &ModelSettings, tool_tokens: usize, window: usize) -> usize {
+    QUESTION_TOKENS + tool_tokens + settings.max_tokens.min(window / 4)
 }
 
 fn check_window(
     settings: &ModelSettings,
-    shown: &ModelDetails,
+    details: &ModelDetails,
     tool_tokens: usize,
 ) -> Vec<OllamaFinding> {
-    let needed = |window| needed(settings, tool_tokens, window);
+    let needed = |window| required_tokens(settings, tool_tokens, window);
     let mut findings = Vec::new();
-    match shown.context {
+    match details.context {
         Some(context) if context < needed(context) => findings.push(OllamaFinding::problem(
             format!(
                 "the model holds {context} tokens; with about {tool_tokens} of tools and an answer it needs {}",
@@ -237,10 +251,10 @@ fn check_window(
     findings
 }
 
-fn requested_window(settings: &ModelSettings, shown: &ModelDetails, tool_tokens: usize) -> usize {
+fn requested_window(settings: &ModelSettings, details: &ModelDetails, tool_tokens: usize) -> usize {
     let window = OllamaWindow::new(settings.context_tokens);
-    window.learn(shown.context);
-    window.fit(QUESTION + tool_tokens, settings.max_tokens)
+    window.learn(details.context);
+    window.fit(QUESTION_TOKENS + tool_tokens, settings.max_tokens)
 }
 
 fn model_name(settings: &ModelSettings) -> &str {
@@ -252,14 +266,14 @@ fn model_name(settings: &ModelSettings) -> &str {
 
 fn check_memory(
     settings: &ModelSettings,
-    shown: &ModelDetails,
+    details: &ModelDetails,
     loaded: Option<&RunningModel>,
     tool_tokens: usize,
 ) -> Vec<OllamaFinding> {
-    let asked = requested_window(settings, shown, tool_tokens);
+    let asked = requested_window(settings, details, tool_tokens);
     let model = escape(model_name(settings));
     let Some(loaded) = loaded else {
-        let own = match shown.num_ctx {
+        let own = match details.num_ctx {
             Some(own) => format!(" (its own file says {own})"),
             None => String::new(),
         };
@@ -268,8 +282,7 @@ fn check_memory(
         );
         return vec![OllamaFinding::ok(text)];
     };
-    // A small window is most likely on machines without a graphics card, so neither finding
-    // may hide the other.
+    // Reports both, because a small window is most common on machines without a graphics card.
     let found = [
         check_processor(&model, loaded),
         check_reload(&model, loaded, asked),

@@ -1,25 +1,25 @@
-//! Explains Ollama's errors, and says what helps.
+//! Maps Ollama's errors to `ModelError`, with advice.
 
 use crate::http::{ErrorResponse, contains_any};
 use crate::{ModelError, ModelSettings, Provider};
 
 pub(super) const NO_THINKING: &str = "does not support thinking";
 
-pub(super) fn is_unread_call(failure: &ErrorResponse) -> bool {
-    has(failure, UNREAD)
+pub(super) fn is_unparsable_call(failure: &ErrorResponse) -> bool {
+    has(failure, UNPARSABLE_CALL)
 }
 
-// With random sampling the model may write the call correctly the next time. With a fixed seed or
-// temperature 0, it writes the same call again.
-pub(super) fn unread_call(
+// With random sampling, the model may write the call correctly the next time. With a fixed seed or
+// temperature 0 it would write the same call again, so that error isn't retried.
+pub(super) fn unparsable_call_error(
     model: &str,
     settings: &ModelSettings,
     failure: &ErrorResponse,
 ) -> ModelError {
     // Some versions quote the whole call.
-    const SHOWN: usize = 200;
+    const MAX_SHOWN: usize = 200;
     let name = toolgate_core::escape(model);
-    let mut said: String = failure.message.chars().take(SHOWN).collect();
+    let mut said: String = failure.message.chars().take(MAX_SHOWN).collect();
     if said.len() < failure.message.len() {
         said.push('…');
     }
@@ -41,15 +41,15 @@ pub(super) fn unread_call(
     }
 }
 
-/// Explains an error to a person. What isn't special to Ollama is left to the usual meanings.
+/// Maps an error response. Errors that aren't specific to Ollama are mapped as for all providers.
 pub(super) fn explain(model: &str, failure: ErrorResponse) -> ModelError {
     let name = toolgate_core::escape(model);
     let said = &failure.message;
     let provider = Provider::Ollama;
     let recommended = provider.default_model();
     match failure.status {
-        // In a stream it has the status of a server failure, but isn't one: the question is
-        // asked again at once.
+        // In a stream it has the status of a server error, but retrying doesn't help. As a refusal
+        // it makes the client ask again without thinking.
         _ if has(&failure, NO_THINKING) => ModelError::Refused {
             provider,
             reason: failure.message,
@@ -60,7 +60,7 @@ pub(super) fn explain(model: &str, failure: ErrorResponse) -> ModelError {
                  choose it with --model {recommended}, or as model.name in the configuration"
             ),
         },
-        _ if has(&failure, CUT) => ModelError::TooLong {
+        _ if has(&failure, PROMPT_TOO_LONG) => ModelError::TooLong {
             model: name,
             reason: format!(
                 "{said}; set a larger model.contextTokens in the configuration, offer fewer tools \
@@ -96,13 +96,13 @@ pub(super) fn explain(model: &str, failure: ErrorResponse) -> ModelError {
     }
 }
 
-// Phrases for a prompt that doesn't fit the window, or was cut until nothing of
-// the question was left.
-const CUT: &str = "no user query found|longer than the context length|exceeds the context length|\
+// Phrases for a prompt that doesn't fit the window, or was cut until nothing of the question was
+// left.
+const PROMPT_TOO_LONG: &str = "no user query found|longer than the context length|exceeds the context length|\
     exceeds the available context|exceeds maximum context length";
 
-// Phrases of the server's parsers, which differ from model to model.
-const UNREAD: &str = "error parsing tool call|xml syntax error|failed to parse xml|\
+// Phrases for a call that the server's parser rejects. Each model family has its own parser.
+const UNPARSABLE_CALL: &str = "error parsing tool call|xml syntax error|failed to parse xml|\
     expected element type <|repair failed to produce valid json arguments";
 
 fn has(failure: &ErrorResponse, phrases: &str) -> bool {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_helps_and_whether_asking_again_does() {
+    fn errors_have_advice_and_retry_rules() {
         for (status, said, helps, again) in [
             (
                 400,
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn no_model_is_named_where_none_was_asked() {
+    fn errors_without_a_model_name_no_model() {
         let error = explain("", failure(404, "model list not found")).to_string();
         assert!(error.contains("nothing was found at http://"), "{error}");
         assert!(!error.contains("''"), "{error}");

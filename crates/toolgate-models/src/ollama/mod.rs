@@ -1,9 +1,10 @@
 //! Models on the local machine, through Ollama's `/api/chat`.
 //!
-//! Tools can seem invisible to a model for many reasons here, and each has its place: a prompt that
-//! the server cuts (`window`), thinking mixed with words (`think`), calls on any line (`stream`) or
-//! written as text (`rescue`), a model that can't use tools at all (`errors`). [`diagnose`] finds
-//! what can be found without a question; a turn reports the rest when it happens.
+//! With Ollama, a model may fail to use tools for many reasons. Each is handled in one module: the
+//! server cuts the prompt (`window`), thinking is mixed with text (`think`), calls are on any line
+//! (`stream`) or written as text (`rescue`), the model can't use tools at all (`errors`).
+//! [`diagnose`] reports the problems that can be found without a question. A turn reports the
+//! others when they occur.
 
 mod api;
 mod diagnose;
@@ -31,14 +32,14 @@ pub use self::tools::to_qwen;
 use self::tools::{QWEN, log_converted};
 use self::window::{OllamaWindow, PromptReport};
 use crate::catalog::ToolDialect;
-use crate::habits::RequestHabits;
+use crate::compat::RequestCompat;
 use crate::http::ErrorResponse;
 use crate::provider_client::ProviderClient;
-use crate::wire_format::{FormatCore, StreamFraming, ToolForm, WireFormat};
+use crate::wire_format::{FormatCore, StreamFraming, ToolEncoder, WireFormat};
 use crate::{Catalog, ModelError, ModelReply, ModelRequest, ModelSettings, Provider};
 
-// Short, because the question is asked even without the model's details.
-const PATIENCE: Duration = Duration::from_secs(2);
+// Short, because the question is asked even if the model's details aren't known.
+const DETAILS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A client for Ollama's own API.
 ///
@@ -46,24 +47,24 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub type OllamaClient = ProviderClient<OllamaFormat>;
 
 pub struct OllamaFormat {
-    core: FormatCore<OllamaHabits>,
+    core: FormatCore<OllamaCompat>,
     settings: ModelSettings,
     window: OllamaWindow,
-    shown: OnceLock<ModelDetails>,
-    // The person was told that the model may not know what tools are.
+    details: OnceLock<ModelDetails>,
+    // The user was told that the model may not be able to use tools.
     has_warned_about_tools: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OllamaHabits {
-    is_sent: bool,
+pub(crate) struct OllamaCompat {
+    sends_think: bool,
 }
 
-impl RequestHabits for OllamaHabits {
-    fn after(self, _status: u16, message: &str) -> Self {
+impl RequestCompat for OllamaCompat {
+    fn adapted_to(self, _status: u16, message: &str) -> Self {
         let is_refused = message.to_lowercase().contains(errors::NO_THINKING);
         Self {
-            is_sent: self.is_sent && !is_refused,
+            sends_think: self.sends_think && !is_refused,
         }
     }
 
@@ -76,28 +77,29 @@ impl RequestHabits for OllamaHabits {
 
 impl OllamaClient {
     pub fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
-        let is_sent = settings.think.is_some();
-        let mut core = FormatCore::new(Provider::Ollama, settings, 0, OllamaHabits { is_sent })?;
+        let sends_think = settings.think.is_some();
+        let mut core =
+            FormatCore::new(Provider::Ollama, settings, 0, OllamaCompat { sends_think })?;
         core.rescue = settings.rescue;
         let format = OllamaFormat {
             core,
             settings: settings.clone(),
             window: OllamaWindow::new(settings.context_tokens),
-            shown: OnceLock::new(),
+            details: OnceLock::new(),
             has_warned_about_tools: AtomicBool::new(false),
         };
         Ok(Self::with_format(format, settings))
     }
 
-    /// All models of a server and what they can do, asked for within `limit` in total. An empty
-    /// address means this machine.
+    /// Lists all models of a server and what they can do. `limit` is for all requests together. An
+    /// empty address in the settings means this machine.
     pub async fn probe(
         settings: &ModelSettings,
         limit: Duration,
     ) -> Result<Vec<ModelInfo>, ModelError> {
-        let (http, deadline) = (api::http(settings)?, deadline_in(limit));
-        let models = api::models(&http, deadline).await?;
-        Ok(api::model_infos(&http, models, deadline).await)
+        let (http, deadline) = (api::build_http(settings)?, deadline_in(limit));
+        let models = api::list_models(&http, deadline).await?;
+        Ok(api::describe_models(&http, models, deadline).await)
     }
 }
 
@@ -110,12 +112,12 @@ impl OllamaFormat {
         let estimate = request::prompt_tokens(request);
         let read = PromptReport {
             estimate,
-            // The window never shrinks, so this is the one that was requested, unless another
-            // question has needed more since.
+            // `fit` never shrinks the window, so this is the size that was requested, unless
+            // another question has needed more since.
             window: self.window.fit(estimate, self.settings.max_tokens),
             read: reply.usage.input,
         };
-        let held = match self.window.is_doubtful(read) {
+        let held = match self.window.may_be_cut(read) {
             true => self.loaded_window(request.deadline).await,
             false => None,
         };
@@ -123,11 +125,11 @@ impl OllamaFormat {
     }
 
     async fn loaded_window(&self, deadline: Instant) -> Option<usize> {
-        let deadline = deadline.min(deadline_in(PATIENCE));
-        let loaded = api::loaded(&self.core.http, self.model(), deadline).await;
+        let deadline = deadline.min(deadline_in(DETAILS_TIMEOUT));
+        let loaded = api::find_running(&self.core.http, self.model(), deadline).await;
         let held = loaded.ok().flatten().and_then(|it| it.context_length);
         if held.is_none() {
-            self.window.mark_silent();
+            self.window.mark_window_unreported();
         }
         held
     }
@@ -136,14 +138,14 @@ impl OllamaFormat {
 impl WireFormat for OllamaFormat {
     const PROVIDER: Provider = Provider::Ollama;
     const DIALECT: &'static ToolDialect = &QWEN;
-    const FORM: ToolForm = crate::openai::form;
+    const ENCODE_TOOL: ToolEncoder = crate::openai::encode_tool;
     const FRAMING: StreamFraming = StreamFraming::Lines;
-    const CUT: &'static str = "the stream ended before the model was done";
+    const CUT_MESSAGE: &'static str = "the stream ended before the model was done";
 
-    type Habits = OllamaHabits;
+    type Compat = OllamaCompat;
     type Reader<'a> = OllamaReader<'a>;
 
-    fn core(&self) -> &FormatCore<OllamaHabits> {
+    fn core(&self) -> &FormatCore<OllamaCompat> {
         &self.core
     }
 
@@ -159,13 +161,16 @@ impl WireFormat for OllamaFormat {
         log_converted(catalog);
     }
 
-    fn body(&self, request: &ModelRequest<'_>, habit: OllamaHabits) -> Result<Vec<u8>, String> {
+    fn body(&self, request: &ModelRequest<'_>, compat: OllamaCompat) -> Result<Vec<u8>, String> {
         let wanted = ChatRequestOptions {
             window: self
                 .window
                 .fit(request::prompt_tokens(request), self.settings.max_tokens),
-            think: self.settings.think.filter(|_| habit.is_sent),
-            pictures: self.shown.get().is_some_and(|shown| shown.can("vision")),
+            think: self.settings.think.filter(|_| compat.sends_think),
+            images: self
+                .details
+                .get()
+                .is_some_and(|details| details.can("vision")),
         };
         request::body(request, self.model(), &self.settings, wanted)
             .map_err(|error| format!("the request can't be written as JSON ({error})"))
@@ -184,40 +189,43 @@ impl WireFormat for OllamaFormat {
     }
 
     fn explain(&self, failure: ErrorResponse) -> ModelError {
-        // Comes first: the error quotes part of the call, which may contain any words.
-        if errors::is_unread_call(&failure) {
-            return errors::unread_call(self.model(), &self.settings, &failure);
+        // Checked first, because this error quotes part of the call, which may contain any words.
+        if errors::is_unparsable_call(&failure) {
+            return errors::unparsable_call_error(self.model(), &self.settings, &failure);
         }
         errors::explain(self.model(), failure)
     }
 
-    // A server that can't describe the model is asked the question anyway.
+    // If the server can't describe the model, the question is asked anyway.
     fn prepare(&self, deadline: Instant) -> BoxFuture<'_, ()> {
-        if self.shown.get().is_some() {
+        if self.details.get().is_some() {
             return Box::pin(std::future::ready(()));
         }
         Box::pin(async move {
-            let deadline = deadline.min(deadline_in(PATIENCE));
-            let shown = match api::show(&self.core.http, self.model(), deadline).await {
-                Ok(shown) => shown,
-                // Then the question fails too, and says why.
+            let deadline = deadline.min(deadline_in(DETAILS_TIMEOUT));
+            let details = match api::show_model(&self.core.http, self.model(), deadline).await {
+                Ok(details) => details,
+                // The question will fail too, with an error that says why.
                 Err(ModelError::Unreachable { .. } | ModelError::Model { .. }) => return,
                 Err(error) => {
-                    tracing::debug!(model = %toolgate_core::escape(self.model()), %error, "Ollama says nothing about the model");
+                    tracing::debug!(model = %toolgate_core::escape(self.model()), %error, "Ollama didn't describe the model");
                     ModelDetails::default()
                 }
             };
-            // Two questions at once may both have asked; the first answer stays.
-            self.window.learn(self.shown.get_or_init(|| shown).context);
+            // Two questions at the same time may both ask. The first answer is kept.
+            self.window
+                .learn(self.details.get_or_init(|| details).context);
         })
     }
 
-    // A server may silently leave tools out if the model has no place for them. Said only once.
-    fn caution(&self, request: &ModelRequest<'_>) -> Option<String> {
-        let shown = self.shown.get();
-        let can_not = shown.is_some_and(|it| it.capabilities.is_some() && !it.can("tools"));
-        let has_tools = !request.words_only && !request.tools.is_empty();
-        if !can_not || !has_tools || self.has_warned_about_tools.swap(true, Ordering::Relaxed) {
+    // The server may silently drop the tools if the model's chat template doesn't support them. The
+    // user is told once.
+    fn notice_before(&self, request: &ModelRequest<'_>) -> Option<String> {
+        let details = self.details.get();
+        let lacks_tools =
+            details.is_some_and(|details| details.capabilities.is_some() && !details.can("tools"));
+        let has_tools = !request.forbid_tools && !request.tools.is_empty();
+        if !lacks_tools || !has_tools || self.has_warned_about_tools.swap(true, Ordering::Relaxed) {
             return None;
         }
         let model = toolgate_core::escape(self.model());
@@ -226,7 +234,7 @@ impl WireFormat for OllamaFormat {
         ))
     }
 
-    fn review<'a>(
+    fn notice_after<'a>(
         &'a self,
         request: &'a ModelRequest<'_>,
         reply: &'a ModelReply,

@@ -13,9 +13,9 @@ pub(super) fn prompt_tokens(request: &ModelRequest<'_>) -> usize {
     request.tokens + offered(request).map_or(0, OfferedTools::tokens)
 }
 
-// Ollama can't offer tools and forbid them, so a model that must answer in words is offered none.
+// Ollama has no `tool_choice`, so a model that must answer in words is offered no tools.
 fn offered<'a>(request: &ModelRequest<'a>) -> Option<&'a OfferedTools> {
-    Some(request.tools).filter(|tools| !request.words_only && !tools.is_empty())
+    Some(request.tools).filter(|tools| !request.forbid_tools && !tools.is_empty())
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -23,8 +23,8 @@ pub(super) struct ChatRequestOptions {
     pub(super) window: usize,
     // `None` leaves it to the model.
     pub(super) think: Option<bool>,
-    // Whether the model can see images; otherwise they are described in words.
-    pub(super) pictures: bool,
+    // Whether the model can see images. Otherwise they are described in words.
+    pub(super) images: bool,
 }
 
 #[derive(Serialize)]
@@ -97,7 +97,7 @@ pub(super) fn body(
             Message::Assistant(said) => messages.extend(assistant(said, catalog)),
             Message::Tool { results } => {
                 let results = results.iter();
-                messages.extend(results.map(|result| tool(result, catalog, wanted.pictures)));
+                messages.extend(results.map(|result| tool(result, catalog, wanted.images)));
             }
         }
     }
@@ -109,7 +109,7 @@ pub(super) fn body(
         think: wanted.think,
         options: OllamaOptions {
             num_ctx: wanted.window,
-            // An answer that fills the window pushes its question out of it.
+            // A longer answer would push its own question out of the window.
             num_predict: settings.max_tokens.min((wanted.window / 2).max(1)),
             temperature: settings.temperature,
             seed: settings.seed,
@@ -129,10 +129,10 @@ impl<'a> OllamaMessage<'a> {
     }
 }
 
-// `None` if nothing is left: another provider's blocks mean nothing here.
+// Drops other providers' blocks; `None` if nothing is left.
 //
-// Thinking is sent as far as history has it. Within a turn a model continues from its thoughts, and
-// the conversation decides whether they outlive the turn.
+// Sends all thinking in history. Within a turn a model continues from its thinking, and the
+// conversation decides whether to keep it after the turn.
 fn assistant<'a>(said: &'a AssistantMessage, tools: &'a OfferedTools) -> Option<OllamaMessage<'a>> {
     let calls = said.calls().enumerate().map(|(index, call)| OllamaCall {
         id: &call.id,
@@ -157,13 +157,13 @@ fn assistant<'a>(said: &'a AssistantMessage, tools: &'a OfferedTools) -> Option<
 }
 
 // Calls of the same tool are matched by their order, which history keeps.
-fn tool<'a>(result: &'a ToolResult, tools: &'a OfferedTools, pictures: bool) -> OllamaMessage<'a> {
+fn tool<'a>(result: &'a ToolResult, tools: &'a OfferedTools, images: bool) -> OllamaMessage<'a> {
     let mut message = OllamaMessage {
         tool_name: Some(tools.catalog().wire_name(&result.name)),
         tool_call_id: Some(&result.id),
         ..OllamaMessage::with_content("tool", result.text.as_str())
     };
-    if pictures {
+    if images {
         message.images = result
             .images
             .iter()

@@ -1,4 +1,4 @@
-//! Reads the answer of `/api/chat`: one JSON object per line, until one says that it's done.
+//! Reads the reply of `/api/chat`: one JSON object per line, until one has `done`.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,12 @@ use serde_json::value::RawValue;
 use crate::message::MAX_PARTS;
 use crate::reply_buffer::ReplyBuffer;
 use crate::wire_format::{
-    ReadResult, ReplyReader, ReplyStreamError, StreamProgress, expect_no_complaint,
+    ReadResult, ReplyReader, ReplyStreamError, StreamProgress, expect_no_error,
 };
 use crate::{CallArguments, ModelCall, ModelReply, OfferedTools, StopReason, TokenUsage};
 
-// In Ollama 0.11 the sentence itself is the key.
-const COMPLAINTS: &str = "detail|errors|error_message|error parsing tool call|msg|title";
+// In Ollama 0.11, the key can be the error's text itself.
+const ERROR_KEYS: &str = "detail|errors|error_message|error parsing tool call|msg|title";
 
 pub(crate) struct OllamaReader<'a> {
     tools: &'a OfferedTools,
@@ -64,7 +64,7 @@ struct ReceivedCall<'a> {
 struct ReceivedFunction<'a> {
     #[serde(borrow)]
     name: Option<Cow<'a, str>>,
-    // Kept as written: only the text shows whether a key appears twice.
+    // Kept as written, so that duplicate keys are found when the call is read.
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
 }
@@ -79,8 +79,8 @@ impl<'a> OllamaReader<'a> {
     }
 
     fn message(&mut self, said: ChatDelta<'_>, reply: &mut ReplyBuffer<'_>) -> ReadResult {
-        reply.thinking(&said.thinking.unwrap_or_default());
-        reply.text(&said.content.unwrap_or_default());
+        reply.feed_thinking(&said.thinking.unwrap_or_default());
+        reply.feed_text(&said.content.unwrap_or_default());
         for call in said.tool_calls.into_iter().flatten() {
             if self.calls.len() >= MAX_PARTS {
                 let reason = format!("it asks for more than {MAX_PARTS} tools at once");
@@ -122,7 +122,7 @@ impl ReplyReader for OllamaReader<'_> {
         match read.message {
             Some(message) => self.message(message, reply),
             None if self.done.is_some() => Ok(()),
-            None => expect_no_complaint(line, COMPLAINTS),
+            None => expect_no_error(line, ERROR_KEYS),
         }
     }
 
@@ -138,14 +138,15 @@ impl ReplyReader for OllamaReader<'_> {
         }
     }
 
-    // A call written as text is found only here, because all of it has to be read.
+    // Calls written as text are extracted here, because the whole text is needed.
     fn finish(mut self, reply: &mut ReplyBuffer<'_>) -> Result<ModelReply, ReplyStreamError> {
         let Some(done) = self.done.take() else {
             return Err(ReplyStreamError::Cut);
         };
         let asked = self.calls.len();
         if done.length {
-            // The end is missing, so arguments that aren't an object may be the first half of one.
+            // The token limit cut the reply, so arguments that aren't an object may be the first
+            // half of one.
             self.calls
                 .retain(|call| matches!(call.arguments, CallArguments::Object(_)));
         }
@@ -180,7 +181,7 @@ impl OllamaLine<'_> {
     }
 }
 
-// Checking the text once as a whole is cheaper than string by string.
+// Validating UTF-8 once for the line is faster than for each string in it.
 fn read(line: &[u8]) -> serde_json::Result<OllamaLine<'_>> {
     match str::from_utf8(line) {
         Ok(text) => serde_json::from_str(text),

@@ -83,7 +83,7 @@ fn read(request: &str) -> (&str, Value) {
 }
 
 #[tokio::test]
-async fn a_question_goes_out_once_the_model_is_known_and_words_come_back() {
+async fn model_details_are_fetched_before_the_first_question() {
     let mut server =
         LoopbackServer::start(vec![show(), lines(&[says("Ye"), says("s."), done()])]).await;
     let OllamaTestReply { reply, heard } = ask(&settings(&server), &offer()).await;
@@ -106,7 +106,7 @@ async fn a_question_goes_out_once_the_model_is_known_and_words_come_back() {
 }
 
 #[tokio::test]
-async fn a_model_that_can_not_use_tools_is_told_of_once() {
+async fn a_model_without_tool_use_is_reported_once() {
     let shown = json!({ "capabilities": ["completion"] });
     let answers = || lines(&[says("No idea."), done()]);
     let scripts = vec![whole(200, &shown.to_string()), answers(), answers()];
@@ -122,7 +122,7 @@ async fn a_model_that_can_not_use_tools_is_told_of_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_tells_nothing_of_its_models_is_asked_all_the_same_and_only_once() {
+async fn a_server_without_model_details_is_asked_once() {
     for reply_to_show in [
         whole(404, "404 page not found"),
         whole(500, "{}"),
@@ -150,7 +150,7 @@ async fn a_line_that_is_split_inside_a_character_is_whole() {
 }
 
 #[tokio::test]
-async fn what_may_pass_is_told_apart() {
+async fn temporary_errors_are_recognised() {
     for broken in [
         whole(
             500,
@@ -197,7 +197,7 @@ async fn a_call_before_the_cut_is_never_a_reply() {
 }
 
 #[tokio::test]
-async fn what_stays_wrong_is_not_asked_again_and_says_what_helps() {
+async fn permanent_errors_are_not_retried_and_have_advice() {
     for (status, said, helps) in [
         (
             400,
@@ -229,7 +229,7 @@ async fn what_stays_wrong_is_not_asked_again_and_says_what_helps() {
 }
 
 #[tokio::test]
-async fn nobody_there_says_how_to_start_it() {
+async fn a_refused_connection_says_how_to_start_ollama() {
     let settings = ModelSettings {
         url: "127.0.0.1:1".to_owned(),
         attempts: 1,
@@ -240,7 +240,7 @@ async fn nobody_there_says_how_to_start_it() {
 }
 
 #[tokio::test]
-async fn a_model_that_can_not_think_is_asked_without_and_the_client_remembers() {
+async fn refused_thinking_is_remembered() {
     let refused = whole(400, r#"{"error":"\"qwen3\" does not support thinking"}"#);
     let yes = || lines(&[says("Yes."), done()]);
     let mut server = LoopbackServer::start(vec![show(), refused, yes(), yes()]).await;
@@ -270,7 +270,7 @@ async fn a_model_that_can_not_think_is_asked_without_and_the_client_remembers() 
 }
 
 #[tokio::test]
-async fn thinking_is_a_part_of_the_message_and_no_text() {
+async fn thinking_is_kept_apart_from_text() {
     let thinks = lines(&[says("<think>Hm.</think>"), says("Yes."), done()]);
     let server = LoopbackServer::start(vec![show(), thinks]).await;
     let asked = ask(&settings(&server), &offer()).await;
@@ -287,7 +287,7 @@ async fn thinking_is_a_part_of_the_message_and_no_text() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_given_up_closes_its_connection() {
+async fn a_dropped_question_closes_its_connection() {
     let begun = vec![
         LoopbackStep::Send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec()),
         LoopbackStep::Hang,

@@ -1,4 +1,4 @@
-//! Converts tools into the Qwen form, which is what Ollama's models get.
+//! Converts tools to the Qwen form, which Ollama's API uses.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use toolgate_core::Tool;
 use crate::Catalog;
 use crate::catalog::ToolDialect;
 use crate::lowering::{SchemaRules, lower};
-use crate::openai::form;
+use crate::openai::encode_tool;
 
 impl SchemaRules {
-    // Ollama reads a schema into a structure and loses what that has no place for.
+    // Ollama parses a schema into a struct, and drops all keywords without a field.
     pub(crate) const OLLAMA: Self = Self {
         keywords: Some(&[
             "anyOf",
@@ -28,11 +28,13 @@ impl SchemaRules {
     };
 }
 
-// Ollama has no rule for names, so this only keeps them as short as elsewhere.
+// Ollama doesn't restrict names. The length is bounded anyway, because names cost tokens.
 pub(super) const QWEN: ToolDialect = ToolDialect {
     longest_name: 128,
     original_names: true,
-    convert: |definition, wire_name| form(&lower(definition, &SchemaRules::OLLAMA)?, wire_name),
+    convert: |definition, wire_name| {
+        encode_tool(&lower(definition, &SchemaRules::OLLAMA)?, wire_name)
+    },
 };
 
 /// Tools in the Qwen form, sorted by name. Tools that can't be converted are left out.
@@ -45,7 +47,7 @@ pub fn to_qwen(tools: &[Arc<dyn Tool>]) -> Vec<Value> {
         .collect()
 }
 
-// The specification fixes the wording.
+// A requirement fixes the wording.
 pub(super) fn log_converted(catalog: &Catalog) {
     let count = catalog.tools().len();
     tracing::debug!("🔧 Converted {count} tools from LangChain to Qwen format");

@@ -1,44 +1,46 @@
-//! Decides how large a window to ask the server for, and checks whether it kept to that.
+//! Decides which context window to request from the server, and checks whether the server uses it.
 //!
-//! A server that isn't asked uses its own size, often 4096 tokens, and silently cuts what is
-//! longer at the front, where the tools are. A server that is asked for another size loads
-//! the model again, which takes seconds. So every request asks for a size, in few steps, and
-//! it never gets smaller.
+//! Without a requested size, a server uses its own, often 4096 tokens, and silently cuts the
+//! beginning of longer prompts, where the tools are. If the requested size changes, the server
+//! loads the model again, which takes seconds. So every request has a size, there are few different
+//! sizes, and the size never shrinks.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
 const MIN_WINDOW: usize = 8192;
-// The largest window that is asked for unless configured: memory grows with it, by gigabytes for
-// models of usual size.
+// The largest window that is requested, unless one is configured. Memory use grows with it, by
+// gigabytes for typical models.
 const MAX_WINDOW: usize = 32_768;
 
 #[derive(Debug)]
 pub(super) struct OllamaWindow {
-    // Configured, and then used exactly.
+    // From the settings; used exactly as it is.
     fixed: Option<usize>,
     // What the model was trained for; 0 until that is known.
-    of_model: AtomicUsize,
-    asked: AtomicUsize,
+    model_window: AtomicUsize,
+    requested: AtomicUsize,
     reading: Mutex<PromptReadings>,
 }
 
 #[derive(Debug, Default)]
 struct PromptReadings {
-    // The prompt of the request before, which the server may have cached.
-    before: usize,
+    // The size of the previous prompt, which the server may have cached.
+    previous: usize,
     // The server confirmed that a prompt of this many tokens wasn't cut.
-    safe: usize,
-    // The server doesn't report the window that it holds the model with.
-    silent: bool,
-    warned: bool,
+    confirmed: usize,
+    // The server doesn't report the window that the model is loaded with.
+    is_unreported: bool,
+    has_warned: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PromptReport {
     pub(super) estimate: usize,
+    // The window that was requested.
     pub(super) window: usize,
+    // How many tokens the server says it read.
     pub(super) read: u64,
 }
 
@@ -46,60 +48,62 @@ impl OllamaWindow {
     pub(super) fn new(fixed: Option<usize>) -> Self {
         Self {
             fixed,
-            of_model: AtomicUsize::new(0),
-            asked: AtomicUsize::new(0),
+            model_window: AtomicUsize::new(0),
+            requested: AtomicUsize::new(0),
             reading: Mutex::default(),
         }
     }
 
-    pub(super) fn learn(&self, of_model: Option<usize>) {
-        self.of_model
-            .store(of_model.unwrap_or(0), Ordering::Relaxed);
+    pub(super) fn learn(&self, model_window: Option<usize>) {
+        self.model_window
+            .store(model_window.unwrap_or(0), Ordering::Relaxed);
     }
 
     pub(super) fn largest(&self) -> usize {
-        let of_model = match self.of_model.load(Ordering::Relaxed) {
+        let model_window = match self.model_window.load(Ordering::Relaxed) {
             0 => MAX_WINDOW,
             known => known,
         };
-        self.fixed.unwrap_or(of_model.min(MAX_WINDOW))
+        self.fixed.unwrap_or(model_window.min(MAX_WINDOW))
     }
 
-    /// The window to ask for, so that a prompt and its answer fit: 8192 tokens, doubled as often as
-    /// needed, and not less than before.
+    /// The window to request, so that a prompt and its answer fit: 8192 tokens, doubled as often as
+    /// needed, and never less than before.
     pub(super) fn fit(&self, prompt: usize, answer: usize) -> usize {
         if let Some(fixed) = self.fixed {
             return fixed;
         }
         let step = prompt.saturating_add(answer).clamp(MIN_WINDOW, MAX_WINDOW);
         let wanted = step.next_power_of_two().min(self.largest());
-        self.asked.fetch_max(wanted, Ordering::Relaxed).max(wanted)
+        self.requested
+            .fetch_max(wanted, Ordering::Relaxed)
+            .max(wanted)
     }
 
-    /// True if the server seems to have read less than was sent, and asking for its window may
-    /// settle that. No server has one so small that a short prompt is cut.
-    pub(super) fn is_doubtful(&self, PromptReport { estimate, read, .. }: PromptReport) -> bool {
+    /// True if the server seems to have read less than was sent, and asking for its actual window
+    /// may settle that. Ignores short prompts, because they fit into any server's window.
+    pub(super) fn may_be_cut(&self, PromptReport { estimate, read, .. }: PromptReport) -> bool {
         const SHORT: usize = 2048;
         let reading = self.reading.lock();
         let read = usize::try_from(read).unwrap_or(usize::MAX);
-        let may_tell = !reading.silent && !reading.warned;
-        may_tell && read < estimate && estimate > SHORT.max(reading.safe)
+        let may_tell = !reading.is_unreported && !reading.has_warned;
+        may_tell && read < estimate && estimate > SHORT.max(reading.confirmed)
     }
 
-    pub(super) fn mark_silent(&self) {
+    pub(super) fn mark_window_unreported(&self) {
         let mut reading = self.reading.lock();
-        reading.silent = true;
+        reading.is_unreported = true;
     }
 
     /// Compares what the server says it read with what was sent. Returns a sentence for the person
-    /// if the prompt was cut, but only once. `held` is the window that the server reports; with it,
-    /// nothing has to be guessed.
+    /// if the prompt was cut, but only once. `loaded` is the window that the server reports; with
+    /// it, nothing has to be guessed.
     ///
-    /// The estimate isn't a count. Without `held`, only a gap of more than half is a cut, or a
+    /// The estimate isn't a count. Without `loaded`, only a gap of more than half is a cut, or a
     /// smaller one if what was read fills a window of a usual size. Some versions don't count what
     /// they have cached, so they are credited with the request before. The first request may still
     /// meet a cache that another program filled, and the sentence says so.
-    pub(super) fn check(&self, prompt: PromptReport, held: Option<usize>) -> Option<String> {
+    pub(super) fn check(&self, prompt: PromptReport, loaded: Option<usize>) -> Option<String> {
         const SMALL: usize = 1024;
         let PromptReport {
             estimate,
@@ -108,33 +112,33 @@ impl OllamaWindow {
         } = prompt;
         let read = usize::try_from(read).unwrap_or(usize::MAX);
         let mut reading = self.reading.lock();
-        let with_cache = read.saturating_add(reading.before);
-        reading.before = with_cache.min(estimate).max(read);
+        let with_cache = read.saturating_add(reading.previous);
+        reading.previous = with_cache.min(estimate).max(read);
         let missing = estimate.saturating_sub(with_cache);
         let gap = match fills_a_window(read, window) {
             true => estimate / 5,
             false => estimate / 5 * 3,
         };
         let seems_cut = read > 0 && missing > SMALL.max(gap);
-        let held = held.map(|held| held.min(window));
-        reading.safe = reading.safe.max(held.unwrap_or(0));
-        let cut = match held {
-            Some(held) => held < estimate.min(window),
-            None => seems_cut && estimate > reading.safe,
+        let loaded = loaded.map(|loaded| loaded.min(window));
+        reading.confirmed = reading.confirmed.max(loaded.unwrap_or(0));
+        let cut = match loaded {
+            Some(loaded) => loaded < estimate.min(window),
+            None => seems_cut && estimate > reading.confirmed,
         };
-        if !(cut || estimate > window) || std::mem::replace(&mut reading.warned, true) {
+        if !(cut || estimate > window) || std::mem::replace(&mut reading.has_warned, true) {
             return None;
         }
         if !cut {
             return Some(format!(
                 "The prompt takes about {estimate} tokens and the model's window is {window}: Ollama may cut its beginning, \
-                 where the tools are. Offer fewer tools (model.maxTools in the configuration), or raise model.contextTokens if the model \
-                 can hold more."
+                 where the tools are. Offer fewer tools (model.maxTools in the configuration), or raise \
+                 model.contextTokens if the model can hold more."
             ));
         }
-        if let Some(held) = held {
+        if let Some(loaded) = loaded {
             return Some(format!(
-                "Ollama holds the model with a window of {held} tokens, though it was asked for {window}: of about {estimate} \
+                "Ollama holds the model with a window of {loaded} tokens, though it was asked for {window}: of about {estimate} \
                  tokens it cut the beginning, where the tools are. Start it with OLLAMA_CONTEXT_LENGTH={window}, or offer \
                  fewer tools ('maxTools' of the model)."
             ));
@@ -148,10 +152,11 @@ impl OllamaWindow {
     }
 }
 
-// True for 4096 tokens or slightly fewer, if more were asked for.
-fn fills_a_window(read: usize, asked: usize) -> bool {
+// True for a power of two or slightly less, such as 4090 tokens, if more were requested: that is
+// probably the server's own window.
+fn fills_a_window(read: usize, requested: usize) -> bool {
     let full = read.checked_next_power_of_two().unwrap_or(usize::MAX);
-    full < asked && full - read <= full / 64
+    full < requested && full - read <= full / 64
 }
 
 #[cfg(test)]
@@ -192,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configured_window_is_exactly_that() {
+    fn a_configured_window_is_used_exactly() {
         let window = OllamaWindow::new(Some(3000));
         window.learn(Some(2048));
         assert_eq!(
@@ -203,20 +208,20 @@ mod tests {
 
     #[test]
     fn a_window_is_not_larger_than_the_model() {
-        for (of_model, most) in [
+        for (model_window, most) in [
             (Some(4096), 4096),
             (Some(20_000), 20_000),
             (Some(262_144), 32_768),
             (None, 32_768),
         ] {
             let window = OllamaWindow::new(None);
-            window.learn(of_model);
+            window.learn(model_window);
             assert_eq!((window.largest(), window.fit(90_000, 4096)), (most, most));
         }
     }
 
     #[test]
-    fn a_prompt_that_was_cut_is_told_once_with_numbers() {
+    fn a_cut_prompt_is_reported_once_with_numbers() {
         let window = OllamaWindow::new(None);
         let told = window.check(read(15_700, 16_384, 2048), None).unwrap();
         for part in [
@@ -260,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_guess_and_a_cache_are_no_cut() {
+    fn a_bad_estimate_or_a_cache_is_not_a_cut() {
         let rounds: [&[(usize, u64)]; 5] = [
             &[(15_700, 9000)],
             &[(900, 100)],
@@ -281,8 +286,8 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_says_of_its_window_goes_before_any_guess() {
-        for (estimate, count, held, is_cut) in [
+    fn the_reported_window_wins_over_estimates() {
+        for (estimate, count, loaded, is_cut) in [
             (9300, 4096, 4096, true),
             (15_700, 2048, 16_384, false),
             (15_700, 2048, 32_768, false),
@@ -290,23 +295,23 @@ mod tests {
         ] {
             let window = OllamaWindow::new(None);
             let prompt = read(estimate, 16_384, count);
-            assert!(window.is_doubtful(prompt));
-            let told = window.check(prompt, Some(held));
-            assert_eq!(told.is_some(), is_cut, "{estimate} {held}: {told:?}");
-            assert!(!window.is_doubtful(prompt), "one answer is enough");
+            assert!(window.may_be_cut(prompt));
+            let told = window.check(prompt, Some(loaded));
+            assert_eq!(told.is_some(), is_cut, "{estimate} {loaded}: {told:?}");
+            assert!(!window.may_be_cut(prompt), "one answer is enough");
             assert_eq!(window.check(prompt, None), None);
         }
         let window = OllamaWindow::new(None);
         for (estimate, count) in [(900, 10), (2048, 100), (9000, 9500)] {
-            assert!(!window.is_doubtful(read(estimate, 16_384, count)));
+            assert!(!window.may_be_cut(read(estimate, 16_384, count)));
         }
     }
 
     #[test]
-    fn a_server_that_does_not_tell_is_not_asked_with_every_question() {
+    fn an_unreported_window_is_not_asked_for_again() {
         let (window, prompt) = (OllamaWindow::new(None), read(9000, 16_384, 4000));
-        assert!(window.is_doubtful(prompt));
-        window.mark_silent();
-        assert!(!window.is_doubtful(prompt));
+        assert!(window.may_be_cut(prompt));
+        window.mark_window_unreported();
+        assert!(!window.may_be_cut(prompt));
     }
 }

@@ -1,8 +1,8 @@
-//! Assembles calls from their pieces.
+//! Assembles calls from the pieces in which they are streamed.
 //!
-//! A piece has the index of its call; the first one has the id and the name. Not all servers keep
-//! to that: some leave out the index, send a call in one piece, repeat the name in each, or use
-//! index 0 for every call.
+//! A piece has the index of its call, and the first one also has the id and the name. Not all
+//! servers follow that: some omit the index, send a call in one piece, repeat the name in each
+//! piece, or use index 0 for all calls.
 
 use super::wire::CallPiece;
 use crate::message::MAX_PARTS;
@@ -24,7 +24,7 @@ impl CallAssembler {
         self.0.is_empty()
     }
 
-    /// Adds a piece. Returns false if it begins one call too many.
+    /// Adds a piece. Returns false if it begins more calls than are accepted.
     #[must_use]
     pub(super) fn add(&mut self, piece: &CallPiece<'_>) -> bool {
         let id = piece.id.as_deref().unwrap_or_default();
@@ -73,7 +73,7 @@ impl CallAssembler {
         }
     }
 
-    /// All calls. If the answer was cut off, the last one is left out unless
+    /// All calls. If the reply was cut off, the last one is dropped unless
     /// its arguments are complete.
     pub(super) fn finish(self, catalog: &Catalog, was_cut: bool) -> Vec<ModelCall> {
         let last = self.0.len().saturating_sub(1);
@@ -101,15 +101,16 @@ impl CallAssembler {
 impl OpenCall {
     fn starts_other_call(&self, id: &str, name: &str, arguments: &str) -> bool {
         if !id.is_empty() && !self.id.is_empty() {
-            // The same call again, id included, stays a second call. Whoever reads both decides.
+            // The same call again, id included, counts as a second call. The conversation drops
+            // duplicates.
             let is_echo = !name.is_empty() && !arguments.is_empty() && self.balance.is_whole();
-            // Some servers give each piece its own id, but a call that hasn't ended can't
-            // be followed by another.
+            // Some servers give each piece its own id. A piece without a name continues a call
+            // whose JSON is still open.
             let is_piece = name.is_empty() && self.balance.is_open();
             return if id == self.id { is_echo } else { !is_piece };
         }
         let is_named = !name.is_empty() && !self.name.is_empty();
-        // Some servers repeat the name in each piece, possibly with nothing else.
+        // Some servers repeat the name in each piece, even in one without arguments.
         let is_repeated = name == self.name && (arguments.is_empty() || !self.balance.is_whole());
         is_named && !is_repeated
     }
@@ -123,6 +124,7 @@ impl OpenCall {
     }
 }
 
+// Follows brackets and strings, to know whether a call's JSON has ended.
 #[derive(Default)]
 struct JsonBalance {
     depth: usize,

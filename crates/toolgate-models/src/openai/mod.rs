@@ -1,4 +1,4 @@
-//! OpenAI itself, and the many servers that speak its chat completions: llama.cpp, vLLM,
+//! OpenAI, and the many servers with the same chat completions API: llama.cpp, vLLM,
 //! LM Studio and others.
 
 mod calls;
@@ -12,24 +12,24 @@ use reqwest::Url;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use self::request::OpenAiHabits;
+use self::request::OpenAiCompat;
 use self::stream::OpenAiReader;
-pub(crate) use self::tools::form;
+pub(crate) use self::tools::encode_tool;
 use crate::catalog::ToolDialect;
-use crate::habits::SentOptions;
+use crate::compat::SentOptions;
 use crate::http::ErrorResponse;
 use crate::provider_client::ProviderClient;
-use crate::wire_format::{FormatCore, ToolForm, WireFormat, bearer_header};
+use crate::wire_format::{FormatCore, ToolEncoder, WireFormat, bearer_header};
 use crate::{ModelError, ModelRequest, ModelSettings, Provider};
 
 const PROVIDER: Provider = Provider::OpenAi;
 pub(crate) const URL: &str = "https://api.openai.com/v1";
 const PATH: &str = "/chat/completions";
-// OpenAI's own models hold at least this many tokens.
+// The smallest context window of OpenAI's own models, in tokens.
 const WINDOW: usize = 128_000;
-// What other models hold unless someone says more.
+// The context window of other models, unless the server or the settings tell.
 const WINDOW_ELSEWHERE: usize = 8192;
-// OpenAI refuses a request with more.
+// OpenAI refuses a request with more tools.
 const MAX_TOOLS: usize = 128;
 
 /// A client for OpenAI, or for another server that speaks its chat completions.
@@ -37,7 +37,7 @@ const MAX_TOOLS: usize = 128;
 /// The key and the address come from the settings; the environment is not read.
 pub type OpenAiClient = ProviderClient<OpenAiFormat>;
 
-pub struct OpenAiFormat(FormatCore<OpenAiHabits>);
+pub struct OpenAiFormat(FormatCore<OpenAiCompat>);
 
 impl OpenAiClient {
     pub fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
@@ -48,11 +48,11 @@ impl OpenAiClient {
         let window = if official { WINDOW } else { WINDOW_ELSEWHERE };
         let mut settings = settings.clone();
         settings.think = settings.think.filter(|_| !official);
-        let habits = OpenAiHabits::new(official, SentOptions::from_settings(&settings));
-        let mut core = FormatCore::new(PROVIDER, &settings, window, habits)?;
-        // OpenAI's own models never write a call as text: what looks like one is an example.
+        let compat = OpenAiCompat::new(official, SentOptions::from_settings(&settings));
+        let mut core = FormatCore::new(PROVIDER, &settings, window, compat)?;
+        // OpenAI's own models never write calls as text, so what looks like one is an example.
         core.rescue = settings.rescue && !official;
-        core.most_tools = official.then_some(MAX_TOOLS);
+        core.tool_limit = official.then_some(MAX_TOOLS);
         Ok(Self::with_format(OpenAiFormat(core), &settings))
     }
 }
@@ -60,12 +60,12 @@ impl OpenAiClient {
 impl WireFormat for OpenAiFormat {
     const PROVIDER: Provider = PROVIDER;
     const DIALECT: &'static ToolDialect = &tools::DIALECT;
-    const FORM: ToolForm = tools::form;
+    const ENCODE_TOOL: ToolEncoder = tools::encode_tool;
 
-    type Habits = OpenAiHabits;
+    type Compat = OpenAiCompat;
     type Reader<'a> = OpenAiReader<'a>;
 
-    fn core(&self) -> &FormatCore<OpenAiHabits> {
+    fn core(&self) -> &FormatCore<OpenAiCompat> {
         &self.0
     }
 
@@ -73,8 +73,8 @@ impl WireFormat for OpenAiFormat {
         PATH
     }
 
-    fn body(&self, request: &ModelRequest<'_>, habits: OpenAiHabits) -> Result<Vec<u8>, String> {
-        request::body(&self.0.options, habits, request)
+    fn body(&self, request: &ModelRequest<'_>, compat: OpenAiCompat) -> Result<Vec<u8>, String> {
+        request::body(&self.0.options, compat, request)
     }
 
     fn reader<'a>(&self, request: &ModelRequest<'a>) -> OpenAiReader<'a> {

@@ -4,15 +4,16 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::transcript::{self, OpenAiMessage};
-use crate::habits::{RequestHabits, SentOptions, is_unwanted};
+use crate::compat::{RequestCompat, SentOptions, is_unsupported};
 use crate::wire_format::RequestOptions;
 use crate::{ModelError, ModelRequest, OfferedTools};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OpenAiHabits {
-    // A server reports usage only when asked to, and some don't understand the question.
+pub(crate) struct OpenAiCompat {
+    // Servers report token usage only when asked to, and some refuse `stream_options`.
     asks_usage: bool,
     limit: LimitName,
+    // The other name for the limit was tried already.
     swapped: bool,
     pub(super) sent: SentOptions,
 }
@@ -24,8 +25,8 @@ enum LimitName {
     MaxCompletionTokens,
 }
 
-impl OpenAiHabits {
-    // OpenAI itself knows the new names, other servers rather the old ones.
+impl OpenAiCompat {
+    // OpenAI itself accepts the new name for the limit, most other servers the old one.
     pub(super) fn new(official: bool, sent: SentOptions) -> Self {
         Self {
             asks_usage: true,
@@ -40,8 +41,8 @@ impl OpenAiHabits {
     }
 }
 
-impl RequestHabits for OpenAiHabits {
-    fn after(mut self, status: u16, message: &str) -> Self {
+impl RequestCompat for OpenAiCompat {
+    fn adapted_to(mut self, status: u16, message: &str) -> Self {
         if !matches!(status, 400 | 422) {
             return self;
         }
@@ -52,11 +53,11 @@ impl RequestHabits for OpenAiHabits {
         };
         if message.contains("stream_options") {
             self.asks_usage = false;
-        } else if !self.swapped && message.contains(name) && is_unwanted(status, &message) {
+        } else if !self.swapped && message.contains(name) && is_unsupported(status, &message) {
             self.limit = other;
             self.swapped = true;
         } else {
-            self.sent = self.sent.after(status, &message);
+            self.sent = self.sent.adapted_to(status, &message);
         }
         self
     }
@@ -68,28 +69,28 @@ impl RequestHabits for OpenAiHabits {
 
 pub(super) fn body(
     options: &RequestOptions,
-    habits: OpenAiHabits,
+    compat: OpenAiCompat,
     request: &ModelRequest<'_>,
 ) -> Result<Vec<u8>, String> {
     let has_tools = !request.tools.is_empty();
     let room = request.answer_tokens(options.window, options.max_tokens);
-    let limit = |name| (habits.limit == name).then_some(room);
+    let limit = |name| (compat.limit == name).then_some(room);
     let body = OpenAiBody {
         model: &options.model,
         messages: transcript::messages(request),
         tools: has_tools.then_some(request.tools),
-        // Tools are listed even where none may be used, because history refers to them.
-        tool_choice: (has_tools && request.words_only).then_some("none"),
+        // Tools are listed even if none may be called, because history refers to them.
+        tool_choice: (has_tools && request.forbid_tools).then_some("none"),
         stream: true,
-        stream_options: habits.asks_usage.then(|| json!({ "include_usage": true })),
+        stream_options: compat.asks_usage.then(|| json!({ "include_usage": true })),
         max_tokens: limit(LimitName::MaxTokens),
         max_completion_tokens: limit(LimitName::MaxCompletionTokens),
-        temperature: options.temperature.filter(|_| habits.sent.temperature),
-        seed: options.seed.filter(|_| habits.sent.seed),
-        // For servers that run a model's template themselves.
+        temperature: options.temperature.filter(|_| compat.sent.temperature),
+        seed: options.seed.filter(|_| compat.sent.seed),
+        // For self-hosted servers, which render the model's chat template themselves.
         chat_template_kwargs: options
             .think
-            .filter(|_| habits.sent.think)
+            .filter(|_| compat.sent.think)
             .map(|enable_thinking| json!({ "enable_thinking": enable_thinking })),
     };
     serde_json::to_vec(&body).map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! Reads the events of an answer, without touching a socket.
+//! Reads the events of a reply, without touching a socket.
 
 use serde_json::value::RawValue;
 
@@ -7,12 +7,12 @@ use super::wire::{DeltaContent, OpenAiChoice, OpenAiChunk, OpenAiDelta};
 use crate::message::MAX_PARTS;
 use crate::reply_buffer::ReplyBuffer;
 use crate::wire_format::{
-    ReadResult, ReplyReader, ReplyStreamError, StreamProgress, expect_no_complaint,
-    unexpected_json, utf8,
+    ReadResult, ReplyReader, ReplyStreamError, StreamProgress, expect_no_error, parse_utf8,
+    unexpected_json_error,
 };
 use crate::{ModelReply, OfferedTools, StopReason, TokenUsage};
 
-const COMPLAINTS: &str = "message|detail|errors|error_message|msg";
+const ERROR_KEYS: &str = "message|detail|errors|error_message|msg";
 
 pub(crate) struct OpenAiReader<'a> {
     tools: &'a OfferedTools,
@@ -37,7 +37,7 @@ impl<'a> OpenAiReader<'a> {
 
     fn read_chunk(&mut self, json: &str, reply: &mut ReplyBuffer<'_>) -> ReadResult {
         let chunk: OpenAiChunk<'_> =
-            serde_json::from_str(json).map_err(|error| unexpected_json(json, &error))?;
+            serde_json::from_str(json).map_err(|error| unexpected_json_error(json, &error))?;
         let is_error = chunk
             .error
             .map(RawValue::get)
@@ -47,12 +47,12 @@ impl<'a> OpenAiReader<'a> {
             return Err(ReplyStreamError::Reported(error));
         }
         if chunk.choices.is_none() && chunk.usage.is_none() {
-            return expect_no_complaint(json.as_bytes(), COMPLAINTS);
+            return expect_no_error(json.as_bytes(), ERROR_KEYS);
         }
         if let Some(counts) = chunk.usage {
             self.usage = counts.usage();
         }
-        // We ask for one answer, so other choices don't count.
+        // We ask for one choice, so others are ignored.
         let choices = chunk.choices.into_iter().flatten();
         for choice in choices.filter(|choice| choice.index.unwrap_or(0) == 0) {
             self.read_choice(choice, reply)?;
@@ -70,21 +70,21 @@ impl<'a> OpenAiReader<'a> {
     }
 
     fn read_delta(&mut self, delta: OpenAiDelta<'_>, reply: &mut ReplyBuffer<'_>) -> ReadResult {
-        // Some servers send both names for the same words.
+        // Some servers send the same thinking under both names.
         let thinking = delta.reasoning_content.or(delta.reasoning);
-        reply.thinking(thinking.as_deref().unwrap_or_default());
+        reply.feed_thinking(thinking.as_deref().unwrap_or_default());
         match delta.content {
-            Some(DeltaContent::Text(text)) => reply.text(&text),
+            Some(DeltaContent::Text(text)) => reply.feed_text(&text),
             Some(DeltaContent::Parts(parts)) => {
                 for text in parts.into_iter().filter_map(|part| part.text) {
-                    reply.text(&text);
+                    reply.feed_text(&text);
                 }
             }
             None => {}
         }
         if let Some(refusal) = delta.refusal.filter(|refusal| !refusal.is_empty()) {
             self.refused = true;
-            reply.text(&refusal);
+            reply.feed_text(&refusal);
         }
         for piece in delta.tool_calls.into_iter().flatten() {
             if !self.calls.add(&piece) {
@@ -98,7 +98,7 @@ impl<'a> OpenAiReader<'a> {
 
 impl ReplyReader for OpenAiReader<'_> {
     fn read(&mut self, _name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
-        match utf8(data)?.trim() {
+        match parse_utf8(data)?.trim() {
             "" => Ok(()),
             "[DONE]" => {
                 self.done = true;
@@ -127,8 +127,8 @@ impl ReplyReader for OpenAiReader<'_> {
     }
 
     fn finish(self, reply: &mut ReplyBuffer<'_>) -> Result<ModelReply, ReplyStreamError> {
-        // Without a finish reason, the answer is complete only if the server says so, and not in
-        // the middle of a call.
+        // Without a finish reason, the reply is complete only if the server sent `[DONE]`, and not
+        // in the middle of a call.
         if self.reason.is_none() && (!self.done || self.calls.has_open_arguments()) {
             return Err(ReplyStreamError::Cut);
         }
@@ -143,15 +143,15 @@ impl ReplyReader for OpenAiReader<'_> {
         let mut said = reply.finish(offer, was_cut);
         said.calls.extend(native);
         if refused {
-            // A refused answer must not run half of its calls.
+            // None of the calls of a refused reply may run.
             said.calls.clear();
         }
         let stop = match reason {
             _ if refused => StopReason::Refusal,
             _ if was_cut && is_half => StopReason::CutCall,
             _ if was_cut => StopReason::Length,
-            // Some servers end a turn with calls like any other turn, so the content decides
-            // rather than the reason.
+            // Some servers report a normal end even if the reply has calls, so the content decides,
+            // not the reason.
             _ if !said.calls.is_empty() => StopReason::Calls,
             _ => StopReason::End,
         };

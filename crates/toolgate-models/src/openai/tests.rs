@@ -84,7 +84,7 @@ fn refusal(status: u16, body: &Value) -> Vec<LoopbackStep> {
 }
 
 #[tokio::test]
-async fn a_call_comes_back_however_the_bytes_are_cut() {
+async fn calls_do_not_depend_on_chunks() {
     for script in [
         stream(CALL),
         dribbled(SSE, CALL),
@@ -118,7 +118,7 @@ async fn a_call_comes_back_however_the_bytes_are_cut() {
 }
 
 #[tokio::test]
-async fn a_server_without_keys_or_streams_will_do() {
+async fn servers_without_keys_or_streaming_work() {
     let whole = json!({ "choices": [{ "message": { "role": "assistant", "content": "Hello" }, "finish_reason": "stop" }] });
     let mut server = LoopbackServer::start(vec![refusal(200, &whole)]).await;
     let client = OpenAiClient::new(&ModelSettings {
@@ -140,7 +140,7 @@ async fn a_server_without_keys_or_streams_will_do() {
 }
 
 #[tokio::test]
-async fn what_the_server_does_not_know_is_left_out_from_then_on() {
+async fn refused_fields_are_omitted_from_then_on() {
     let error = |message: &str| {
         refusal(
             400,
@@ -184,7 +184,7 @@ async fn what_the_server_does_not_know_is_left_out_from_then_on() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_both_names_is_not_asked_for_ever() {
+async fn refusing_both_limit_names_ends_the_attempts() {
     let error = |name: &str| refusal(400, &json!({ "error": format!("unknown field {name}") }));
     let mut server =
         LoopbackServer::start(vec![error("max_tokens"), error("max_completion_tokens")]).await;
@@ -199,7 +199,7 @@ async fn a_server_that_refuses_both_names_is_not_asked_for_ever() {
 }
 
 #[tokio::test]
-async fn each_failure_is_told_in_its_own_sentence_and_the_key_in_none() {
+async fn every_failure_has_its_own_message_without_the_key() {
     let message = format!("Incorrect API key provided: {KEY}");
     for (status, error, expected) in [
         (
@@ -311,7 +311,7 @@ async fn e2_a_cut_inside_a_call_is_asked_again_and_never_half_a_call() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_after_the_answer_breaks_nothing() {
+async fn a_connection_may_break_after_the_answer() {
     let (answered, _) = HELLO.split_at(HELLO.find("data: [DONE]").unwrap());
     let mut steps = stream(answered);
     steps.pop();
@@ -344,7 +344,7 @@ async fn e5_leaving_closes_the_connection() {
 }
 
 #[test]
-fn openai_itself_wants_a_key_and_has_a_larger_window() {
+fn openai_requires_a_key_and_has_a_larger_window() {
     let settings = ModelSettings {
         key: KEY.to_owned(),
         ..ModelSettings::default()
@@ -355,7 +355,7 @@ fn openai_itself_wants_a_key_and_has_a_larger_window() {
         (Provider::OpenAi.default_model(), 128_000)
     );
     assert!(!client.format.0.rescue);
-    assert_eq!(client.most_tools(), Some(128));
+    assert_eq!(client.tool_limit(), Some(128));
     let error = OpenAiClient::new(&ModelSettings::default()).err().unwrap();
     assert_eq!(
         error.to_string(),
@@ -369,7 +369,7 @@ fn openai_itself_wants_a_key_and_has_a_larger_window() {
     let client = OpenAiClient::new(&elsewhere).unwrap();
     assert_eq!(client.window(), 32_000);
     assert!(client.format.0.rescue);
-    assert_eq!(client.most_tools(), None);
+    assert_eq!(client.tool_limit(), None);
 }
 
 #[test]

@@ -1,5 +1,7 @@
-//! Converts a tool into the form of chat completions. `strict` is not sent: it would demand schemas
-//! that foreign tools don't have.
+//! Converts tools to the JSON of chat completions.
+//!
+//! `strict` is not sent, because it requires schemas in a form that other
+//! people's tools don't have.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,7 +11,7 @@ use crate::catalog::ToolDialect;
 use crate::lowering::{LoweredTool, SchemaRules, lower};
 
 impl SchemaRules {
-    // Chat completions without `strict`, for OpenAI and the many servers that speak them.
+    // Without `strict`, OpenAI and servers like it accept nearly any schema.
     pub(crate) const OPENAI: Self = Self {
         keywords: None,
         is_parameter_name: |_| true,
@@ -21,7 +23,9 @@ impl SchemaRules {
 pub(super) const DIALECT: ToolDialect = ToolDialect {
     longest_name: 64,
     original_names: false,
-    convert: |definition, wire_name| form(&lower(definition, &SchemaRules::OPENAI)?, wire_name),
+    convert: |definition, wire_name| {
+        encode_tool(&lower(definition, &SchemaRules::OPENAI)?, wire_name)
+    },
 };
 
 #[derive(Serialize)]
@@ -38,7 +42,10 @@ struct OpenAiDeclaration<'a> {
     parameters: &'a Value,
 }
 
-pub(crate) fn form(lowered: &LoweredTool<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
+pub(crate) fn encode_tool(
+    lowered: &LoweredTool<'_>,
+    wire_name: &str,
+) -> Result<Box<RawValue>, String> {
     let tool = OpenAiTool {
         kind: "function",
         function: OpenAiDeclaration {

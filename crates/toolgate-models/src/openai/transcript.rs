@@ -1,6 +1,6 @@
-//! Converts history into the form of chat completions.
+//! Converts history to the messages of chat completions.
 //!
-//! The results of a message's calls follow it directly, one for each. Ids and names from other
+//! A message with calls is followed directly by their results. Ids and names from other
 //! providers are made legal.
 
 use std::borrow::Cow;
@@ -35,7 +35,7 @@ struct OpenAiCall<'a> {
 #[derive(Debug, Serialize)]
 struct OpenAiFunction<'a> {
     name: Cow<'a, str>,
-    // JSON as text. Servers parse it to fill their templates, so it's always an object.
+    // JSON as text. Always an object, because servers parse it to fill their chat templates.
     arguments: String,
 }
 
@@ -87,7 +87,7 @@ impl<'a> TranscriptWriter<'a> for OpenAiTranscript<'a> {
         self.push("user", text);
     }
 
-    // Thinking and other providers' blocks mean nothing here, so nothing may be left.
+    // Thinking and other providers' blocks are dropped. An empty message is not sent.
     fn assistant(&mut self, message: &'a AssistantMessage, ids: Vec<String>) {
         let text = message.to_text();
         let calls = message.calls().zip(ids).map(|(call, id)| OpenAiCall {
@@ -117,7 +117,7 @@ fn content(result: &ToolResult) -> Cow<'_, str> {
     }
 }
 
-// Of a longer id the end is kept, because that's where ids differ.
+// Keeps the end of a long id, because ids mostly differ at the end.
 fn legal_id(id: &str) -> String {
     if id.trim().is_empty() {
         return ModelCall::new_id();

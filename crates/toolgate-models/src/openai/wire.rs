@@ -1,4 +1,4 @@
-//! The pieces of an answer, as they are deserialized.
+//! The JSON of chat completion chunks, with only the fields that we use.
 
 use std::borrow::Cow;
 
@@ -111,7 +111,7 @@ impl OpenAiUsage {
     }
 }
 
-// Some servers write `12.0`. A number that doesn't fit, such as an index of -1, counts as missing.
+// Some servers write `12.0`. A number that isn't a count, such as -1, is treated as missing.
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let value = Value::deserialize(deserializer)?;
     let float = value.as_f64().filter(|number| *number >= 0.0);

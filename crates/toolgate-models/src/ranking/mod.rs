@@ -1,6 +1,7 @@
-//! Finds the best tools for a request, because small models drown in tools. Words of the
-//! request are looked up in the tools' own texts. No service is asked, and the same request
-//! always finds the same tools.
+//! Finds the tools that fit a request best, because small models can't handle many tools.
+//!
+//! Looks up the words of the request in the tools' own texts. This uses no service, and the same
+//! request always finds the same tools.
 
 #[cfg(test)]
 mod tests;
@@ -17,13 +18,13 @@ use words::NormalizedWords;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RankingOptions<'a> {
     /// At most this many tools; 0 means no limit.
-    pub(crate) most: usize,
+    pub(crate) max_tools: usize,
     /// At most this many tokens in total; 0 means no limit.
-    pub(crate) tokens: usize,
+    pub(crate) max_tokens: usize,
     /// The most that the provider accepts, pinned tools included.
-    pub(crate) limit: Option<usize>,
+    pub(crate) provider_limit: Option<usize>,
     pub(crate) pinned: &'a [String],
-    /// Preferred to others while there is room, the last first.
+    /// Listed names that are preferred while there is room, the last first.
     pub(crate) remembered: &'a [String],
 }
 
@@ -31,11 +32,14 @@ pub(crate) struct RankingOptions<'a> {
 pub(crate) fn choose_tools(
     catalog: &Catalog,
     request: &str,
-    choice: &RankingOptions<'_>,
+    options: &RankingOptions<'_>,
 ) -> Option<Vec<usize>> {
     let or_all = |limit: usize| if limit == 0 { usize::MAX } else { limit };
-    let limit = choice.limit.unwrap_or(usize::MAX);
-    let (most, budget) = (or_all(choice.most).min(limit), or_all(choice.tokens));
+    let limit = options.provider_limit.unwrap_or(usize::MAX);
+    let (most, budget) = (
+        or_all(options.max_tools).min(limit),
+        or_all(options.max_tokens),
+    );
     let tools = catalog.tools();
     let total: usize = tools.iter().map(|tool| tool.tokens).sum();
     if tools.len() <= most && total <= budget {
@@ -43,22 +47,22 @@ pub(crate) fn choose_tools(
     }
     let mut chosen = Vec::new();
     let mut is_chosen = vec![false; tools.len()];
-    for place in catalog.positions_of(choice.pinned) {
-        if chosen.len() < limit && !std::mem::replace(&mut is_chosen[place], true) {
-            chosen.push(place);
+    for position in catalog.positions_of(options.pinned) {
+        if chosen.len() < limit && !std::mem::replace(&mut is_chosen[position], true) {
+            chosen.push(position);
         }
     }
-    let mut spent: usize = chosen.iter().map(|place| tools[*place].tokens).sum();
-    let remembered: Vec<usize> = catalog.positions_of(choice.remembered).collect();
+    let mut spent: usize = chosen.iter().map(|position| tools[*position].tokens).sum();
+    let remembered: Vec<usize> = catalog.positions_of(options.remembered).collect();
     let best = catalog.index().rank(request);
-    for place in remembered.into_iter().rev().chain(best) {
+    for position in remembered.into_iter().rev().chain(best) {
         if chosen.len() >= most {
             break;
         }
-        let fits = spent.saturating_add(tools[place].tokens) <= budget;
-        if fits && !std::mem::replace(&mut is_chosen[place], true) {
-            spent += tools[place].tokens;
-            chosen.push(place);
+        let fits = spent.saturating_add(tools[position].tokens) <= budget;
+        if fits && !std::mem::replace(&mut is_chosen[position], true) {
+            spent += tools[position].tokens;
+            chosen.push(position);
         }
     }
     chosen.sort_unstable();
@@ -72,14 +76,14 @@ pub(crate) struct ToolIndex {
     average: f64,
 }
 
-// A name says more than a sentence.
+// How much a word counts, by where it is. A tool's name says most about it.
 const NAME: f64 = 3.0;
 const TITLE: f64 = 2.0;
 const DESCRIPTION: f64 = 1.0;
 const PARAMETER: f64 = 1.0;
 const VALUE: f64 = 0.5;
 
-// More words of a tool, or bytes of a text, would only make it match everything.
+// Bounds for words of one tool and bytes of one text. A tool with more would match everything.
 const MAX_WORDS: usize = 1_000;
 const MAX_BYTES: usize = 4 << 10;
 
@@ -90,7 +94,7 @@ impl ToolIndex {
             lengths: Vec::new(),
             average: 1.0,
         };
-        for (place, definition) in definitions.enumerate() {
+        for (position, definition) in definitions.enumerate() {
             let words = WeightedWords::from_definition(definition);
             index.lengths.push(words.length);
             for (word, weight) in words.weights {
@@ -98,7 +102,7 @@ impl ToolIndex {
                     .postings
                     .entry(word)
                     .or_default()
-                    .push((place, weight));
+                    .push((position, weight));
             }
         }
         let tools = index.lengths.len().max(1);
@@ -109,31 +113,33 @@ impl ToolIndex {
     /// All tools, best first. Ties keep the catalog's order.
     fn rank(&self, request: &str) -> Vec<usize> {
         let scores = self.scores(request);
-        let mut places: Vec<usize> = (0..scores.len()).collect();
-        places.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]));
-        places
+        let mut positions: Vec<usize> = (0..scores.len()).collect();
+        positions.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]));
+        positions
     }
 
-    // BM25: a word counts more the rarer it is, the more weight it has in a tool, and the less else
-    // the tool is about.
+    // BM25: a word counts more if it is rare, if it has much weight in the tool, and if the tool
+    // has few other words.
     fn scores(&self, request: &str) -> Vec<f64> {
-        const MANY: f64 = 1.2;
-        const LONG: f64 = 0.6;
+        // The usual names of BM25's parameters: how soon repeated words stop counting, and how much
+        // long texts are penalised.
+        const K1: f64 = 1.2;
+        const B: f64 = 0.6;
         let mut scores = vec![0.0; self.lengths.len()];
         let tools = self.lengths.len() as f64;
-        let mut asked =
+        let mut request_words =
             NormalizedWords::from_text(&request[..request.floor_char_boundary(MAX_BYTES)])
                 .distinct();
-        asked.truncate(MAX_WORDS);
-        for word in asked {
+        request_words.truncate(MAX_WORDS);
+        for word in request_words {
             let Some(postings) = self.postings.get(&word) else {
                 continue;
             };
-            let having = postings.len() as f64;
-            let rarity = (1.0 + (tools - having + 0.5) / (having + 0.5)).ln();
-            for (place, weight) in postings {
-                let length = 1.0 - LONG + LONG * self.lengths[*place] / self.average;
-                scores[*place] += rarity * weight * (MANY + 1.0) / (weight + MANY * length);
+            let matching = postings.len() as f64;
+            let rarity = (1.0 + (tools - matching + 0.5) / (matching + 0.5)).ln();
+            for (position, weight) in postings {
+                let length = 1.0 - B + B * self.lengths[*position] / self.average;
+                scores[*position] += rarity * weight * (K1 + 1.0) / (weight + K1 * length);
             }
         }
         scores
@@ -173,7 +179,7 @@ impl WeightedWords {
         self.add(NormalizedWords::from_text(text), weight);
     }
 
-    // Includes parameters within other parameters.
+    // Includes nested parameters.
     fn add_parameters(&mut self, schema: &Value) {
         let mut ahead = vec![schema];
         while let Some(schema) = ahead.pop() {

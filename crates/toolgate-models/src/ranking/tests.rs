@@ -143,17 +143,19 @@ fn two_hundred() -> Catalog {
 }
 
 fn chosen<'a>(catalog: &'a Catalog, request: &str, choice: RankingOptions<'_>) -> Vec<&'a str> {
-    let places = choose_tools(catalog, request, &choice).unwrap();
-    assert!(places.is_sorted());
-    let tools = places.into_iter().map(|place| &catalog.tools()[place]);
+    let positions = choose_tools(catalog, request, &choice).unwrap();
+    assert!(positions.is_sorted());
+    let tools = positions
+        .into_iter()
+        .map(|position| &catalog.tools()[position]);
     tools.map(|tool| tool.wire_name.as_str()).collect()
 }
 
 fn at_most(most: usize) -> RankingOptions<'static> {
     RankingOptions {
-        most,
-        tokens: 0,
-        limit: None,
+        max_tools: most,
+        max_tokens: 0,
+        provider_limit: None,
         pinned: &[],
         remembered: &[],
     }
@@ -201,9 +203,9 @@ fn everything_is_offered_where_everything_fits() {
         (catalog.tools().len(), 1_000_000),
     ] {
         let choice = RankingOptions {
-            most,
-            tokens,
-            limit: None,
+            max_tools: most,
+            max_tokens: tokens,
+            provider_limit: None,
             pinned: &[],
             remembered: &[],
         };
@@ -212,9 +214,9 @@ fn everything_is_offered_where_everything_fits() {
 }
 
 #[test]
-fn the_budget_is_kept_and_pinned_tools_are_always_there() {
+fn the_budget_is_kept_and_pinned_tools_are_always_included() {
     let catalog = two_hundred();
-    let tokens_of = |names: &[&str]| -> usize {
+    let message_tokens = |names: &[&str]| -> usize {
         let tools = catalog
             .tools()
             .iter()
@@ -229,9 +231,9 @@ fn the_budget_is_kept_and_pinned_tools_are_always_there() {
     ];
     for (most, tokens) in [(5, 0), (0, 400), (3, 400), (10, 150)] {
         let choice = RankingOptions {
-            most,
-            tokens,
-            limit: None,
+            max_tools: most,
+            max_tokens: tokens,
+            provider_limit: None,
             pinned: &pinned,
             remembered: &[],
         };
@@ -241,16 +243,16 @@ fn the_budget_is_kept_and_pinned_tools_are_always_there() {
             "{names:?}"
         );
         assert!(most == 0 || names.len() <= most);
-        assert!(tokens == 0 || tokens_of(&names) <= tokens);
+        assert!(tokens == 0 || message_tokens(&names) <= tokens);
         assert!(
             names.len() > 2,
             "there is room for more than what is pinned"
         );
     }
     let choice = RankingOptions {
-        most: 1,
-        tokens: 1,
-        limit: None,
+        max_tools: 1,
+        max_tokens: 1,
+        provider_limit: None,
         pinned: &pinned,
         remembered: &[],
     };
@@ -261,7 +263,7 @@ fn the_budget_is_kept_and_pinned_tools_are_always_there() {
 }
 
 #[test]
-fn what_was_used_before_comes_first_only_while_there_is_room() {
+fn used_tools_come_first_while_there_is_room() {
     let catalog = two_hundred();
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let remembered: Vec<String> = names(&["get_tv", "get_note", "get_sms"]);
@@ -274,9 +276,9 @@ fn what_was_used_before_comes_first_only_while_there_is_room() {
         (3, Some(1), &["delete_file"]),
     ] {
         let choice = RankingOptions {
-            most,
-            tokens: 0,
-            limit,
+            max_tools: most,
+            max_tokens: 0,
+            provider_limit: limit,
             pinned: &pinned,
             remembered: &remembered,
         };
@@ -285,9 +287,9 @@ fn what_was_used_before_comes_first_only_while_there_is_room() {
         assert_eq!(chosen, expected, "{most} {limit:?}");
     }
     let choice = RankingOptions {
-        most: 0,
-        tokens: 1,
-        limit: None,
+        max_tools: 0,
+        max_tokens: 1,
+        provider_limit: None,
         pinned: &[],
         remembered: &remembered,
     };
@@ -352,7 +354,7 @@ fn words_are_found_in_names_values_and_other_forms() {
 }
 
 #[test]
-fn endless_texts_are_looked_at_once_and_not_whole() {
+fn endless_texts_are_indexed_in_part() {
     let mut words = String::new();
     for i in 0..200_000 {
         let _written = write!(words, "word{i}Camel ");

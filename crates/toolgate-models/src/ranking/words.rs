@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-// Words that don't tell what a person wants, sorted for the binary search.
-const EMPTY: [&str; 44] = [
+// Stop words: they say nothing about what the user wants. Sorted for the binary search.
+const STOP_WORDS: [&str; 44] = [
     "a", "an", "and", "any", "are", "as", "at", "be", "by", "can", "could", "do", "does", "for",
     "from", "has", "have", "how", "i", "if", "in", "is", "it", "its", "me", "my", "of", "on", "or",
     "please", "that", "the", "there", "this", "to", "tool", "us", "was", "what", "which", "will",
@@ -32,7 +32,7 @@ impl NormalizedWords {
     }
 }
 
-// Splits where the case changes, and in scripts without spaces at each character.
+// Splits where the case changes, and at each character of scripts without spaces.
 fn split_names(run: &str, words: &mut Vec<String>) {
     let mut word = String::new();
     let mut chars = run.chars().peekable();
@@ -56,7 +56,7 @@ fn push(word: &mut String, words: &mut Vec<String>) {
     let word = std::mem::take(word);
     if !word.is_empty()
         && word.len() <= MAX_WORD_LEN
-        && EMPTY.binary_search(&word.as_str()).is_err()
+        && STOP_WORDS.binary_search(&word.as_str()).is_err()
     {
         words.push(stem(word));
     }
@@ -66,8 +66,8 @@ fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}')
 }
 
-// Strips English endings, so that `lights` matches `light`, and `turning`
-// and `turned` match `turn`.
+// Strips English endings, so that `lights` matches `light`, and `turning` and `turned` match
+// `turn`.
 fn stem(mut word: String) -> String {
     if !word.is_ascii() {
         return word;
@@ -86,7 +86,7 @@ fn stem(mut word: String) -> String {
     if !cut("ies", 2, "y") && !cut("sses", 1, "ss") && !cut("ss", 1, "ss") && !cut("us", 1, "us") {
         cut("s", 3, "");
     }
-    if (cut("ing", 3, "") || cut("ed", 3, "")) && ends_twice(&word) {
+    if (cut("ing", 3, "") || cut("ed", 3, "")) && ends_in_doubled_letter(&word) {
         word.pop();
     }
     if word.len() > 3 && word.ends_with('e') {
@@ -96,6 +96,6 @@ fn stem(mut word: String) -> String {
 }
 
 // True for `runn`, but not for `call`.
-fn ends_twice(word: &str) -> bool {
+fn ends_in_doubled_letter(word: &str) -> bool {
     matches!(word.as_bytes(), [.., one, other] if one == other && !b"lsz".contains(one))
 }

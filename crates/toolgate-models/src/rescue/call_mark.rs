@@ -18,7 +18,7 @@ pub(super) enum CallMark {
     Json,
 }
 
-// The marks that are words of their own.
+// The marks that are fixed strings.
 pub(super) const TAGS: [(&str, CallMark); 5] = [
     ("<tool_call>", CallMark::ToolCall),
     ("<function=", CallMark::Function),
@@ -31,6 +31,7 @@ pub(super) const FENCE: &str = "```";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MarkMatch {
+    // The text ends within what may be a mark.
     Maybe,
     Mark(CallMark),
 }
@@ -38,9 +39,9 @@ pub(super) enum MarkMatch {
 #[derive(Debug, Default)]
 pub(super) struct MarkScanner {
     at: usize,
-    // Something other than white space was on this line already.
+    // The current line has something other than white space before `at`.
     within_line: bool,
-    // Inside a fence that isn't a call, only its end matters.
+    // In a fenced code block that isn't a call. Only its end is looked for.
     fenced: bool,
 }
 
@@ -49,8 +50,8 @@ impl MarkScanner {
         self.at
     }
 
-    /// The next place where a call may begin. Stays there until
-    /// the caller moves on.
+    /// The next place where a call may begin. Returns the same place again until the caller skips
+    /// it or jumps behind it.
     pub(super) fn next(&mut self, text: &[u8]) -> Option<MarkMatch> {
         while let Some(byte) = text.get(self.at) {
             if let Some(seen) = self.match_here(text) {

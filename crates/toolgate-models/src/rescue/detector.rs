@@ -1,13 +1,13 @@
-//! Detects where a call may begin in text that is still arriving, so that it can be held back.
+//! Detects where a call may begin in text that is still arriving, so that it isn't shown.
 
 use super::call_mark::{CallMark, FENCE, MarkMatch, MarkScanner, match_tag};
 use super::trailing_json::TrailingJson;
 
-// JSON or a fence that hasn't begun like a call by then is text.
-const FAR_ENOUGH: usize = 256;
+// JSON or a fenced block that doesn't look like a call after this many bytes is text.
+const MAX_LOOKAHEAD: usize = 256;
 
-// An example is forwarded as soon as it's known to be one, but each may be read once more, so
-// their number is bounded.
+// Text after an example may have to be scanned again, so their number is bounded. After that many,
+// text is held back until the reply ends.
 const MAX_EXAMPLES: usize = 32;
 
 const FIRST_KEYS: [&str; 6] = ["name", "function", "type", "id", "arguments", "parameters"];
@@ -15,21 +15,21 @@ const FIRST_KEYS: [&str; 6] = ["name", "function", "type", "id", "arguments", "p
 #[derive(Debug, Default)]
 pub(crate) struct CallDetector {
     walk: MarkScanner,
-    // A possible call at the current position, unless more comes after it.
+    // What may be a call at the current position, as long as nothing comes after it.
     last: Option<(MarkMatch, TrailingJson)>,
     examples: usize,
 }
 
-enum CallVerdict {
+enum TextVerdict {
     Call,
     Maybe,
     Text,
 }
 
 impl CallDetector {
-    /// Up to where the text certainly holds no call. JSON is one only until more
-    /// words come after it.
-    pub(crate) fn decided(&mut self, text: &str) -> usize {
+    /// The length of the beginning of `text` that certainly has no call. It grows when text arrives
+    /// after JSON, which makes that JSON an example.
+    pub(crate) fn safe_len(&mut self, text: &str) -> usize {
         let bytes = text.as_bytes();
         let walk = &mut self.walk;
         loop {
@@ -45,71 +45,71 @@ impl CallDetector {
                 return text.len();
             };
             match judge(seen, &bytes[walk.at()..]) {
-                CallVerdict::Text => walk.skip(seen),
-                CallVerdict::Maybe => return walk.at(),
-                CallVerdict::Call => self.last = Some((seen, TrailingJson::starting_at(walk.at()))),
+                TextVerdict::Text => walk.skip(seen),
+                TextVerdict::Maybe => return walk.at(),
+                TextVerdict::Call => self.last = Some((seen, TrailingJson::starting_at(walk.at()))),
             }
         }
     }
 }
 
-fn judge(seen: MarkMatch, rest: &[u8]) -> CallVerdict {
-    let near = &rest[..rest.len().min(FAR_ENOUGH)];
+fn judge(seen: MarkMatch, rest: &[u8]) -> TextVerdict {
+    let near = &rest[..rest.len().min(MAX_LOOKAHEAD)];
     let verdict = match seen {
-        MarkMatch::Maybe => CallVerdict::Maybe,
-        MarkMatch::Mark(CallMark::Fence) => fence(near),
-        MarkMatch::Mark(CallMark::Json) => json(near),
-        MarkMatch::Mark(_) => CallVerdict::Call,
+        MarkMatch::Maybe => TextVerdict::Maybe,
+        MarkMatch::Mark(CallMark::Fence) => judge_fence(near),
+        MarkMatch::Mark(CallMark::Json) => judge_json(near),
+        MarkMatch::Mark(_) => TextVerdict::Call,
     };
     match verdict {
-        CallVerdict::Maybe if rest.len() > FAR_ENOUGH => CallVerdict::Text,
+        TextVerdict::Maybe if rest.len() > MAX_LOOKAHEAD => TextVerdict::Text,
         verdict => verdict,
     }
 }
 
-fn fence(rest: &[u8]) -> CallVerdict {
+fn judge_fence(rest: &[u8]) -> TextVerdict {
     let info = &rest[FENCE.len()..];
     let word = info
         .iter()
         .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     let body = info[word.count()..].trim_ascii_start();
     match body.first() {
-        None => CallVerdict::Maybe,
-        Some(b'{') => json(body),
+        None => TextVerdict::Maybe,
+        Some(b'{') => judge_json(body),
         Some(b'<' | b'[') => match match_tag(body) {
-            Some(MarkMatch::Maybe) => CallVerdict::Maybe,
-            Some(MarkMatch::Mark(_)) => CallVerdict::Call,
-            None => json(body),
+            Some(MarkMatch::Maybe) => TextVerdict::Maybe,
+            Some(MarkMatch::Mark(_)) => TextVerdict::Call,
+            None => judge_json(body),
         },
-        _ => CallVerdict::Text,
+        _ => TextVerdict::Text,
     }
 }
 
-fn json(rest: &[u8]) -> CallVerdict {
+fn judge_json(rest: &[u8]) -> TextVerdict {
     let inside = match rest.first() {
         Some(b'[') => rest[1..].trim_ascii_start(),
         _ => rest,
     };
     let key = match inside.first() {
-        None => return CallVerdict::Maybe,
+        None => return TextVerdict::Maybe,
         Some(b'{') => inside[1..].trim_ascii_start(),
-        Some(_) => return CallVerdict::Text,
+        Some(_) => return TextVerdict::Text,
     };
     match key.first() {
-        None => CallVerdict::Maybe,
+        None => TextVerdict::Maybe,
         Some(b'"') => match memchr::memchr(b'"', &key[1..]) {
-            None => CallVerdict::Maybe,
+            None => TextVerdict::Maybe,
             Some(length) => {
                 let key = &key[1..=length];
                 let mut known = FIRST_KEYS.iter();
                 if known.any(|known| known.as_bytes() == key) {
-                    CallVerdict::Call
+                    TextVerdict::Call
                 } else {
-                    CallVerdict::Text
+                    TextVerdict::Text
                 }
             }
         },
-        Some(_) => CallVerdict::Text,
+        Some(_) => TextVerdict::Text,
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_is_told_at_once() {
+    fn prose_is_forwarded_at_once() {
         for pieces in [
             &["It", " is", " sunny", ".\n", "And"][..],
             &["é", "\u{1f600}"],
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_a_call_is_told_when_it_is_none() {
+    fn held_text_is_forwarded_once_it_is_not_a_call() {
         for (pieces, expected) in [
             (&["a <", "b"][..], &["a ", "<b", ""][..]),
             (&["a <tool", "s", "hed"], &["a ", "", "<toolshed", ""]),
@@ -189,12 +189,12 @@ mod tests {
         ] {
             assert_eq!(told(pieces), expected, "{pieces:?}");
         }
-        let spaces = " ".repeat(FAR_ENOUGH);
+        let spaces = " ".repeat(MAX_LOOKAHEAD);
         assert_eq!(told(&["{", &spaces, "x"])[1].len(), 1 + spaces.len());
     }
 
     #[test]
-    fn an_example_is_told_as_soon_as_words_come_after_it() {
+    fn an_example_is_forwarded_once_text_follows() {
         let example = r#"{"name":"datetime","arguments":{"a":"}\\\"{"}}"#;
         let fenced = format!("```json\n{example}\n```");
         let known = |next: &str| vec![String::new(), format!("{example}{next}"), String::new()];
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_call_behind_an_example_is_never_told() {
+    fn a_call_after_an_example_is_not_shown() {
         let call = r#"{"name":"datetime","arguments":{}}"#;
         let example = r#"{"name":"Ada"}"#;
         let tagged = format!("<tool_call>{call}</tool_call>");
@@ -246,12 +246,12 @@ mod tests {
     fn examples_without_end_are_read_a_bounded_number_of_times() {
         let deep = format!("{}1{} x", "{\"name\":\n".repeat(50_000), "}".repeat(50_000));
         let mut detector = CallDetector::default();
-        detector.decided(&deep);
+        detector.safe_len(&deep);
         assert_eq!(detector.examples, MAX_EXAMPLES);
     }
 
     #[test]
-    fn a_call_is_never_told() {
+    fn a_call_is_never_shown() {
         let call = r#"{"name":"datetime","arguments":{}}"#;
         for (pieces, expected) in [
             (
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_held_back_where_nothing_is_rescued() {
+    fn without_rescue_nothing_is_held_back() {
         let mut heard = Vec::new();
         let call = r#"<tool_call>{"name":"datetime"}</tool_call>"#;
         let mut listener = |event: ModelEvent<'_>| heard.push(format!("{event:?}"));

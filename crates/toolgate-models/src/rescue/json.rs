@@ -1,4 +1,4 @@
-//! Reads calls in JSON, in the shapes that models have seen.
+//! Reads calls that are written in JSON, in the shapes that models know from their training.
 
 use std::collections::HashMap;
 
@@ -10,8 +10,8 @@ use super::MAX_CALLS;
 use super::scanner::{CallScanner, ParsedCalls};
 use crate::{CallArguments, ModelCall};
 
-// `{"name", "arguments"}`, `{"name", "parameters"}`, `{"function": {…}}`, `{"function": "name",
-// "arguments"}`. A duplicate key is an error.
+// One of `{"name", "arguments"}`, `{"name", "parameters"}`, `{"function": {…}}` and `{"function":
+// "name", "arguments"}`. A duplicate key is an error.
 #[derive(Deserialize)]
 struct CallShape<'a> {
     name: Option<String>,
@@ -25,9 +25,9 @@ struct CallShape<'a> {
 }
 
 impl CallScanner<'_> {
-    /// One or more JSON values, each a call or a list of calls, separated only by white space or a
-    /// semicolon. What comes after them is ignored.
-    pub(super) fn values(&mut self, at: usize) -> Option<ParsedCalls> {
+    /// Reads one or more JSON values, each a call or a list of calls, separated by white space or a
+    /// semicolon. Ignores what comes after them.
+    pub(super) fn read_json_calls(&mut self, at: usize) -> Option<ParsedCalls> {
         let mut read = ParsedCalls {
             calls: Vec::new(),
             complete: true,
@@ -41,12 +41,14 @@ impl CallScanner<'_> {
             if !self.starts_with_at(start, "{") && !self.starts_with_at(start, "[") {
                 break;
             }
-            // This is the next mark, not a list.
+            // A mark of Mistral, not a list.
             if self.starts_with_at(start, "[TOOL_CALLS]") {
                 break;
             }
-            let Some(end) = self.extent(start) else { break };
-            let Some(calls) = self.calls(&self.text[start..end]) else {
+            let Some(end) = self.find_json_end(start) else {
+                break;
+            };
+            let Some(calls) = self.parse_calls(&self.text[start..end]) else {
                 break;
             };
             if read.calls.len() + calls.len() > MAX_CALLS {
@@ -59,28 +61,30 @@ impl CallScanner<'_> {
         (!read.calls.is_empty()).then_some(read)
     }
 
-    /// Finds the end of the JSON object or list that begins here. Looks only at brackets and
-    /// strings; reading it shows whether it's JSON.
-    pub(super) fn extent(&mut self, at: usize) -> Option<usize> {
+    /// Finds the end of the JSON object or list that begins at `at`. Looks only at brackets and
+    /// strings; parsing shows whether it is JSON.
+    pub(super) fn find_json_end(&mut self, at: usize) -> Option<usize> {
         let bytes = self.affordable_bytes(at);
-        let length = balanced(bytes);
+        let length = balanced_len(bytes);
         self.spend_budget(length.unwrap_or(bytes.len()))?;
         Some(at + length?)
     }
 
-    // All or nothing: a list with anything else in it isn't a list of calls.
-    fn calls(&mut self, json: &str) -> Option<Vec<JsonCall>> {
+    // All or nothing: a list that has anything else isn't a list of calls.
+    fn parse_calls(&mut self, json: &str) -> Option<Vec<JsonCall>> {
         if json.starts_with('{') {
-            return Some(vec![self.call(json)?]);
+            return Some(vec![self.parse_call(json)?]);
         }
         let list: Vec<&RawValue> = serde_json::from_str(json).ok()?;
         if list.len() > MAX_CALLS {
             return None;
         }
-        list.into_iter().map(|item| self.call(item.get())).collect()
+        list.into_iter()
+            .map(|item| self.parse_call(item.get()))
+            .collect()
     }
 
-    fn call(&mut self, json: &str) -> Option<JsonCall> {
+    fn parse_call(&mut self, json: &str) -> Option<JsonCall> {
         let outer: CallShape<'_> = serde_json::from_str(json).ok()?;
         let inner = outer.function.filter(|json| json.get().starts_with('{'));
         let (json, shape) = match inner {
@@ -106,13 +110,13 @@ impl CallScanner<'_> {
             given.get().starts_with('{') || matches!(arguments, CallArguments::Object(_))
         });
         Some(JsonCall {
-            call: self.tool(&name)?.call_in_json(arguments),
+            call: self.find_tool(&name)?.to_typed_call(arguments),
             complete,
         })
     }
 }
 
-fn balanced(bytes: &[u8]) -> Option<usize> {
+fn balanced_len(bytes: &[u8]) -> Option<usize> {
     let mut depth = 0_usize;
     if !matches!(bytes.first(), Some(b'{' | b'[')) {
         return None;
@@ -122,7 +126,7 @@ fn balanced(bytes: &[u8]) -> Option<usize> {
         match byte {
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth -= 1,
-            b'"' => at = end_of_string(bytes, at)?,
+            b'"' => at = find_string_end(bytes, at)?,
             _ => {}
         }
         at += 1;
@@ -133,7 +137,7 @@ fn balanced(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-fn end_of_string(bytes: &[u8], start: usize) -> Option<usize> {
+fn find_string_end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {
         at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;

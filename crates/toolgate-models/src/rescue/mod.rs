@@ -1,18 +1,17 @@
-//! Finds calls that a small model wrote as text instead of asking for them properly.
+//! Finds calls that a small model wrote as text instead of making them properly.
 //!
-//! What counts as a call:
-//! - It names a tool that was offered, by any of its names, and is complete.
-//!   Anything else stays text.
-//! - Between marks that are made for calls it may be anywhere: `<tool_call>`,
-//!   `<function=…>`, `<tools>`, `<|python_tag|>`, `[TOOL_CALLS]`. Right behind a backtick or
-//!   inside a fence it's a quotation.
-//! - Plain or fenced JSON may also be an example. It counts only as the last thing of the text,
-//!   because a model that calls stops there and one that explains goes on, and only with its
-//!   arguments, unless it's all of the text.
-//! - What looks like a tool's definition (it has a `description`) doesn't count.
+//! Rules for what counts as a call:
+//! - It is complete and names a tool that was offered, by any of its names.
+//! - After a mark that models use only for calls, it may be anywhere in the text: `<tool_call>`,
+//!   `<function=…>`, `<tools>`, `<|python_tag|>`, `[TOOL_CALLS]`. After a backtick or in a fenced
+//!   code block, the mark is a quotation and doesn't count.
+//! - Plain or fenced JSON may be an example. It counts only at the end of the text, because a model
+//!   that makes a call stops there and one that explains something goes on. It must have arguments,
+//!   unless it's the whole text.
+//! - JSON with a `description` is a tool's definition, not a call.
 //!
-//! Arguments in XML are text and typed by the schema; so are JSON strings that the schema
-//! doesn't accept as strings.
+//! Arguments in XML are text, and are converted to the types in the schema. So are JSON strings for
+//! parameters that can't be strings.
 
 mod call_mark;
 mod detector;
@@ -36,28 +35,30 @@ const MAX_CALLS: usize = 128;
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct RescuedCalls {
-    // In the order they were written; at least one.
+    // At least one, in the order they were written.
     pub(crate) calls: Vec<ModelCall>,
+    // What is left for the user.
     pub(crate) text: String,
+    // Where `text` is in the original text.
     kept: Vec<Range<usize>>,
 }
 
 impl RescuedCalls {
-    /// The text for the person behind `from`. What comes before was forwarded already.
+    /// The text for the user from the byte `from` on. Everything before was forwarded already.
     pub(crate) fn rest(&self, text: &str, from: usize) -> String {
         join_kept(text, &self.kept, from)
     }
 }
 
 struct FoundCalls {
-    place: Range<usize>,
+    range: Range<usize>,
     calls: Vec<ModelCall>,
-    // Between marks that are made for calls, so it isn't an example.
+    // After a mark that is used only for calls, so it isn't an example.
     is_marked: bool,
     complete: bool,
 }
 
-/// Takes the calls out of a finished text; `None` if there are none.
+/// Takes the calls out of a complete text; `None` if there are none.
 pub(crate) fn rescue(text: &str, offer: &OfferedTools) -> Option<RescuedCalls> {
     let found = without_examples(text, find(text, offer));
     if found.is_empty() {
@@ -73,13 +74,13 @@ pub(crate) fn rescue(text: &str, offer: &OfferedTools) -> Option<RescuedCalls> {
     })
 }
 
-/// The calls that a text ends in. Words behind a call may take it back.
+/// The calls at the very end of a text. Words after a call may revoke it.
 pub(crate) fn last_calls(text: &str, offer: &OfferedTools) -> Vec<ModelCall> {
     let found = without_examples(text, find(text, offer));
     let mut end = text.len();
     let is_last = |found: &&FoundCalls| {
-        let is_last = text[found.place.end..end].trim().is_empty();
-        end = found.place.start;
+        let is_last = text[found.range.end..end].trim().is_empty();
+        end = found.range.start;
         is_last
     };
     let last = found.iter().rev().take_while(is_last).count();
@@ -102,15 +103,15 @@ fn find(text: &str, offer: &OfferedTools) -> Vec<FoundCalls> {
     let mut found: Vec<FoundCalls> = Vec::new();
     let mut calls = 0;
     while let Some(seen) = walk.next(text.as_bytes()) {
-        let place = walk.at();
+        let at = walk.at();
         let read = match seen {
-            MarkMatch::Mark(mark) => scan.read(mark, place),
+            MarkMatch::Mark(mark) => scan.read(mark, at),
             MarkMatch::Maybe => None,
         };
         match read {
             Some(read) if calls + read.calls.len() <= MAX_CALLS => {
                 calls += read.calls.len();
-                walk.jump_to(read.place.end);
+                walk.jump_to(read.range.end);
                 found.push(read);
             }
             _ => walk.skip(seen),
@@ -119,12 +120,12 @@ fn find(text: &str, offer: &OfferedTools) -> Vec<FoundCalls> {
     found
 }
 
-// Plain JSON is a call only if nothing but calls comes after it.
+// Drops plain JSON that has anything but calls after it, because it's an example.
 fn without_examples(text: &str, mut found: Vec<FoundCalls>) -> Vec<FoundCalls> {
     let blank = |range: Range<usize>| text[range].trim().is_empty();
-    let places = found.iter().map(|found| found.place.clone());
-    let starts = places.clone().map(|place| place.start).chain([text.len()]);
-    let ends = [0].into_iter().chain(places.map(|place| place.end));
+    let ranges = found.iter().map(|found| found.range.clone());
+    let starts = ranges.clone().map(|range| range.start).chain([text.len()]);
+    let ends = [0].into_iter().chain(ranges.map(|range| range.end));
     let gaps: Vec<bool> = ends
         .zip(starts)
         .map(|(end, start)| blank(end..start))
@@ -137,11 +138,11 @@ fn without_examples(text: &str, mut found: Vec<FoundCalls>) -> Vec<FoundCalls> {
         last &= gaps[index];
         index -= 1;
         let FoundCalls {
-            is_marked: firm,
+            is_marked,
             complete,
             ..
         } = found[index];
-        keep[index] = firm || (last && (complete || alone));
+        keep[index] = is_marked || (last && (complete || alone));
     }
     let mut keep = keep.into_iter();
     found.retain(|_| keep.next().unwrap_or_default());
@@ -152,8 +153,8 @@ fn gaps(text: &str, found: &[FoundCalls]) -> Vec<Range<usize>> {
     let mut gaps = Vec::with_capacity(found.len() + 1);
     let mut start = 0;
     for found in found {
-        gaps.push(start..found.place.start);
-        start = found.place.end;
+        gaps.push(start..found.range.start);
+        start = found.range.end;
     }
     gaps.push(start..text.len());
     gaps

@@ -10,9 +10,8 @@ const MAX_NAME_LEN: usize = 256;
 pub(super) struct CallScanner<'a> {
     pub(super) text: &'a str,
     offer: &'a OfferedTools,
-    // Bytes and tools that may still be looked at. What only looks like a call is looked
-    // at again from its second byte on; without a budget, a text made of nothing else
-    // would take quadratic time.
+    // How many bytes and tools may still be looked at. Text that only looks like a call is scanned
+    // again from its second byte on, so without a budget hostile text would take quadratic time.
     budget: usize,
 }
 
@@ -33,30 +32,32 @@ impl<'a> CallScanner<'a> {
 
     pub(super) fn read(&mut self, mark: CallMark, at: usize) -> Option<FoundCalls> {
         let read = match mark {
-            CallMark::Fence => self.fence(at),
-            CallMark::Json => self.values(at),
-            tag => self.tagged(tag, at),
+            CallMark::Fence => self.read_fenced(at),
+            CallMark::Json => self.read_json_calls(at),
+            tag => self.read_tagged(tag, at),
         }?;
         Some(FoundCalls {
-            place: at..read.end,
+            range: at..read.end,
             calls: read.calls,
             is_marked: !matches!(mark, CallMark::Fence | CallMark::Json),
             complete: read.complete,
         })
     }
 
-    fn tagged(&mut self, mark: CallMark, at: usize) -> Option<ParsedCalls> {
+    fn read_tagged(&mut self, mark: CallMark, at: usize) -> Option<ParsedCalls> {
         let tag = TAGS.iter().find(|(_, other)| *other == mark)?.0;
         let body = self.skip_space(at + tag.len());
         let mut read = match mark {
-            CallMark::Function => self.function(at),
-            CallMark::ToolCall if self.starts_with_at(body, "<function=") => self.function(body),
+            CallMark::Function => self.read_xml_call(at),
+            CallMark::ToolCall if self.starts_with_at(body, "<function=") => {
+                self.read_xml_call(body)
+            }
             CallMark::Mistral
                 if !self.starts_with_at(body, "[") && !self.starts_with_at(body, "{") =>
             {
-                self.mistral_call(body)
+                self.read_mistral_call(body)
             }
-            _ => self.values(body),
+            _ => self.read_json_calls(body),
         }?;
         let closing: &[&str] = match mark {
             CallMark::ToolCall | CallMark::Function => &["</tool_call>"],
@@ -69,8 +70,8 @@ impl<'a> CallScanner<'a> {
         Some(read)
     }
 
-    // A fence may hold nothing but calls, but its end may be missing.
-    fn fence(&mut self, at: usize) -> Option<ParsedCalls> {
+    // A fenced block must have nothing but calls, but its end may be missing.
+    fn read_fenced(&mut self, at: usize) -> Option<ParsedCalls> {
         let info = at + FENCE.len();
         let word = self.text[info..]
             .bytes()
@@ -80,8 +81,8 @@ impl<'a> CallScanner<'a> {
         let rest = &self.text[body..];
         let mut tags = TAGS.iter();
         let mut read = match tags.find(|(tag, _)| rest.starts_with(tag)) {
-            Some((_, mark)) => self.tagged(*mark, body),
-            None => self.values(body),
+            Some((_, mark)) => self.read_tagged(*mark, body),
+            None => self.read_json_calls(body),
         }?;
         let end = self.skip_space(read.end);
         if end < self.text.len() && !self.starts_with_at(end, FENCE) {
@@ -92,21 +93,21 @@ impl<'a> CallScanner<'a> {
     }
 
     // Newer Mistral models write `name[ARGS]{…}`.
-    fn mistral_call(&mut self, at: usize) -> Option<ParsedCalls> {
-        let name = self.name(at, |byte| matches!(byte, b'[' | b'{'))?;
-        let tool = self.tool(name.trim())?;
+    fn read_mistral_call(&mut self, at: usize) -> Option<ParsedCalls> {
+        let name = self.read_name(at, |byte| matches!(byte, b'[' | b'{'))?;
+        let tool = self.find_tool(name.trim())?;
         let at = self.skip_space(self.skip(at + name.len(), "[ARGS]"));
-        let end = self.extent(at)?;
+        let end = self.find_json_end(at)?;
         let arguments = crate::CallArguments::read(&self.text[at..end]);
         Some(ParsedCalls {
-            calls: vec![tool.call_in_json(arguments)],
+            calls: vec![tool.to_typed_call(arguments)],
             complete: true,
             end,
         })
     }
 
-    // The text before one of these bytes, if that isn't too far away.
-    pub(super) fn name(&self, at: usize, ends: impl Fn(u8) -> bool) -> Option<&'a str> {
+    // The text up to one of these bytes, unless that is too far away or on another line.
+    pub(super) fn read_name(&self, at: usize, ends: impl Fn(u8) -> bool) -> Option<&'a str> {
         let text = self.text;
         let mut bytes = text[at..].bytes().take(MAX_NAME_LEN);
         let length = bytes.position(|byte| byte == b'\n' || ends(byte))?;
@@ -114,7 +115,7 @@ impl<'a> CallScanner<'a> {
         (!name.is_empty() && text.as_bytes()[at + length] != b'\n').then_some(name)
     }
 
-    pub(super) fn tool(&mut self, name: &str) -> Option<MatchedTool<'a>> {
+    pub(super) fn find_tool(&mut self, name: &str) -> Option<MatchedTool<'a>> {
         self.spend_budget(self.offer.len())?;
         find_tool(self.offer, name)
     }

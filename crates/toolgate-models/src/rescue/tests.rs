@@ -151,7 +151,7 @@ fn several_calls_are_understood_in_their_order() {
 }
 
 #[test]
-fn words_beside_a_call_are_left_for_the_person() {
+fn text_around_a_call_is_left_for_the_user() {
     let call = r#"{"name":"weather","arguments":{"city":"Oslo"}}"#;
     for (text, left) in [
         (
@@ -177,7 +177,7 @@ fn words_beside_a_call_are_left_for_the_person() {
 }
 
 #[test]
-fn what_is_no_call_stays_text() {
+fn other_text_stays_text() {
     let call = r#"{"name":"weather","arguments":{"city":"Oslo"}}"#;
     for text in [
         "".to_owned(),

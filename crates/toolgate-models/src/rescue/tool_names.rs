@@ -1,4 +1,4 @@
-//! Resolves the name of a tool in a text.
+//! Resolves the tool names that models write in text.
 
 use serde_json::Value;
 use toolgate_core::{Arguments, ToolDefinition, ToolError, typed_arguments};
@@ -8,9 +8,8 @@ use crate::{CallArguments, CatalogTool, ModelCall, OfferedTools};
 #[derive(Clone, Copy)]
 pub(super) struct MatchedTool<'a>(&'a CatalogTool);
 
-/// Finds a tool by a name that the catalog knows, else by its name on its own server,
-/// ignoring case. A name that fits several tools matches none, and neither does that of a
-/// tool that wasn't offered.
+/// Finds an offered tool by a name that the catalog knows, or by its name on its own server,
+/// ignoring case. A name that fits several tools matches none.
 pub(super) fn find_tool<'a>(offer: &'a OfferedTools, name: &str) -> Option<MatchedTool<'a>> {
     if let Some(meant) = offer.catalog().resolve_name(name) {
         return find_unique(offer, |tool| std::ptr::eq(tool, meant));
@@ -37,17 +36,17 @@ impl<'a> MatchedTool<'a> {
         self.0.tool.definition()
     }
 
-    pub(super) fn call_in_json(self, arguments: CallArguments) -> ModelCall {
-        self.call(match arguments {
-            CallArguments::Object(object) => CallArguments::Object(self.typed(object)),
+    pub(super) fn to_typed_call(self, arguments: CallArguments) -> ModelCall {
+        self.to_call(match arguments {
+            CallArguments::Object(object) => CallArguments::Object(self.convert_strings(object)),
             unusable => unusable,
         })
     }
 
-    // A model that writes its calls by hand puts quotes around anything. A string stays
-    // one if the schema accepts it. Otherwise it's converted to the schema's type, or left
-    // for validation to refuse.
-    fn typed(self, mut arguments: Arguments) -> Arguments {
+    // Models that write calls as text put quotes around anything. A string stays a string if the
+    // schema accepts that. Otherwise it's converted to the schema's type, or left for validation to
+    // refuse.
+    fn convert_strings(self, mut arguments: Arguments) -> Arguments {
         let definition = self.definition();
         let checked = definition.schema().check(Value::Object(arguments.clone()));
         let Err(ToolError::InvalidArguments { violations, .. }) = checked else {
@@ -64,7 +63,7 @@ impl<'a> MatchedTool<'a> {
         arguments
     }
 
-    pub(super) fn call(self, arguments: CallArguments) -> ModelCall {
+    pub(super) fn to_call(self, arguments: CallArguments) -> ModelCall {
         ModelCall {
             id: ModelCall::new_id(),
             name: self.definition().name().to_owned(),

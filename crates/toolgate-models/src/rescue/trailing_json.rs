@@ -1,10 +1,9 @@
-//! Decides whether JSON is the last thing of a reply. Only there is plain or fenced JSON a call;
-//! anything after it makes it an example.
+//! Decides whether JSON is at the end of a reply. Only there is it a call: text after it
+//! makes it an example.
 
 use super::call_mark::{FENCE, MarkMatch, match_tag};
 
-/// Follows what may be the last thing of a reply while the reply grows. Each byte
-/// is looked at once.
+/// Follows a possible call while the reply grows. Looks at each byte once.
 #[derive(Debug)]
 pub(super) struct TrailingJson {
     at: usize,
@@ -21,7 +20,7 @@ enum TrailingState {
         quoted: bool,
         escaped: bool,
     },
-    // Behind a mark that is made for calls, which counts anywhere.
+    // After a mark that is used only for calls, which may be anywhere.
     Call,
 }
 

@@ -1,5 +1,4 @@
-//! Reads calls in the XML of Qwen3-Coder:
-//! `<function=name><parameter=key>value</parameter></function>`.
+//! Reads calls in Qwen3-Coder's XML: `<function=name><parameter=key>value</parameter></function>`.
 
 use memchr::memmem;
 use serde_json::Value;
@@ -13,10 +12,10 @@ const END_OF_PARAMETER: &str = "</parameter>";
 const END: &str = "</function>";
 
 impl CallScanner<'_> {
-    pub(super) fn function(&mut self, at: usize) -> Option<ParsedCalls> {
+    pub(super) fn read_xml_call(&mut self, at: usize) -> Option<ParsedCalls> {
         let text = self.text;
-        let name = self.name(at + "<function=".len(), |byte| byte == b'>')?;
-        let tool = self.tool(name.trim())?;
+        let name = self.read_name(at + "<function=".len(), |byte| byte == b'>')?;
+        let tool = self.find_tool(name.trim())?;
         let mut pairs = Vec::new();
         let mut end = at + "<function=".len() + name.len() + 1;
         loop {
@@ -24,7 +23,7 @@ impl CallScanner<'_> {
             if !self.starts_with_at(end, PARAMETER) {
                 break;
             }
-            let key = self.name(end + PARAMETER.len(), |byte| byte == b'>')?;
+            let key = self.read_name(end + PARAMETER.len(), |byte| byte == b'>')?;
             let start = end + PARAMETER.len() + key.len() + 1;
             let ahead = self.affordable_bytes(start);
             let length = memmem::find(ahead, END_OF_PARAMETER.as_bytes());
@@ -40,14 +39,14 @@ impl CallScanner<'_> {
         }
         self.spend_budget(end - at)?;
         Some(ParsedCalls {
-            calls: vec![tool.call(arguments(&pairs, tool.definition().parameters()))],
+            calls: vec![tool.to_call(arguments(&pairs, tool.definition().parameters()))],
             complete: true,
             end,
         })
     }
 }
 
-// The template puts a value on lines of its own.
+// Qwen's template puts each value on lines of its own.
 fn trim_line_ends(value: &str) -> &str {
     let value = value.strip_prefix('\r').unwrap_or(value);
     let value = value.strip_prefix('\n').unwrap_or(value);
@@ -62,7 +61,7 @@ fn arguments(pairs: &[(&str, &str)], schema: &Value) -> CallArguments {
     }
 }
 
-// JSON with the duplicate key, so that the model gets the same error as everyone else.
+// Builds JSON that has the duplicate key, so that the executor reports it like any other call's.
 fn to_json_with_duplicates(pairs: &[(&str, &str)]) -> String {
     let pairs = pairs.iter().map(|(key, value)| {
         let key = Value::from(*key);

@@ -18,11 +18,11 @@ pub(super) struct PendingTurn<'a> {
 
 impl<'a> PendingTurn<'a> {
     pub(super) fn new(request: &ModelRequest<'a>) -> Self {
-        // In a turn that must end, a conversation adds a note for the model behind the last
-        // results. It isn't anyone's words, so sentences must not try to understand it.
+        // When the model must answer in words, the conversation appends a note for it after the
+        // last results. The user didn't write that, so sentences must not interpret it.
         let messages = match request.messages {
             [said @ .., Message::User { .. }]
-                if request.words_only && matches!(said, [.., Message::Tool { .. }]) =>
+                if request.forbid_tools && matches!(said, [.., Message::Tool { .. }]) =>
             {
                 said
             }
@@ -30,7 +30,7 @@ impl<'a> PendingTurn<'a> {
         };
         Self {
             messages,
-            may_call: !request.words_only,
+            may_call: !request.forbid_tools,
         }
     }
 
@@ -40,7 +40,7 @@ impl<'a> PendingTurn<'a> {
 
     fn has_called(&self) -> bool {
         match self.messages {
-            [.., called, Message::Tool { .. }] => memory_of(called).is_some(),
+            [.., called, Message::Tool { .. }] => sentence_memory(called).is_some(),
             _ => false,
         }
     }
@@ -64,7 +64,7 @@ impl<'a> PendingTurn<'a> {
         match self.messages {
             [.., _, Message::Tool { .. }] => sentences.after_calls(&self.rounds(), self.may_call),
             [before @ .., Message::User { text }] => {
-                let words = words_of(before);
+                let words = last_answer_text(before);
                 let context = context(before, &words);
                 sentences
                     .interpret(text, &context, self.may_call, waits)
@@ -74,9 +74,9 @@ impl<'a> PendingTurn<'a> {
         }
     }
 
-    /// The sentences' answer in place of a model that is away, if they have one. Not understanding
-    /// isn't an answer: the model's error says more. Calls of the model are not taken over.
-    pub(super) async fn answer_instead(
+    /// The sentences' answer while the model is unavailable. `None` if they don't understand the
+    /// question, because the model's error says more, and if the model made the last calls.
+    pub(super) async fn answer_without_model(
         &self,
         sentences: &SentenceInterpreter,
         waits: ToolWaitListener<'_>,
@@ -90,7 +90,7 @@ impl<'a> PendingTurn<'a> {
         (!is_beginning || !is_failure).then_some(answer)
     }
 
-    pub(super) async fn certain_answer(
+    pub(super) async fn find_certain_answer(
         &self,
         sentences: &SentenceInterpreter,
     ) -> Option<Interpretation> {
@@ -100,7 +100,7 @@ impl<'a> PendingTurn<'a> {
         if !self.may_call {
             return None;
         }
-        let words = words_of(before);
+        let words = last_answer_text(before);
         let context = context(before, &words);
         sentences.certain_calls(text, &context).await
     }
@@ -111,7 +111,7 @@ impl<'a> PendingTurn<'a> {
         let pairs = self.messages[spoken.map_or(0, |at| at + 1)..].windows(2);
         let rounds = pairs.filter_map(|pair| match pair {
             [called, Message::Tool { results }] => Some(CompletedCalls {
-                memory: memory_of(called),
+                memory: sentence_memory(called),
                 results: results
                     .iter()
                     .map(|result| (result.text.as_str(), result.is_error))
@@ -128,21 +128,25 @@ fn context<'a>(before: &'a [Message], words: &'a str) -> SentenceContext<'a> {
         Message::Assistant(message) => message.calls().next().is_some(),
         _ => false,
     };
-    let answer = before.last().and_then(memory_of);
+    let answer = before.last().and_then(sentence_memory);
     SentenceContext {
         answer: answer.map(|memory| (memory, words)),
-        calls: before.iter().rev().find(has_called).and_then(memory_of),
+        calls: before
+            .iter()
+            .rev()
+            .find(has_called)
+            .and_then(sentence_memory),
     }
 }
 
-fn words_of(before: &[Message]) -> String {
+fn last_answer_text(before: &[Message]) -> String {
     match before.last() {
         Some(Message::Assistant(message)) => message.to_text(),
         _ => String::new(),
     }
 }
 
-fn memory_of(message: &Message) -> Option<&SentenceMemory> {
+fn sentence_memory(message: &Message) -> Option<&SentenceMemory> {
     match message {
         Message::Assistant(message) => message.sentence_memory(),
         _ => None,
@@ -150,15 +154,15 @@ fn memory_of(message: &Message) -> Option<&SentenceMemory> {
 }
 
 pub(super) fn to_reply(answer: Interpretation, messages: &[Message]) -> ModelReply {
-    let none = SentenceMemory::default();
+    let empty = SentenceMemory::default();
     let (text, calls, memory, stop) = match answer {
         Interpretation::Calls { calls, memory } => {
             (String::new(), calls, memory, StopReason::Calls)
         }
         Interpretation::Question { text, memory } => (text, Vec::new(), memory, StopReason::End),
-        Interpretation::Answer(text) => (text, Vec::new(), none, StopReason::End),
-        // Tells a program that nothing was done.
-        Interpretation::Failure(text) => (text, Vec::new(), none, StopReason::Refusal),
+        Interpretation::Answer(text) => (text, Vec::new(), empty, StopReason::End),
+        // Shows programs that nothing was done.
+        Interpretation::Failure(text) => (text, Vec::new(), empty, StopReason::Refusal),
     };
     let mut parts = Vec::new();
     if !text.is_empty() {

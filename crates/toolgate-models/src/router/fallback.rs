@@ -1,4 +1,4 @@
-//! Asks a model that may be away.
+//! Asks a model that may be unavailable, with sentences as its fallback.
 
 use std::future::poll_fn;
 use std::sync::OnceLock;
@@ -12,21 +12,21 @@ use crate::{ModelClient, ModelError, ModelEvent, ModelListener, ModelReply, Mode
 
 pub(super) enum RoutedAnswer {
     Model(ModelReply),
-    // The model is away for this reason, and sentences have an answer.
+    // The model is unavailable for this reason, and sentences have an answer.
     Sentences(Interpretation, ModelError),
 }
 
-/// True if the model was not there, rather than there and of no use.
-pub(super) fn is_absence(error: &ModelError) -> bool {
+/// True if the model could not be reached or did not answer, rather than answered with an error.
+pub(super) fn means_unavailable(error: &ModelError) -> bool {
     matches!(
         error,
         ModelError::Unreachable { .. } | ModelError::TimedOut { .. }
     )
 }
 
-/// The model's reply, or the sentences' answer as soon as the model turns out to be away. Its
-/// further attempts are waited for only if sentences have no answer. Words of the model that
-/// someone heard can't be withdrawn, so then it goes on alone.
+/// The model's reply, or the sentences' answer as soon as the model turns out to be unavailable.
+/// Waits for the model's further attempts only if sentences have no answer. Once some of the
+/// model's text was spoken or shown, sentences no longer step in.
 pub(super) async fn ask_with_fallback(
     model: &dyn ModelClient,
     sentences: &SentenceInterpreter,
@@ -34,8 +34,8 @@ pub(super) async fn ask_with_fallback(
     request: ModelRequest<'_>,
     listener: &mut dyn ModelListener,
 ) -> Result<RoutedAnswer, ModelError> {
-    let (away, has_spoken) = (OnceLock::new(), AtomicBool::new(false));
-    let mut watching = |event: ModelEvent<'_>| {
+    let (unreachable, has_spoken) = (OnceLock::new(), AtomicBool::new(false));
+    let mut observer = |event: ModelEvent<'_>| {
         match &event {
             ModelEvent::Text(_) | ModelEvent::Thinking(_) => {
                 has_spoken.store(true, Ordering::Relaxed);
@@ -43,30 +43,33 @@ pub(super) async fn ask_with_fallback(
             ModelEvent::Retrying {
                 error: error @ ModelError::Unreachable { .. },
                 ..
-            } if !has_spoken.load(Ordering::Relaxed) => drop(away.set((*error).clone())),
+            } if !has_spoken.load(Ordering::Relaxed) => drop(unreachable.set((*error).clone())),
             _ => {}
         }
         listener.event(event);
     };
-    let mut asking = model.reply(request, &mut watching);
-    let first = poll_fn(|context| match asking.as_mut().poll(context) {
+    let mut reply = model.reply(request, &mut observer);
+    let first = poll_fn(|context| match reply.as_mut().poll(context) {
         Poll::Ready(reply) => Poll::Ready(Some(reply)),
-        Poll::Pending if away.get().is_some() => Poll::Ready(None),
+        Poll::Pending if unreachable.get().is_some() => Poll::Ready(None),
         Poll::Pending => Poll::Pending,
     });
     let failed = match first.await {
         None => None,
-        Some(Err(error)) if is_absence(&error) && !has_spoken.load(Ordering::Relaxed) => {
+        Some(Err(error)) if means_unavailable(&error) && !has_spoken.load(Ordering::Relaxed) => {
             Some(error)
         }
         Some(reply) => return reply.map(RoutedAnswer::Model),
     };
-    let answer = turn.answer_instead(sentences, &mut |_| {}).await;
-    match (answer, failed.clone().or_else(|| away.get().cloned())) {
+    let answer = turn.answer_without_model(sentences, &mut |_| {}).await;
+    match (
+        answer,
+        failed.clone().or_else(|| unreachable.get().cloned()),
+    ) {
         (Some(answer), Some(error)) => Ok(RoutedAnswer::Sentences(answer, error)),
         _ => match failed {
             Some(error) => Err(error),
-            None => asking.await.map(RoutedAnswer::Model),
+            None => reply.await.map(RoutedAnswer::Model),
         },
     }
 }

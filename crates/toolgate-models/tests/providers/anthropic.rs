@@ -82,7 +82,7 @@ async fn thinking_goes_back_with_its_signature() {
 }
 
 #[tokio::test]
-async fn a_new_model_is_not_told_its_temperature_again() {
+async fn a_refused_temperature_is_not_sent_again() {
     let script = Script::always(Answer::text("Hi."));
     let talk = TestConversation::with(API, script, RecordedTools::new(), |settings| {
         settings.name = "claude-sonnet-5".to_owned();
@@ -92,7 +92,7 @@ async fn a_new_model_is_not_told_its_temperature_again() {
 }
 
 #[tokio::test]
-async fn an_old_model_that_can_not_think_as_it_likes_is_asked_without() {
+async fn refused_adaptive_thinking_is_not_sent_again() {
     let script = Script::always(Answer::text("Hi."));
     let talk = TestConversation::with(API, script, RecordedTools::new(), |settings| {
         settings.name = "claude-haiku-4-5".to_owned();
@@ -103,7 +103,7 @@ async fn an_old_model_that_can_not_think_as_it_likes_is_asked_without() {
 
 /// Other errors in a request are reported, and nothing is dropped because of them.
 #[tokio::test]
-async fn a_temperature_that_is_too_high_is_told() {
+async fn a_temperature_out_of_range_is_reported() {
     let wrong = Answer::fails(
         400,
         "invalid_request_error",
@@ -124,7 +124,7 @@ async fn a_temperature_that_is_too_high_is_told() {
 }
 
 #[tokio::test]
-async fn other_ends_are_told() {
+async fn other_stop_reasons_are_reported() {
     let cases = [
         ("max_tokens", TurnEnd::Length),
         ("refusal", TurnEnd::Refusal),
@@ -154,7 +154,7 @@ async fn a_call_cut_by_the_limit_of_tokens_does_not_run() {
 }
 
 #[tokio::test]
-async fn a_pause_is_gone_on_from() {
+async fn a_paused_reply_is_continued() {
     let paused = Answer::text("Searching").stop("pause_turn");
     let mut talk = TestConversation::with(
         API,
@@ -171,7 +171,7 @@ async fn a_pause_is_gone_on_from() {
 }
 
 #[tokio::test]
-async fn events_nobody_knows_yet_are_passed_over() {
+async fn unknown_events_are_ignored() {
     let body = Answer::text("Hello.").body_for(API);
     let news = "event: content_block_news\ndata: {\"type\":\"content_block_news\",\"index\":0}\n\n: a comment\n\n";
     let mut talk =
@@ -180,7 +180,7 @@ async fn events_nobody_knows_yet_are_passed_over() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_refused_is_told_as_such() {
+async fn a_refused_key_is_reported() {
     let mut talk = TestConversation::new(
         API,
         [Answer::fails(

@@ -156,7 +156,7 @@ async fn calls_without_ids_or_with_the_same_id_each_get_their_result() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_said_twice_id_and_all_is_one_call() {
+async fn a_duplicated_call_runs_once() {
     for api in APIS {
         let twice = asks_for_oslo().and_call("call_1", "get_weather", &json!({ "city": "Oslo" }));
         let mut talk = TestConversation::new(api, [twice, Answer::text("3 degrees.")]).await;

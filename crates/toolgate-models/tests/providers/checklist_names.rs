@@ -68,7 +68,7 @@ async fn dotted_long_and_colliding_names_come_back_as_the_tools_they_are() {
         });
         // Every offered tool is called by its wire name, which the double has
         // found legal and unique.
-        let script = Script::by(move |request| {
+        let script = Script::from_fn(move |request| {
             let body = request.json();
             let declared = body["tools"][0].get("functionDeclarations");
             let tools = declared.unwrap_or(&body["tools"]).as_array();

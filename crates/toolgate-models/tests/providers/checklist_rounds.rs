@@ -14,7 +14,7 @@ use crate::recorded_tools::RecordedTools;
 use crate::test_conversation::{APIS, TestConversation, asks_for_oslo, golden, history};
 
 #[tokio::test]
-async fn words_before_a_call_are_told_and_kept() {
+async fn text_before_a_call_is_forwarded_and_kept() {
     for api in APIS {
         let both = Answer::text("Let me look.").and_call("call_1", "clock", &json!({}));
         let mut talk = TestConversation::new(api, [both, Answer::text("Noon.")]).await;
@@ -117,7 +117,7 @@ async fn a_result_too_large_is_cut_with_a_mark() {
 }
 
 #[tokio::test]
-async fn a_picture_reaches_who_can_look_and_is_named_to_who_can_not() {
+async fn images_reach_vision_models_and_are_described_to_others() {
     for api in APIS {
         let call = Answer::call("call_1", "camera", &json!({}));
         let mut talk = TestConversation::new(api, [call, Answer::text("Nice.")]).await;
@@ -184,7 +184,7 @@ async fn sounds_and_links_are_named_in_words() {
 }
 
 #[tokio::test]
-async fn nothing_as_a_result_is_said_so() {
+async fn an_empty_result_is_described() {
     for api in APIS {
         let (_, told) = with_arguments(api, "silent", "{}").await;
         assert_eq!(told, "(no output)", "{api:?}");
@@ -204,7 +204,7 @@ fn must_answer(request: &RecordedRequest) -> bool {
 async fn the_same_call_for_ever_is_stopped_with_an_answer() {
     for api in APIS {
         let mut count = 0;
-        let script = Script::by(move |request| {
+        let script = Script::from_fn(move |request| {
             count += 1;
             if must_answer(request) {
                 return Answer::text("It is 3 degrees.");
@@ -230,7 +230,7 @@ async fn the_same_call_for_ever_is_stopped_with_an_answer() {
 async fn after_the_last_round_there_is_an_answer_without_tools() {
     for api in APIS {
         let mut count = 0;
-        let script = Script::by(move |request| {
+        let script = Script::from_fn(move |request| {
             if must_answer(request) {
                 return Answer::text("As far as I got.");
             }

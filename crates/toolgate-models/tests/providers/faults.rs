@@ -237,7 +237,9 @@ async fn e1_a_black_hole_ends_at_the_first_byte_limit() {
             matches!(&error, ModelError::TimedOut { what, .. } if *what == "begin to answer"),
             "{api:?}: {error:?}"
         );
-        timeout(HANG, talk.fake.left(1)).await.unwrap();
+        timeout(HANG, talk.fake.wait_for_disconnects(1))
+            .await
+            .unwrap();
     }
 }
 
@@ -254,6 +256,8 @@ async fn e1_a_stream_that_stalls_ends_at_the_limit_of_the_turn() {
             matches!(&error, ModelError::TimedOut { .. }),
             "{api:?}: {error:?}"
         );
-        timeout(HANG, talk.fake.left(1)).await.unwrap();
+        timeout(HANG, talk.fake.wait_for_disconnects(1))
+            .await
+            .unwrap();
     }
 }

@@ -109,7 +109,7 @@ async fn e3_a_call_written_as_text_is_run_where_it_names_a_real_tool() {
 #[tokio::test]
 async fn e4_a_context_too_long_is_trimmed_by_whole_turns() {
     for api in APIS {
-        let script = Script::by(|request| {
+        let script = Script::from_fn(|request| {
             let body = request.json();
             let said = history(&body).as_array().unwrap();
             let last = said.last().unwrap();
@@ -154,7 +154,7 @@ async fn e5_a_model_that_loads_for_a_minute_is_waited_for() {
         assert!(minute < toolgate_models::ModelSettings::default().first_byte);
         let asked = talk.fake.waiter();
         let wake = async {
-            timeout(HANG, asked.asked(1)).await.unwrap();
+            timeout(HANG, asked.wait_for_requests(1)).await.unwrap();
             // Only the clock jumps; the sockets stay as they are.
             tokio::time::pause();
             tokio::time::advance(minute).await;
@@ -220,10 +220,12 @@ async fn e5_who_leaves_closes_the_connection_to_the_model() {
             let asked = talk.fake.waiter();
             tokio::select! {
                 _ = talk.tries("hello") => panic!("{api:?}: there is no answer"),
-                () = asked.asked(1) => {}
+                () = asked.wait_for_requests(1) => {}
             }
             let started = Instant::now();
-            timeout(HANG, talk.fake.left(1)).await.unwrap();
+            timeout(HANG, talk.fake.wait_for_disconnects(1))
+                .await
+                .unwrap();
             // A second is promised; a busy machine gets ten.
             assert!(started.elapsed() < Duration::from_secs(10), "{api:?}");
         }
@@ -243,7 +245,7 @@ async fn d3_an_instruction_in_a_result_opens_no_door() {
             Ok(ToolOutput::text("open"))
         });
         house.policy.ask = vec![ToolPattern::new("unlock_door")];
-        let script = Script::by(|request| {
+        let script = Script::from_fn(|request| {
             let body = history(&request.json()).to_string();
             if body.contains("needs approval") {
                 Answer::text("I may not do that.")

@@ -136,7 +136,7 @@ async fn a_schema_goes_out_in_the_keywords_that_are_documented() {
 }
 
 #[tokio::test]
-async fn a_wrong_key_is_told_as_such() {
+async fn a_wrong_key_is_reported() {
     let wrong = Answer::fails(
         400,
         "invalid_argument",

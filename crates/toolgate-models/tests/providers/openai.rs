@@ -92,7 +92,7 @@ async fn pieces_of_calls_are_put_together_by_their_index() {
 /// Reasoning models use another name for the same limit. For a self-hosted server the right name is
 /// unknown until it refuses one; the next request then has the other.
 #[tokio::test]
-async fn a_model_that_reasons_gets_its_own_limit() {
+async fn a_reasoning_model_gets_its_own_limit() {
     let script = Script::always(Answer::text("Hi."));
     let mut talk = TestConversation::with(API, script, RecordedTools::new(), |settings| {
         settings.name = "gpt-5-mini".to_owned();
@@ -111,7 +111,7 @@ async fn a_model_that_reasons_gets_its_own_limit() {
 }
 
 #[tokio::test]
-async fn a_model_that_reasons_is_not_told_its_temperature_again() {
+async fn a_reasoning_model_gets_no_temperature_again() {
     let script = Script::always(Answer::text("Hi."));
     let talk = TestConversation::with(API, script, RecordedTools::new(), |settings| {
         settings.name = "gpt-5-mini".to_owned();
@@ -121,10 +121,10 @@ async fn a_model_that_reasons_is_not_told_its_temperature_again() {
 }
 
 #[tokio::test]
-async fn a_server_of_ones_own_is_told_whether_to_think() {
+async fn a_self_hosted_server_is_told_whether_to_think() {
     for think in [false, true] {
         let script = Script::new([Answer::text("Hi.")]);
-        let fake = FakeLlm::own_server(script, FakeModel::new(MODEL)).await;
+        let fake = FakeLlm::self_hosted(script, FakeModel::new(MODEL)).await;
         let mut talk = TestConversation::at(API, fake, RecordedTools::new(), |settings| {
             settings.think = Some(think);
         });
@@ -144,7 +144,7 @@ async fn a_server_that_knows_no_templates_is_not_told_again_whether_to_think() {
 }
 
 #[tokio::test]
-async fn a_spent_quota_is_told_and_not_waited_for() {
+async fn a_spent_quota_is_reported_and_not_retried() {
     let spent = Answer::fails(429, "insufficient_quota", "You exceeded your current quota");
     let mut talk = TestConversation::new(API, [spent]).await;
     let error = talk.tries("hello").await.unwrap_err();

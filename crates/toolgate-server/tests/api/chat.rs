@@ -264,9 +264,9 @@ async fn closing_the_stream_closes_the_request_to_the_model() {
         if speaks {
             turn.expect("text").await;
         }
-        fake.asked(count).await;
+        fake.wait_for_requests(count).await;
         drop(turn);
-        let left = tokio::time::timeout(HANG, fake.left(count)).await;
+        let left = tokio::time::timeout(HANG, fake.wait_for_disconnects(count)).await;
         assert!(left.is_ok(), "the model goes on, {count}");
         next = json!({ "message": "and?", "conversation": id });
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
-use toolgate_models::{ChooseError, ConnectedModel};
+use toolgate_models::{ConnectedModel, ModelSelectionError};
 use toolgate_mqtt::{Mqtt, MqttClient};
 use tracing::warn;
 
@@ -188,7 +188,7 @@ impl EngineMonitor {
         });
         match found.await {
             Ok(chosen) => Ok(Some(chosen)),
-            Err(ChooseError::Settings(text)) => Err(VoiceGatewayError::Settings(text)),
+            Err(ModelSelectionError::Settings(text)) => Err(VoiceGatewayError::Settings(text)),
             Err(error) => {
                 self.engines.mark_lost(EngineRole::Model, &error);
                 Ok(None)

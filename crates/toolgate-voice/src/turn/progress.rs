@@ -252,7 +252,7 @@ impl ModelListener for TurnProgress {
                 self.observer.event(VoiceEvent::Called(outcome));
                 self.call_ended(outcome.call_id);
             }
-            ModelEvent::ModelAway { error } => {
+            ModelEvent::ModelUnavailable { error } => {
                 self.engines.mark_lost(EngineRole::Model, &error);
             }
             // An answer from the sentence matcher doesn't show that the model works.

@@ -122,7 +122,7 @@ async fn wake_word_service_is_killed_after_a_detection() {
 async fn model_is_killed_while_answering() {
     let is_dead = Arc::new(AtomicBool::new(true));
     let dead = Arc::clone(&is_dead);
-    let script = fakellm::Script::by(move |_| match dead.load(Ordering::Relaxed) {
+    let script = fakellm::Script::from_fn(move |_| match dead.load(Ordering::Relaxed) {
         true => Answer::text(LONG).cut_in(Api::Ollama, "an engine to die"),
         false => Answer::text("Yes."),
     });

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{FunctionTool, ToolError, ToolExecutor, ToolManager};
-use toolgate_models::{ChooseError, ConnectedModel, ModelClient, ModelSettings, Toolbox};
+use toolgate_models::{ConnectedModel, ModelClient, ModelSelectionError, ModelSettings, Toolbox};
 use toolgate_voice::{
     AudioInput, ListenMode, SpokenApprovals, ToolServerStatus, VoiceGatewayError,
     VoiceGatewayParts, VoiceKey, VoiceObserver, VoiceSettings, VoiceSummary, VoiceVolume,
@@ -207,7 +207,9 @@ impl TestStage {
     }
 }
 
-fn found(client: Arc<dyn ModelClient>) -> BoxFuture<'static, Result<ConnectedModel, ChooseError>> {
+fn found(
+    client: Arc<dyn ModelClient>,
+) -> BoxFuture<'static, Result<ConnectedModel, ModelSelectionError>> {
     let chosen = ConnectedModel {
         router: client.into(),
         settings: ModelSettings::default(),

@@ -7,7 +7,7 @@ use fakewyoming::{FakeAsr, Port};
 use futures::FutureExt;
 use tokio::net::TcpListener;
 use toolgate_core::{FunctionTool, Tool, ToolError};
-use toolgate_models::{ChooseError, ModelError, Provider};
+use toolgate_models::{ModelError, ModelSelectionError, Provider};
 use toolgate_mqtt::{Broker, BrokerSettings, MqttClientSettings};
 use toolgate_voice::{AudioInput, ToolServerStatus, VoiceGatewayError, VoiceGatewayParts};
 
@@ -206,7 +206,7 @@ async fn sentences_answer_while_the_model_is_unreachable() {
                 url: "http://127.0.0.1:1".to_owned(),
                 reason: "connection refused".to_owned(),
             };
-            async move { Err(ChooseError::Model(error)) }.boxed()
+            async move { Err(ModelSelectionError::Model(error)) }.boxed()
         };
         parts.model = Arc::new(away);
     });

@@ -1,6 +1,6 @@
 //! Exit codes and closing notes for turns and for the choice of a model.
 
-use toolgate_models::{ChooseError, ModelError, ModelSettings, TurnEnd, TurnRecord};
+use toolgate_models::{ModelError, ModelSelectionError, ModelSettings, TurnEnd, TurnRecord};
 
 use crate::exit::Exit;
 
@@ -41,11 +41,11 @@ pub(crate) fn turn_ending(
     }
 }
 
-pub(crate) fn exit_for(error: &ChooseError) -> Exit {
+pub(crate) fn exit_for(error: &ModelSelectionError) -> Exit {
     match error {
-        ChooseError::Model(ModelError::Unreachable { .. } | ModelError::TimedOut { .. }) => {
-            Exit::Failure
-        }
+        ModelSelectionError::Model(
+            ModelError::Unreachable { .. } | ModelError::TimedOut { .. },
+        ) => Exit::Failure,
         _ => Exit::Usage,
     }
 }

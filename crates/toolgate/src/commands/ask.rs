@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use toolgate_core::ToolError;
 use toolgate_models::{
-    AnswerSource, ChooseError, ConnectedModel, Conversation, Message, ModelError, TurnEnd,
+    AnswerSource, ConnectedModel, Conversation, Message, ModelError, ModelSelectionError, TurnEnd,
     TurnRecord,
 };
 
@@ -251,7 +251,7 @@ fn report_failed(
     Exit::Failure
 }
 
-fn report_no_model(options: &AskOptions, error: &ChooseError) -> Exit {
+fn report_no_model(options: &AskOptions, error: &ModelSelectionError) -> Exit {
     let exit = chat_session::exit_for(error);
     if options.json && exit == Exit::Failure {
         output::print_result(&rendered(&json!({ "error": error.to_string() })));

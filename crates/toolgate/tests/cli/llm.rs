@@ -44,12 +44,12 @@ impl ScriptedLlm {
 
     /// Until so many questions have come.
     pub(crate) fn asked(&self, count: usize) {
-        self.wait(self.fake.asked(count));
+        self.wait(self.fake.wait_for_requests(count));
     }
 
     /// Until so many answers were left by whoever asked.
     pub(crate) fn left(&self, count: usize) {
-        self.wait(self.fake.left(count));
+        self.wait(self.fake.wait_for_disconnects(count));
     }
 
     fn wait(&self, event: impl Future<Output = ()>) {

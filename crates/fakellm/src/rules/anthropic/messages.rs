@@ -1,12 +1,12 @@
-//! The history of a request: who may say what, and that every call has its result.
+//! Checks the history of a request: the blocks of each role, and that every call has its result.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
 use crate::rules::{
-    Checked, IssuedSignatures, ensure, legal_name, list, object, only_keys, optional_bool, text,
-    unique, words,
+    CheckResult, IssuedSignatures, ensure, legal_name, list, object, only_keys, optional_bool,
+    text, unique, words,
 };
 
 /// What is known at this point of the history.
@@ -53,7 +53,7 @@ impl<'a> Messages<'a> {
         Ok(!self.ids.is_empty())
     }
 
-    fn unanswered(&self, at: &str) -> Checked {
+    fn unanswered(&self, at: &str) -> CheckResult {
         ensure(self.open.is_empty(), || {
             let ids = self.open.join(", ");
             format!(
@@ -62,7 +62,7 @@ impl<'a> Messages<'a> {
         })
     }
 
-    fn user(&mut self, blocks: &'a [Value], at: &str) -> Checked {
+    fn user(&mut self, blocks: &'a [Value], at: &str) -> CheckResult {
         let mut others = false;
         for (index, block) in blocks.iter().enumerate() {
             let at = format!("{at}.content.{index}");
@@ -82,7 +82,7 @@ impl<'a> Messages<'a> {
         self.unanswered(at)
     }
 
-    fn result(&mut self, block: &'a Value, at: &str) -> Checked {
+    fn result(&mut self, block: &'a Value, at: &str) -> CheckResult {
         let known = &[
             "type",
             "tool_use_id",
@@ -115,7 +115,12 @@ impl<'a> Messages<'a> {
         }
     }
 
-    fn assistant(&mut self, blocks: &'a [Value], at: &str, issued: &IssuedSignatures) -> Checked {
+    fn assistant(
+        &mut self,
+        blocks: &'a [Value],
+        at: &str,
+        issued: &IssuedSignatures,
+    ) -> CheckResult {
         let mut signatures = Vec::new();
         for (index, block) in blocks.iter().enumerate() {
             let at = format!("{at}.content.{index}");
@@ -143,7 +148,7 @@ impl<'a> Messages<'a> {
         at: &str,
         issued: &IssuedSignatures,
         signatures: &[&str],
-    ) -> Checked {
+    ) -> CheckResult {
         only_keys(
             object(block, at)?,
             &["type", "id", "name", "input", "cache_control"],
@@ -168,7 +173,7 @@ impl<'a> Messages<'a> {
     }
 }
 
-fn plain_text(block: &Value, at: &str) -> Checked {
+fn plain_text(block: &Value, at: &str) -> CheckResult {
     only_keys(
         object(block, at)?,
         &["type", "text", "cache_control", "citations"],
@@ -177,7 +182,7 @@ fn plain_text(block: &Value, at: &str) -> Checked {
     words(block.get("text"), &format!("{at}: text content blocks")).map(drop)
 }
 
-fn image(block: &Value, at: &str) -> Checked {
+fn image(block: &Value, at: &str) -> CheckResult {
     only_keys(object(block, at)?, &["type", "source", "cache_control"], at)?;
     let source = &block["source"];
     only_keys(object(source, at)?, &["type", "media_type", "data"], at)?;

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn anthropic_refuses_what_the_real_one_refuses() {
+fn anthropic_requests_are_checked_like_by_the_provider() {
     let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "weather", "input": {} });
     let text = |text: &str| json!({ "type": "text", "text": text });
     let tool = |name: &str| json!({ "name": name, "input_schema": schema() });
@@ -146,7 +146,7 @@ fn anthropic_refuses_what_the_real_one_refuses() {
 }
 
 #[test]
-fn anthropic_keeps_four_marks_of_its_cache() {
+fn anthropic_accepts_at_most_four_cache_marks() {
     let marked = json!({ "type": "text", "text": "x", "cache_control": { "type": "ephemeral" } });
     let with_marks = |count| with(anthropic(), "/system", json!(vec![marked.clone(); count]));
     assert_eq!(problem(Api::Anthropic, &with_marks(4)), "");
@@ -154,7 +154,7 @@ fn anthropic_keeps_four_marks_of_its_cache() {
 }
 
 #[test]
-fn anthropic_wants_one_kind_of_key_and_a_version() {
+fn anthropic_requires_one_kind_of_key_and_a_version() {
     let content = ("content-type", "application/json");
     let (key, bearer) = (("x-api-key", "k"), ("authorization", "Bearer k"));
     let version = ("anthropic-version", "2023-06-01");
@@ -167,7 +167,7 @@ fn anthropic_wants_one_kind_of_key_and_a_version() {
 }
 
 #[test]
-fn an_old_model_may_be_told_its_temperature() {
+fn old_models_accept_a_temperature() {
     let old = with(anthropic(), "/model", json!("claude-3-5-haiku"));
     assert_eq!(
         problem(Api::Anthropic, &with(old, "/temperature", json!(0))),
@@ -176,7 +176,7 @@ fn an_old_model_may_be_told_its_temperature() {
 }
 
 #[test]
-fn only_newer_models_decide_how_much_they_think() {
+fn only_newer_models_accept_adaptive_thinking() {
     let body = with(anthropic(), "/thinking", json!({ "type": "adaptive" }));
     for (model, expected) in [
         ("claude-sonnet-5", ""),

@@ -27,7 +27,7 @@ fn gemini() -> Value {
 }
 
 #[test]
-fn gemini_refuses_what_the_real_one_refuses() {
+fn gemini_requests_are_checked_like_by_the_provider() {
     let declaration = "/tools/0/functionDeclarations/0";
     let at = |rest: &str| format!("{declaration}{rest}");
     let property = at("/parametersJsonSchema/properties/city");
@@ -135,7 +135,7 @@ fn gemini_refuses_what_the_real_one_refuses() {
 }
 
 #[test]
-fn a_key_is_not_empty_where_there_is_one() {
+fn an_empty_key_is_refused() {
     let json = ("content-type", "application/json");
     assert_eq!(problem_with(Api::Gemini, &[json], &gemini()), "");
     let empty = [json, ("x-goog-api-key", "")];

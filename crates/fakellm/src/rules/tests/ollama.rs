@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn ollama_refuses_what_go_can_not_read_and_what_it_would_drop() {
+fn ollama_refuses_wrong_types_and_keys_it_would_drop() {
     let parameters = "/tools/0/function/parameters";
     let at = |rest: &str| format!("{parameters}{rest}");
     let city = at("/properties/city");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn options_of_a_template_are_for_a_server_of_ones_own() {
+fn template_options_need_a_self_hosted_server() {
     let place = "/chat_template_kwargs";
     let body = with(openai(), place, json!({ "enable_thinking": false }));
     assert_eq!(
@@ -15,7 +15,7 @@ fn options_of_a_template_are_for_a_server_of_ones_own() {
         check(
             &request,
             Api::OpenAi,
-            Server::Own,
+            ServerKind::SelfHosted,
             &IssuedSignatures::default(),
         )
     };
@@ -28,7 +28,7 @@ fn options_of_a_template_are_for_a_server_of_ones_own() {
 }
 
 #[test]
-fn a_model_that_reasons_takes_no_temperature() {
+fn reasoning_models_refuse_a_temperature() {
     let body = with(openai(), "/temperature", json!(0.5));
     assert_eq!(problem(Api::OpenAi, &body), "");
     let body = with(body, "/model", json!("gpt-5-mini"));
@@ -41,7 +41,7 @@ fn a_model_that_reasons_takes_no_temperature() {
 }
 
 #[test]
-fn openai_refuses_what_the_real_one_refuses() {
+fn openai_requests_are_checked_like_by_the_provider() {
     let parameters = "/tools/0/function/parameters";
     let at = |rest: &str| format!("{parameters}{rest}");
     let arguments = "/messages/2/tool_calls/0/function/arguments";

@@ -43,7 +43,7 @@ fn messages(history: &[Message], tools: &OfferedTools) -> String {
 }
 
 #[test]
-fn the_smallest_request_has_nothing_that_was_not_asked_for() {
+fn the_smallest_request_has_no_optional_fields() {
     assert_eq!(
         sent(&options(), &ask(" ", &[user("Hello")], &offer(&[]))),
         concat!(
@@ -54,7 +54,7 @@ fn the_smallest_request_has_nothing_that_was_not_asked_for() {
 }
 
 #[test]
-fn what_the_model_does_not_take_is_left_out() {
+fn refused_settings_are_omitted() {
     let options = RequestOptions {
         temperature: Some(0.5),
         ..options()
@@ -149,33 +149,33 @@ fn ai1_a_whole_round_of_tools_goes_out_in_the_form_of_the_messages_api() {
 }
 
 #[test]
-fn a_round_that_must_end_in_words_still_lists_the_tools() {
+fn tools_are_listed_even_if_forbidden() {
     let tools = offer(&[tool("dice", "Rolls dice", json!({ "type": "object" }))]);
     let history = [user("Roll!")];
     let with = ask("", &history, &tools);
-    let words_only = ModelRequest {
-        words_only: true,
+    let forbid_tools = ModelRequest {
+        forbid_tools: true,
         ..with
     };
-    let (with, words_only) = (sent(&options(), &with), sent(&options(), &words_only));
+    let (with, forbid_tools) = (sent(&options(), &with), sent(&options(), &forbid_tools));
     assert!(!with.contains("tool_choice"), "{with}");
     assert_eq!(
-        words_only,
+        forbid_tools,
         with.replace(
             r#","messages""#,
             r#","tool_choice":{"type":"none"},"messages""#
         )
     );
     let none = offer(&[]);
-    let words_only = ModelRequest {
-        words_only: true,
+    let forbid_tools = ModelRequest {
+        forbid_tools: true,
         ..ask("", &history, &none)
     };
-    assert!(!sent(&options(), &words_only).contains("tool"));
+    assert!(!sent(&options(), &forbid_tools).contains("tool"));
 }
 
 #[test]
-fn tools_that_history_speaks_of_are_named_where_none_is_left() {
+fn removed_tools_in_history_get_placeholders() {
     let history = [
         user("Roll!"),
         assistant(vec![call("a", "dice", "{}"), call("b", "dice", "{}")]),
@@ -190,7 +190,7 @@ fn tools_that_history_speaks_of_are_named_where_none_is_left() {
 }
 
 #[test]
-fn results_of_a_round_come_first_in_one_message_with_what_the_person_says_next() {
+fn results_come_before_the_next_user_text() {
     let history = [
         user("One"),
         user("and two"),
@@ -248,7 +248,7 @@ fn every_call_has_one_result_and_every_result_its_call() {
 }
 
 #[test]
-fn what_other_providers_made_is_made_legal_and_stays_together() {
+fn ids_of_other_providers_are_made_legal_and_still_match() {
     let history = [
         user("Go"),
         assistant(vec![
@@ -285,7 +285,7 @@ fn what_other_providers_made_is_made_legal_and_stays_together() {
 }
 
 #[test]
-fn pictures_stand_beside_the_words_and_strange_ones_are_named() {
+fn images_are_sent_and_unknown_types_described() {
     let image = |kind: &str| ImageData {
         mime_type: kind.to_owned(),
         data: "AAAA".to_owned(),
@@ -317,7 +317,7 @@ fn pictures_stand_beside_the_words_and_strange_ones_are_named() {
 }
 
 #[test]
-fn a_paused_answer_is_sent_back_as_it_came() {
+fn a_paused_reply_is_sent_back_unchanged() {
     let block =
         json!({ "type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {} });
     let history = [
@@ -342,7 +342,7 @@ fn a_paused_answer_is_sent_back_as_it_came() {
 }
 
 #[test]
-fn the_same_tools_are_the_same_bytes_whatever_their_order() {
+fn the_order_of_tools_does_not_change_the_request() {
     let names = ["b", "a", "c"];
     let make = |name: &&str| tool(name, "Does it", json!({ "type": "object" }));
     let one = offer(&names.iter().map(make).collect::<Vec<_>>());
@@ -353,7 +353,7 @@ fn the_same_tools_are_the_same_bytes_whatever_their_order() {
 }
 
 #[test]
-fn a_tool_with_a_combinator_at_its_root_costs_nothing() {
+fn a_combinator_at_the_root_is_lowered() {
     let either = json!({
         "anyOf": [
             { "properties": { "a": { "type": "string" } }, "required": ["a"] },
@@ -377,7 +377,7 @@ fn a_tool_with_a_combinator_at_its_root_costs_nothing() {
 }
 
 #[test]
-fn arguments_go_back_in_their_own_order() {
+fn arguments_keep_their_order() {
     let arguments = CallArguments::read(r#"{"z":1,"a":{"y":2,"b":3}}"#);
     let part = MessagePart::Call(crate::ModelCall {
         id: "a".to_owned(),
@@ -393,7 +393,7 @@ fn arguments_go_back_in_their_own_order() {
 }
 
 #[test]
-fn an_answer_gets_no_more_than_the_prompt_leaves_of_the_window() {
+fn the_answer_limit_fits_the_rest_of_the_window() {
     let tools = offer(&[]);
     let history = [user(&"word ".repeat(300))];
     for (window, most, expected) in [
@@ -418,7 +418,7 @@ fn an_answer_gets_no_more_than_the_prompt_leaves_of_the_window() {
 }
 
 #[test]
-fn a_conversation_always_begins_with_words_of_the_person() {
+fn a_conversation_always_begins_with_the_user() {
     let tools = offer(&[]);
     let hello = || Message::Assistant(AssistantMessage::text("Hello."));
     for (history, expected) in [

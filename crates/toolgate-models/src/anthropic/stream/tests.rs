@@ -65,7 +65,7 @@ fn said(text: &str) -> MessagePart {
 }
 
 #[test]
-fn words_are_told_as_they_come_and_tokens_counted() {
+fn text_is_forwarded_at_once_and_tokens_are_counted() {
     let more = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":", Zoë 👋"}}"#;
     let ping = r#"{"type":"ping"}"#;
     let new = r#"{"type":"something_new","index":"odd","delta":7}"#;
@@ -91,7 +91,7 @@ fn words_are_told_as_they_come_and_tokens_counted() {
 }
 
 #[test]
-fn a_stream_that_ends_anywhere_before_its_end_is_cut() {
+fn an_incomplete_stream_is_an_error_wherever_it_ends() {
     let start = tool_start(1, "t", "dice");
     let (half, rest) = (piece(1, r#"{"n":"#), piece(1, "1}"));
     let end = ended("tool_use");
@@ -109,7 +109,7 @@ fn a_stream_that_ends_anywhere_before_its_end_is_cut() {
 }
 
 #[test]
-fn a_block_that_is_never_closed_counts_only_if_it_is_whole() {
+fn an_unclosed_block_counts_only_if_complete() {
     let start = tool_start(0, "t", "dice");
     for (pieces, whole) in [(r#"{"n":1"#, false), ("", false), (r#"{"n":1}"#, true)] {
         let (reply, _) = run(&[&start, &piece(0, pieces), &ended("tool_use"), STOP]);
@@ -124,7 +124,7 @@ fn a_block_that_is_never_closed_counts_only_if_it_is_whole() {
 }
 
 #[test]
-fn each_reason_to_stop_is_understood() {
+fn every_stop_reason_is_mapped() {
     for (reason, expected) in [
         ("end_turn", StopReason::End),
         ("stop_sequence", StopReason::End),
@@ -151,7 +151,7 @@ fn each_reason_to_stop_is_understood() {
 }
 
 #[test]
-fn thinking_is_kept_with_its_proof_and_strange_blocks_as_they_came() {
+fn thinking_keeps_its_signature_and_unknown_blocks_are_kept() {
     let delta = |value: Value| {
         json!({ "type": "content_block_delta", "index": 0, "delta": value }).to_string()
     };
@@ -190,7 +190,7 @@ fn thinking_is_kept_with_its_proof_and_strange_blocks_as_they_came() {
 }
 
 #[test]
-fn an_error_in_mid_stream_is_the_providers_own() {
+fn an_error_in_the_stream_is_reported() {
     let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":null}"#;
     let (reply, heard) = run(&[START, TEXT, HELLO, error]);
     assert_eq!(heard, "Hello");
@@ -203,7 +203,7 @@ fn an_error_in_mid_stream_is_the_providers_own() {
 }
 
 #[test]
-fn what_makes_no_sense_is_said_and_never_a_panic() {
+fn nonsense_is_an_error_and_not_a_panic() {
     let many: Vec<String> = (0..=MAX_PARTS)
         .map(|index| tool_start(index, "t", "dice"))
         .collect();
@@ -246,7 +246,7 @@ fn what_makes_no_sense_is_said_and_never_a_panic() {
 }
 
 #[test]
-fn an_answer_in_one_piece_is_understood_too() {
+fn a_reply_without_streaming_is_read() {
     let body = json!({
         "type": "message",
         "content": [
@@ -280,7 +280,7 @@ fn an_answer_in_one_piece_is_understood_too() {
 }
 
 #[test]
-fn the_name_of_an_event_counts_where_its_data_does_not_tell() {
+fn the_event_name_is_used_if_data_has_no_type() {
     let tools = catalog(&[]);
     let mut stream = AnthropicReader::new(&tools);
     let mut listener = |_: ModelEvent<'_>| {};
@@ -341,7 +341,7 @@ proptest! {
     /// Whatever arrives in whatever order: the result is an answer or an error, and never a call
     /// with half of its arguments.
     #[test]
-    fn no_order_of_events_makes_a_panic_or_half_a_call(
+    fn events_in_any_order_never_panic_or_make_half_a_call(
         events in prop::collection::vec(any_event(), 0..12)
     ) {
         let mut events: Vec<&str> = events.iter().map(String::as_str).collect();

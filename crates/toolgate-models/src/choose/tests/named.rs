@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 
 #[tokio::test]
-async fn a_provider_that_was_named_is_the_one() {
+async fn a_configured_provider_is_selected() {
     let variables = [
         NOBODY,
         ("ANTHROPIC_API_KEY", "k"),
@@ -30,7 +30,7 @@ async fn a_provider_that_was_named_is_the_one() {
 }
 
 #[tokio::test]
-async fn a_named_model_is_looked_for_where_it_can_be() {
+async fn a_named_model_is_looked_for_at_matching_providers() {
     let server = ollama(&[("qwen3:latest", true)]).await;
     let variables = [
         ("OLLAMA_HOST", server.url.as_str()),
@@ -64,7 +64,7 @@ async fn a_named_model_is_looked_for_where_it_can_be() {
 }
 
 #[tokio::test]
-async fn the_first_model_of_an_own_server_is_taken() {
+async fn the_first_model_of_a_self_hosted_server_is_selected() {
     let mut server = LoopbackServer::answers(&[&answered(
         r#"{"object":"list","data":[{"id":"smol"},{"id":"b"}]}"#,
     )])
@@ -86,7 +86,7 @@ async fn the_first_model_of_an_own_server_is_taken() {
 }
 
 #[tokio::test]
-async fn an_own_server_says_how_much_its_model_holds() {
+async fn a_self_hosted_server_reports_its_context_size() {
     for (model, own, expected) in [
         (r#"{"id":"m","max_model_len":32768}"#, None, Some(32768)),
         (
@@ -166,7 +166,7 @@ async fn what_is_missing_is_said() {
 }
 
 #[tokio::test]
-async fn who_names_a_model_that_nobody_has_is_told_what_its_name_usually_needs() {
+async fn an_unknown_model_is_reported_with_advice() {
     for (name, expected) in [
         (
             "claude-x",
@@ -192,7 +192,7 @@ async fn who_names_a_model_that_nobody_has_is_told_what_its_name_usually_needs()
 }
 
 #[tokio::test]
-async fn settings_go_before_variables_and_an_own_address_needs_no_key() {
+async fn settings_win_over_variables_and_other_addresses_need_no_key() {
     let mut ours = settings(Some(Provider::Anthropic), "m");
     ours.url = "http://mine:2/v1".to_owned();
     let variables = [("ANTHROPIC_BASE_URL", "http://other:1")];
@@ -209,7 +209,7 @@ async fn settings_go_before_variables_and_an_own_address_needs_no_key() {
 }
 
 #[tokio::test]
-async fn a_name_with_a_tag_is_for_ollama_alone() {
+async fn a_name_with_a_tag_means_ollama() {
     let server = ollama(&[("qwen3:0.6b", true)]).await;
     let there = [
         ("OLLAMA_HOST", server.url.as_str()),
@@ -239,7 +239,7 @@ async fn a_name_with_a_tag_is_for_ollama_alone() {
 }
 
 #[tokio::test]
-async fn a_file_of_sentences_that_can_not_be_used_is_named() {
+async fn an_unusable_sentence_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
     for (text, expected) in [
         (" ".repeat((4 << 20) + 1), "is larger than 4 MiB"),

@@ -7,7 +7,7 @@ use toolgate_core::{CallRecord, Observer, Origin};
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn calls_run_at_the_same_time_and_are_answered_in_their_order() {
+async fn calls_run_in_parallel_and_results_keep_their_order() {
     let sleep = tool("sleep", async |arguments| {
         let seconds = arguments["s"].as_u64().unwrap();
         tokio::time::sleep(Duration::from_secs(seconds)).await;
@@ -50,7 +50,7 @@ async fn calls_run_at_the_same_time_and_are_answered_in_their_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_run_in_parallel_and_not_only_by_turns() {
+async fn calls_run_on_several_threads() {
     // Each waits for the other while it blocks its thread.
     let arrived = Arc::new((Mutex::new(0), parking_lot::Condvar::new()));
     let meet = tool("meet", move |_| {
@@ -84,7 +84,7 @@ async fn calls_run_in_parallel_and_not_only_by_turns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_fails_takes_no_other_with_it() {
+async fn a_failed_call_does_not_affect_others() {
     let fail = tool("fail", async |_| Err(ToolError::failed("Out of paper")));
     let panics = tool("panics", async |_| panic!("ouch"));
     let script = ModelScript::new([calls([
@@ -288,7 +288,7 @@ impl Observer for RecordedLog {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_is_dropped_stops_its_calls_and_keeps_what_is_done() {
+async fn a_dropped_turn_stops_its_calls_and_keeps_finished_ones() {
     let records = RecordedLog::default();
     let executor = ToolExecutor::builder(manager([echo(), hang()]))
         .observer(records.clone())
@@ -328,7 +328,7 @@ async fn a_turn_that_is_dropped_stops_its_calls_and_keeps_what_is_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_are_not_made_are_on_record_too_and_say_who_asked() {
+async fn rejected_calls_are_journaled_with_their_origin() {
     let records = RecordedLog::default();
     let executor = ToolExecutor::builder(manager([echo()]))
         .observer(records.clone())
@@ -352,7 +352,7 @@ async fn calls_that_are_not_made_are_on_record_too_and_say_who_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_moves_a_tools_own_limit_within_the_turn() {
+async fn progress_extends_a_tools_own_limit_within_the_turn() {
     struct BlockingTool(ToolDefinition);
     impl Tool for BlockingTool {
         fn definition(&self) -> &ToolDefinition {
@@ -381,7 +381,7 @@ async fn progress_moves_a_tools_own_limit_within_the_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_trace_of_who_speaks_goes_with_its_state_to_every_call() {
+async fn every_call_joins_the_callers_trace() {
     struct TraceTool(ToolDefinition);
     impl Tool for TraceTool {
         fn definition(&self) -> &ToolDefinition {

@@ -81,7 +81,7 @@ async fn an_obedient_model_runs_nothing_destructive_and_sends_nothing_out_unseen
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_read_counts_in_later_turns_and_after_the_conversation_was_resumed() {
+async fn tainted_data_counts_in_later_turns_and_after_resuming() {
     let house = MailTools::new(FLOW);
     let reading = ["read_mail", "read_notes"].map(|name| calls([call(name, name, json!({}))]));
     let reading = reading.into_iter().chain([words("Read.")]);
@@ -101,7 +101,7 @@ async fn what_was_read_counts_in_later_turns_and_after_the_conversation_was_resu
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_policy_that_is_edited_in_between_looks_back() {
+async fn an_edited_policy_applies_to_earlier_results() {
     let house = MailTools::new("{}");
     let reading = ["read_mail", "read_notes"].map(|name| calls([call(name, name, json!({}))]));
     let reading = reading.into_iter().chain([words("Read.")]);
@@ -114,7 +114,7 @@ async fn a_policy_that_is_edited_in_between_looks_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_person_said_word_for_word_is_an_order() {
+async fn the_users_own_words_are_an_order() {
     let memory = Default::default();
     let said = MessagePart::Sentence { memory };
     let reply = calls([said, call("intent_1", "control_lock", json!({}))]);

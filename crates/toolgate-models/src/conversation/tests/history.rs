@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn what_was_said_is_sent_with_every_question() {
+async fn history_is_sent_with_every_question() {
     let script = ModelScript::new([words("Hello Ada."), words("Ada.")]);
     let mut conversation = conversation(&script, []);
     say(&mut conversation, "I am Ada.").await;
@@ -14,7 +14,7 @@ async fn what_was_said_is_sent_with_every_question() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_without_an_answer_stays_and_is_closed() {
+async fn an_unanswered_question_stays_with_a_placeholder() {
     let script = ModelScript::new([
         ModelScriptStep::Fail(failure()),
         ModelScriptStep::Never,
@@ -43,7 +43,7 @@ async fn a_question_without_an_answer_stays_and_is_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_is_dropped_in_its_last_round_keeps_no_words_to_the_model_alone() {
+async fn a_dropped_turn_keeps_no_note_for_the_model() {
     let script = ModelScript::new([
         calls([call("a", "echo", json!({}))]).into(),
         ModelScriptStep::Never,
@@ -58,7 +58,7 @@ async fn a_turn_that_is_dropped_in_its_last_round_keeps_no_words_to_the_model_al
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_saved_is_resumed_as_it_was() {
+async fn a_saved_conversation_is_resumed_unchanged() {
     let numbers = json!({ "float": 0.1, "large": u64::MAX, "small": -1, "deep": [{ "x": null }] });
     let opaque = MessagePart::Opaque {
         provider: Provider::Anthropic,
@@ -93,7 +93,7 @@ async fn what_was_saved_is_resumed_as_it_was() {
 }
 
 #[test]
-fn a_file_that_holds_no_conversation_is_refused_with_the_reason() {
+fn an_invalid_file_is_refused_with_the_reason() {
     let many = format!(
         r#"{{"version":1,"provider":"ollama","model":"m","messages":[{}]}}"#,
         vec![r#"{"role":"user","text":""}"#; 20_001].join(",")
@@ -147,7 +147,7 @@ fn a_file_that_holds_no_conversation_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_history_that_is_not_in_order_is_mended() {
+fn an_inconsistent_history_is_repaired() {
     let user = || Message::User {
         text: "u".to_owned(),
     };
@@ -225,7 +225,7 @@ fn a_history_that_is_not_in_order_is_mended() {
 }
 
 #[test]
-fn a_conversation_does_not_grow_for_ever() {
+fn a_conversation_has_a_bounded_size() {
     let large = "x".repeat(1 << 20);
     let turn = |n: usize| {
         [
@@ -243,7 +243,7 @@ fn a_conversation_does_not_grow_for_ever() {
 }
 
 #[test]
-fn with_a_turn_the_ids_of_its_calls_are_forgotten() {
+fn deleting_a_turn_frees_its_call_ids() {
     let large = "x".repeat(1 << 20);
     let turn = |n: usize| {
         let id = format!("id{n}");

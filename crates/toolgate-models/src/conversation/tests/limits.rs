@@ -30,11 +30,11 @@ async fn after_the_last_round_of_tools_the_model_answers_in_words() {
     );
     assert_eq!(runs.load(Ordering::SeqCst), 3);
     let last = script.last_asked();
-    assert!(last.words_only);
+    assert!(last.forbid_tools);
     assert!(
         matches!(last.messages.last(), Some(Message::User { text }) if text.contains("Answer now"))
     );
-    assert!(script.asked()[..3].iter().all(|asked| !asked.words_only));
+    assert!(script.asked()[..3].iter().all(|asked| !asked.forbid_tools));
     let kept = format!("{:?}", conversation.history());
     assert!(
         !kept.contains("Answer now"),
@@ -44,7 +44,7 @@ async fn after_the_last_round_of_tools_the_model_answers_in_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_never_stops_calling_is_stopped() {
+async fn an_endless_calling_model_is_stopped() {
     let runs = Arc::default();
     let script = ModelScript::new(endless("count"));
     let mut conversation = conversation(&script, [counting(&runs)]);
@@ -52,7 +52,7 @@ async fn a_model_that_never_stops_calling_is_stopped() {
     assert_eq!(turn.end, TurnEnd::RoundLimit);
     assert_eq!(
         turn.answer,
-        "There is no answer: the model used tools as often as it may, and gave none when asked for one."
+        "There is no answer: the model used all its rounds of tool calls, and gave none when asked for one."
     );
     assert_eq!(runs.load(Ordering::SeqCst), 10);
     assert_eq!(script.asked().len(), 12);
@@ -60,7 +60,7 @@ async fn a_model_that_never_stops_calling_is_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn words_beside_a_call_in_the_last_round_are_the_answer() {
+async fn text_with_a_call_in_the_last_round_is_the_answer() {
     let late = calls([text_part("It is 1."), call("z", "count", json!({ "n": 9 }))]);
     let script = ModelScript::new(endless("count").take(1).chain([late]));
     let runs = Arc::default();
@@ -77,12 +77,12 @@ async fn words_beside_a_call_in_the_last_round_are_the_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_written_as_text_in_the_last_round_is_no_answer() {
+async fn a_written_call_in_the_last_round_is_not_an_answer() {
     const WRITTEN: &str = r#"<tool_call>{"name": "count", "arguments": {"n": 9}}</tool_call>"#;
     for (last, expected) in [
         (
             vec![words(WRITTEN), words(WRITTEN)],
-            "There is no answer: the model used tools as often as it may, and gave none when asked for one.",
+            "There is no answer: the model used all its rounds of tool calls, and gave none when asked for one.",
         ),
         (vec![words(WRITTEN), words("It is 1.")], "It is 1."),
         (vec![words(&format!("It is 1. {WRITTEN}"))], "It is 1."),
@@ -113,7 +113,7 @@ async fn without_rounds_of_tools_there_are_only_words() {
     let turn = say(&mut conversation, "Hi").await;
     assert_eq!(turn.end, TurnEnd::Answered);
     let asked = script.last_asked();
-    assert!(asked.words_only);
+    assert!(asked.forbid_tools);
     assert_eq!(
         asked.messages,
         [Message::User {
@@ -123,7 +123,7 @@ async fn without_rounds_of_tools_there_are_only_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_call_is_not_made_for_ever() {
+async fn the_same_call_is_limited() {
     let runs = Arc::default();
     let same = |n: usize| {
         calls([call(
@@ -154,7 +154,7 @@ async fn the_same_call_is_not_made_for_ever() {
         "Tool 'count' was called 3 times with these arguments in this turn and was not called again: use the results above, \
          do something else, or answer"
     );
-    assert!(script.last_asked().words_only);
+    assert!(script.last_asked().forbid_tools);
     // The next turn starts from zero.
     let script = ModelScript::new([same(20), words("Again.")]);
     conversation.set_router(script);
@@ -181,7 +181,7 @@ async fn a_model_that_heeds_the_warning_may_use_other_tools() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_little_time_is_left_no_tool_is_begun() {
+async fn no_tool_starts_when_little_time_is_left() {
     let slow = || {
         tool("slow", async |_| {
             tokio::time::sleep(Duration::from_secs(25)).await;
@@ -204,11 +204,11 @@ async fn when_little_time_is_left_no_tool_is_begun() {
         "Tool 'slow' timed out after 22.5 s"
     );
     assert!(turn.took_ms < 100_000.0, "{}", turn.took_ms);
-    assert!(script.last_asked().words_only);
+    assert!(script.last_asked().forbid_tools);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_comes_late_gets_half_of_the_time_that_is_left() {
+async fn a_late_call_gets_half_of_the_remaining_time() {
     let late = ModelScriptStep::Late(
         Duration::from_millis(90_123),
         calls([call("a", "hang", json!({}))]),
@@ -241,7 +241,7 @@ async fn if_the_last_round_fails_too_the_answer_says_so() {
     assert_eq!(turn.end, TurnEnd::RoundLimit);
     assert_eq!(turn.error.as_deref(), Some("openai failed: on fire"));
     assert!(
-        turn.answer.contains("as often as it may"),
+        turn.answer.contains("used all its rounds"),
         "{}",
         turn.answer
     );
@@ -255,7 +255,7 @@ async fn if_the_last_round_fails_too_the_answer_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_ignores_the_deadline_is_left() {
+async fn a_client_that_ignores_the_deadline_is_abandoned() {
     let script = ModelScript::new([ModelScriptStep::Never]);
     let mut conversation = conversation(&script, []);
     let error = conversation
@@ -266,7 +266,7 @@ async fn a_client_that_ignores_the_deadline_is_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endless_time_limit_is_no_overflow() {
+async fn a_huge_time_limit_does_not_overflow() {
     let script = ModelScript::new([words("Hello.")]);
     let endless = |settings: &mut ModelSettings| settings.timeout = Duration::MAX;
     let mut conversation = conversation_with(&script, [], endless);
@@ -274,7 +274,7 @@ async fn an_endless_time_limit_is_no_overflow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn words_that_came_until_the_time_was_up_are_the_answer() {
+async fn text_that_arrived_before_the_deadline_is_the_answer() {
     let late = |what| ModelError::TimedOut {
         provider: Provider::OpenAi,
         what,

@@ -45,7 +45,7 @@ pub(super) struct ModelScript {
     asked: Mutex<Vec<ModelScriptRequest>>,
     catalogs: CatalogCache,
     window: Option<usize>,
-    most_tools: Option<usize>,
+    tool_limit: Option<usize>,
 }
 
 pub(super) enum ModelScriptStep {
@@ -65,7 +65,7 @@ pub(super) struct ModelScriptRequest {
     pub(super) system: String,
     pub(super) messages: Vec<Message>,
     pub(super) tools: Vec<String>,
-    pub(super) words_only: bool,
+    pub(super) forbid_tools: bool,
 }
 
 impl ModelScript {
@@ -106,8 +106,8 @@ impl ModelClient for ModelScript {
         self.window.unwrap_or(100_000)
     }
 
-    fn most_tools(&self) -> Option<usize> {
-        self.most_tools
+    fn tool_limit(&self) -> Option<usize> {
+        self.tool_limit
     }
 
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
@@ -139,7 +139,7 @@ impl ModelClient for ModelScript {
                 .iter()
                 .map(|tool| tool.wire_name.clone())
                 .collect(),
-            words_only: request.words_only,
+            forbid_tools: request.forbid_tools,
         });
         let answer = self.answers.lock().pop_front();
         Box::pin(async move {
@@ -344,7 +344,7 @@ impl ModelListener for ModelEventLog {
             ModelEvent::Retrying { .. } => "retrying".to_owned(),
             ModelEvent::Waiting { .. } => "waiting".to_owned(),
             ModelEvent::Waited => "waited".to_owned(),
-            ModelEvent::ModelAway { error } => format!("away: {error}"),
+            ModelEvent::ModelUnavailable { error } => format!("away: {error}"),
         });
     }
 }

@@ -37,7 +37,7 @@ async fn errors_speak_of_tools_by_the_names_the_model_knows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_many_tools_the_nearest_are_named_first_and_the_rest_is_counted() {
+async fn unknown_tool_errors_name_similar_tools_first() {
     let many = (0..300).map(|n| tool(&format!("tool_{n:03}"), async |_| Ok(ToolOutput::text(""))));
     let last = tool("weather", async |_| Ok(ToolOutput::text("")));
     let script = ModelScript::new([calls([call("a", "wether", json!({}))])]);
@@ -54,7 +54,7 @@ async fn of_many_tools_the_nearest_are_named_first_and_the_rest_is_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_absurd_name_is_told_in_part() {
+async fn an_absurdly_long_name_is_cut() {
     let name = "n\n".repeat(100_000);
     let script = ModelScript::new([calls([call("a", &name, json!({}))])]);
     let mut conversation = conversation(&script, [echo()]);
@@ -67,7 +67,7 @@ async fn an_absurd_name_is_told_in_part() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_was_not_chosen_does_not_run() {
+async fn a_tool_that_was_not_offered_does_not_run() {
     let secret = || tool("secret", async |_| panic!("it ran"));
     let executor = ToolExecutor::new(manager([echo(), secret()]));
     let toolbox = Toolbox::new(executor).only([ToolPattern::new("ec*")]);
@@ -87,7 +87,7 @@ async fn a_tool_that_was_not_chosen_does_not_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_the_policy_hides_is_neither_offered_nor_named_nor_run() {
+async fn a_hidden_tool_is_not_offered_named_or_run() {
     let mut policy = Policy::default();
     policy.deny = vec![ToolPattern::new("secret")];
     let secret = tool("secret", async |_| panic!("it ran"));

@@ -31,7 +31,7 @@ async fn all_tools_are_offered_unless_there_are_too_many() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_that_can_not_be_offered_are_named_once() {
+async fn tools_that_cannot_be_offered_are_named_once() {
     for (count, expected) in [
         (
             1,
@@ -63,10 +63,10 @@ async fn tools_that_can_not_be_offered_are_named_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_tools_are_offered_than_the_provider_takes() {
+async fn the_providers_tool_limit_is_kept() {
     for (wanted, offered) in [(0, 2), (1, 1), (3, 2)] {
         let script = Arc::new(ModelScript {
-            most_tools: Some(2),
+            tool_limit: Some(2),
             ..ModelScript::default()
         });
         let mut conversation =
@@ -120,7 +120,7 @@ async fn the_best_tools_are_offered_with_those_that_are_pinned_or_were_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_that_were_used_before_do_not_exceed_what_was_asked_for() {
+async fn used_tools_count_towards_the_limit() {
     let names = ["get_weather", "play_music", "set_lamp"];
     let used = names.map(|name| call(name, name, json!({})));
     let script = ModelScript::new([calls(used), words("All done.")]);
@@ -131,9 +131,9 @@ async fn tools_that_were_used_before_do_not_exceed_what_was_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pinned_tools_that_the_provider_does_not_take_are_named() {
+async fn pinned_tools_beyond_the_providers_limit_are_named() {
     let script = Arc::new(ModelScript {
-        most_tools: Some(1),
+        tool_limit: Some(1),
         ..ModelScript::default()
     });
     let mut conversation = conversation_with(&script, house(), |settings| {
@@ -151,7 +151,7 @@ async fn pinned_tools_that_the_provider_does_not_take_are_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn within_a_turn_the_offer_stays_the_same() {
+async fn the_offer_stays_the_same_within_a_turn() {
     let script = ModelScript::new([
         calls([call("a", "play_music", json!({}))]),
         calls([call("b", "set_lamp", json!({}))]),
@@ -193,7 +193,7 @@ async fn tools_take_at_most_half_of_the_window() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_no_tool_has_room_that_is_told() {
+async fn an_offer_without_tools_is_explained() {
     let script = ModelScript::new(Vec::<ModelReply>::new());
     let mut conversation =
         conversation_with(&script, house(), |settings| settings.max_tool_tokens = 1);

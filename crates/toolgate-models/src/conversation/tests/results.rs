@@ -22,7 +22,7 @@ fn block(block: Value) -> ToolContent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn blocks_become_text_and_pictures_stay_pictures() {
+async fn blocks_become_text_and_images_stay_images() {
     let link = json!({ "type": "resource_link", "uri": "file:///a.pdf", "name": "a", "description": "The manual" });
     let text =
         json!({ "type": "resource", "resource": { "uri": "file:///b.txt", "text": "inside" } });
@@ -107,7 +107,7 @@ async fn d6_a_result_that_is_too_large_is_cut_visibly_and_kept_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_is_told_that_the_model_sees_only_a_part() {
+async fn the_user_is_told_about_a_cut_result() {
     for (length, expected) in [
         (
             5000,
@@ -165,7 +165,7 @@ async fn d6_ten_thousand_pictures_are_not_all_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_the_last_large_results_are_kept() {
+async fn only_recent_large_results_are_kept() {
     let large = tool("large", async |_| {
         Ok(ToolOutput::text("x".repeat(7_000_000)))
     });
@@ -184,7 +184,7 @@ async fn only_the_last_large_results_are_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pictures_count_where_large_results_are_kept() {
+async fn images_count_towards_the_size_of_kept_results() {
     let picture =
         json!({ "type": "image", "mimeType": "image/png", "data": "x".repeat(7_000_000) });
     let large = tool("large", move |_| {
@@ -238,7 +238,7 @@ async fn d4_an_error_hides_nothing_either() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_that_was_shortened_to_make_room_is_kept_whole() {
+async fn a_shortened_result_is_kept_in_full() {
     let read = tool("read", async |_| Ok(ToolOutput::text("long ".repeat(480))));
     let script = ModelScript::with_window(
         2600,

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_goes_from_question_over_tools_to_answer() {
+async fn a_turn_runs_tools_and_answers() {
     let script = ModelScript::new([
         calls([
             text_part("Let me see."),
@@ -45,7 +45,7 @@ async fn a_turn_goes_from_question_over_tools_to_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_record_of_a_turn_tells_everything_a_program_needs() {
+async fn a_turn_record_has_all_rounds_and_calls() {
     let called = calls([
         call("a", "echo", json!({ "x": 1 })),
         MessagePart::Call(ModelCall {
@@ -82,7 +82,7 @@ async fn the_record_of_a_turn_tells_everything_a_program_needs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_model_is_told_how_to_behave_unless_the_configuration_says_something_else() {
+async fn the_configured_system_prompt_replaces_the_built_in_one() {
     let script = ModelScript::new([words("1"), words("2")]);
     say(&mut conversation(&script, []), "?").await;
     let system = script.last_asked().system;
@@ -93,7 +93,7 @@ async fn the_model_is_told_how_to_behave_unless_the_configuration_says_something
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_pauses_goes_on_in_the_same_message() {
+async fn a_paused_reply_continues_in_the_same_message() {
     let script = ModelScript::new([
         reply(StopReason::Pause, vec![text_part("One, ")]),
         reply(StopReason::Pause, vec![text_part("two, ")]),
@@ -110,14 +110,14 @@ async fn a_model_that_pauses_goes_on_in_the_same_message() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_only_pauses_comes_to_an_end() {
+async fn endless_pauses_are_stopped() {
     let script = ModelScript::new((0..100).map(|_| reply(StopReason::Pause, vec![text_part(".")])));
     let turn = say(&mut conversation(&script, []), "?").await;
     assert_eq!(turn.answer, ".".repeat(11));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_answer_is_asked_for_again_once() {
+async fn an_empty_answer_is_retried_once() {
     let empty = || reply(StopReason::End, vec![]);
     let blank = || words(" \n");
     let pondering = || reply(StopReason::End, vec![thought("hm")]);
@@ -153,7 +153,7 @@ async fn an_empty_answer_is_asked_for_again_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn thinking_that_led_to_nothing_takes_no_words_back() {
+async fn thinking_without_an_answer_withdraws_no_text() {
     let script = ModelScript::new([reply(StopReason::End, vec![thought("hm")]), words("Yes.")]);
     let mut heard = ModelEventLog::default();
     conversation(&script, [])
@@ -174,7 +174,7 @@ async fn thinking_that_led_to_nothing_takes_no_words_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn words_of_a_reply_that_failed_are_void_whether_it_is_asked_again_or_not() {
+async fn text_of_a_failed_reply_is_withdrawn() {
     let too_long = ModelError::TooLong {
         model: "script".to_owned(),
         reason: "prompt is too long".to_owned(),
@@ -199,7 +199,7 @@ async fn words_of_a_reply_that_failed_are_void_whether_it_is_asked_again_or_not(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reply_that_was_cut_is_an_answer_if_it_has_words() {
+async fn a_cut_reply_with_text_is_an_answer() {
     let script = ModelScript::new([reply(StopReason::Length, vec![text_part("It is a long")])]);
     let turn = say(&mut conversation(&script, []), "?").await;
     assert_eq!(
@@ -209,7 +209,7 @@ async fn a_reply_that_was_cut_is_an_answer_if_it_has_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_was_cut_is_asked_for_once_more_and_never_run() {
+async fn a_cut_call_is_requested_again_and_never_run() {
     let cut = || reply(StopReason::Length, vec![]);
     let script = ModelScript::new([cut(), calls([call("a", "echo", json!({}))]), cut()]);
     let turn = say(&mut conversation(&script, [echo()]), "?").await;
@@ -222,7 +222,7 @@ async fn a_call_that_was_cut_is_asked_for_once_more_and_never_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn words_that_lead_up_to_a_call_that_was_cut_are_no_answer() {
+async fn text_before_a_cut_call_is_not_an_answer() {
     let cut = || reply(StopReason::CutCall, vec![text_part("I will write it.")]);
     let script = ModelScript::new([cut(), words("Written.")]);
     let mut heard = ModelEventLog::default();
@@ -246,7 +246,7 @@ async fn words_that_lead_up_to_a_call_that_was_cut_are_no_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_came_whole_are_run_though_the_reply_was_cut_behind_them() {
+async fn complete_calls_of_a_cut_reply_run() {
     let cut = reply(StopReason::Length, vec![call("a", "echo", json!({}))]);
     let script = ModelScript::new([cut, words("Done.")]);
     let turn = say(&mut conversation(&script, [echo()]), "?").await;
@@ -257,7 +257,7 @@ async fn calls_that_came_whole_are_run_though_the_reply_was_cut_behind_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_is_an_end_and_runs_nothing() {
+async fn a_refusal_ends_the_turn_and_runs_nothing() {
     let script = ModelScript::new([reply(
         StopReason::Refusal,
         vec![call("a", "echo", json!({}))],

@@ -65,7 +65,7 @@ async fn only_what_was_spoken_is_kept_of_a_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_spoken_of_an_answer_that_was_dropped_is_kept() {
+async fn the_spoken_part_of_a_dropped_answer_is_kept() {
     let script = ModelScript::new([ModelScriptStep::Never]);
     let mut conversation = conversation(&script, []);
     let mut heard = ModelEventLog::default();
@@ -77,7 +77,7 @@ async fn what_was_spoken_of_an_answer_that_was_dropped_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_told_of_a_turn_that_was_dropped_is_kept() {
+async fn the_shown_part_of_a_dropped_turn_is_kept() {
     let script = ModelScript::new([
         words("Hello.").into(),
         ModelScriptStep::Stuck("Once upon a "),

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::super::PROVIDER;
 use super::super::tests::offer;
 use super::*;
-use crate::habits::RequestHabits;
+use crate::compat::RequestCompat;
 use crate::tests::samples::{ask, assistant, call, result, results, said, tool, user};
 use crate::{ImageData, Message, MessagePart, Provider, ToolResult};
 
@@ -49,7 +49,7 @@ fn named(result: ToolResult, name: &str) -> ToolResult {
 }
 
 #[test]
-fn the_smallest_request_has_nothing_that_was_not_asked_for() {
+fn the_smallest_request_has_no_optional_fields() {
     assert_eq!(
         sent(&options(), &ask(" ", &[user("Hello")], &offer(&[]))),
         r#"{"contents":[{"role":"user","parts":[{"text":"Hello"}]}],"generationConfig":{"maxOutputTokens":100}}"#
@@ -76,7 +76,7 @@ fn a_whole_round_of_tools_goes_out_in_the_form_of_the_api() {
         results(vec![named(result("a", "12:00"), "home.time")]),
     ];
     let request = ModelRequest {
-        words_only: true,
+        forbid_tools: true,
         ..ask("Be brief.", &history, &tools)
     };
     let body: Value = serde_json::from_str(&sent(&options, &request)).unwrap();
@@ -117,20 +117,20 @@ fn a_setting_that_was_refused_is_not_sent() {
         think: Some(false),
         ..options()
     };
-    let learned = ALL.after(400, "temperature is not supported by this model");
+    let learned = ALL.adapted_to(400, "temperature is not supported by this model");
     assert!(!learned.temperature && learned.think);
-    let learned = learned.after(400, "Thinking level is not supported for this model.");
+    let learned = learned.adapted_to(400, "Thinking level is not supported for this model.");
     let body = body(&options, learned, &ask("", &[user("Hi")], &offer(&[]))).unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(body["generationConfig"], json!({ "maxOutputTokens": 100 }));
     assert_eq!(
-        ALL.after(400, "tools[0]: unknown name \"temperature\""),
+        ALL.adapted_to(400, "tools[0]: unknown name \"temperature\""),
         ALL
     );
 }
 
 #[test]
-fn every_call_has_one_response_and_every_response_its_call() {
+fn every_call_has_exactly_one_response() {
     let failed = ToolResult {
         is_error: true,
         ..result("b", "no")
@@ -168,7 +168,7 @@ fn every_call_has_one_response_and_every_response_its_call() {
 }
 
 #[test]
-fn roles_alternate_and_the_person_begins() {
+fn roles_alternate_and_the_user_begins() {
     let other = MessagePart::Opaque {
         provider: Provider::Anthropic,
         value: json!({ "type": "redacted_thinking" }),
@@ -195,7 +195,7 @@ fn roles_alternate_and_the_person_begins() {
 }
 
 #[test]
-fn a_signature_goes_back_on_its_own_part_even_if_that_is_empty() {
+fn a_signature_is_sent_back_on_its_own_part() {
     let sent = contents(&[
         user("Hi"),
         assistant(vec![
@@ -223,7 +223,7 @@ fn a_tool_whose_name_begins_with_a_digit_is_left_out() {
         tool("time", "The time", json!({ "type": "object" })),
     ]);
     assert_eq!(tools.len(), 1);
-    let left_out = tools.catalog().left_out();
+    let left_out = tools.catalog().excluded();
     assert_eq!(left_out[0].name, "3d");
     assert!(
         left_out[0].reason.contains("letter"),

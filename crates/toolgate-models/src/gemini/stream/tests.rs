@@ -46,7 +46,7 @@ fn signed(signature: &str) -> MessagePart {
 }
 
 #[test]
-fn words_are_told_as_they_come_and_tokens_counted() {
+fn text_is_forwarded_at_once_and_tokens_are_counted() {
     let last = json!({
         "candidates": [{ "content": { "parts": [{ "text": "lo" }] }, "finishReason": "STOP" },
             { "content": { "parts": [{ "text": "another" }] }, "index": 1 }],
@@ -67,7 +67,7 @@ fn words_are_told_as_they_come_and_tokens_counted() {
 }
 
 #[test]
-fn a_stream_without_a_reason_is_cut() {
+fn a_stream_without_a_finish_reason_is_cut() {
     let words = parts(&json!([{ "text": "Hel" }]));
     let calls = parts(&json!([{ "functionCall": { "name": "dice", "args": {} } }]));
     for events in [&[][..], &[words.as_str()], &[&words, &calls]] {
@@ -76,7 +76,7 @@ fn a_stream_without_a_reason_is_cut() {
 }
 
 #[test]
-fn thinking_is_told_from_words_and_signatures_stay_with_their_parts() {
+fn thinking_is_separated_and_signatures_stay_with_their_parts() {
     let (heard, reply) = read(&[
         &parts(&json!([{ "text": "Hm", "thought": true }])),
         &parts(
@@ -106,7 +106,7 @@ fn thinking_is_told_from_words_and_signatures_stay_with_their_parts() {
 }
 
 #[test]
-fn every_reason_to_finish_has_its_meaning() {
+fn every_finish_reason_is_mapped() {
     let words = parts(&json!([{ "text": "Hi" }]));
     let calls = parts(&json!([{ "functionCall": { "name": "dice", "args": {} } }]));
     for (reason, with_words, with_calls) in [
@@ -154,7 +154,7 @@ fn a_question_that_is_blocked_is_refused() {
 }
 
 #[test]
-fn a_list_is_understood_and_an_error_in_it_too() {
+fn a_list_of_chunks_is_read_with_its_errors() {
     let list = format!("[{},{}]", parts(&json!([{ "text": "Hi" }])), end("STOP"));
     assert_eq!(reply(&[&list]).message.to_text(), "Hi");
     let error = json!({ "error": { "code": 429, "message": "no" } });
@@ -167,7 +167,7 @@ fn a_list_is_understood_and_an_error_in_it_too() {
 }
 
 #[test]
-fn what_is_no_answer_is_garbled_and_never_a_panic() {
+fn an_invalid_reply_is_an_error_and_not_a_panic() {
     for odd in [
         "no JSON",
         "7",

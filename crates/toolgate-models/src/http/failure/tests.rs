@@ -13,7 +13,7 @@ fn failure(status: u16, kind: &str, message: &str) -> ErrorResponse {
 }
 
 #[test]
-fn each_status_is_told_in_its_own_sentence_and_retried_only_where_that_helps() {
+fn every_status_has_its_own_message_and_retry_rule() {
     for (status, kind, message, retryable, expected) in [
         (
             400,
@@ -137,7 +137,7 @@ fn each_status_is_told_in_its_own_sentence_and_retried_only_where_that_helps() {
 }
 
 #[test]
-fn no_model_is_named_where_none_was_asked() {
+fn errors_without_a_model_name_no_model() {
     for (status, message, expected) in [
         (
             404,
@@ -158,7 +158,7 @@ fn no_model_is_named_where_none_was_asked() {
 }
 
 #[test]
-fn when_to_try_again_is_part_of_the_sentence() {
+fn the_message_says_when_to_try_again() {
     let mut failure = failure(429, "", "slow down");
     failure.retry_after = Some(Duration::from_millis(1500));
     let error = failure.into_model_error("some-model");
@@ -170,7 +170,7 @@ fn when_to_try_again_is_part_of_the_sentence() {
 }
 
 #[test]
-fn the_type_and_the_code_are_taken_out_too() {
+fn the_type_and_code_are_read_too() {
     let (message, kind, code) =
         error_fields(r#"{"error":{"message":"no","type":"invalid_request_error","code":404}}"#);
     let said = (message.as_str(), kind.as_str(), code.as_str());
@@ -193,7 +193,7 @@ impl Error for Layer {
 }
 
 #[test]
-fn the_cause_is_found_below_all_layers() {
+fn the_root_cause_is_found() {
     let url = "https://api.example.com/v1".parse().unwrap();
     let inside = |error: Box<dyn Error>| Layer("outer", Some(error));
     let no_name = Layer("dns error", Some("Name or service not known".into()));

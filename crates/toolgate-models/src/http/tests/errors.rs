@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a_redirect_is_not_followed_and_the_key_stays_here() {
+async fn redirects_are_not_followed() {
     let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = elsewhere.local_addr().unwrap();
     for status in [301, 302, 303, 307, 308] {
@@ -23,7 +23,7 @@ async fn a_redirect_is_not_followed_and_the_key_stays_here() {
 }
 
 #[tokio::test]
-async fn secrets_do_not_come_back_in_an_error() {
+async fn errors_hide_secrets() {
     let body = format!("{{\"error\":\"bad key {KEY} for me:pa55word\"}}");
     let mut server = LoopbackServer::answers(&[&answer(400, "", &body)]).await;
     let url = server.url.replace("http://", "http://me:pa55word@");
@@ -47,7 +47,7 @@ async fn secrets_do_not_come_back_in_an_error() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_said_in_plain_words() {
+async fn a_refused_connection_is_explained() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -65,7 +65,7 @@ async fn nobody_there_is_said_in_plain_words() {
 }
 
 #[tokio::test]
-async fn a_server_without_tls_is_said_in_plain_words() {
+async fn a_server_without_tls_is_explained() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     let plain = tokio::spawn(async move {
@@ -125,7 +125,7 @@ async fn an_endless_error_body_is_cut() {
 }
 
 #[tokio::test]
-async fn a_page_for_a_browser_is_no_answer_and_is_not_asked_for_again() {
+async fn an_html_page_is_an_error_and_not_retried() {
     for (headers, body) in [
         ("Content-Type: text/html; charset=utf-8\r\n", "Welcome"),
         ("", "\n <!DOCTYPE html><p>"),
@@ -142,7 +142,7 @@ async fn a_page_for_a_browser_is_no_answer_and_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_status_is_told_once() {
+async fn a_status_is_mentioned_once() {
     for (body, expected) in [
         ("", "ollama failed: Internal Server Error (status 500)"),
         ("oops", "ollama failed: oops (status 500)"),
@@ -152,13 +152,13 @@ async fn a_status_is_told_once() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_compressed_all_the_same_is_refused() {
+async fn an_unrequested_compression_is_refused() {
     let error = error_of(&answer(200, "Content-Encoding: gzip\r\n", "xx")).await;
     assert!(matches!(error, ModelError::Garbled { .. }), "{error}");
 }
 
 #[test]
-fn what_is_no_address_is_refused_without_showing_it() {
+fn an_invalid_address_is_refused_without_showing_it() {
     for url in [
         "",
         "localhost:11434",
@@ -178,7 +178,7 @@ fn what_is_no_address_is_refused_without_showing_it() {
 }
 
 #[test]
-fn a_key_that_no_header_can_carry_is_said() {
+fn a_key_with_invalid_characters_is_reported() {
     assert!(
         secret_header(Provider::OpenAi, " key\n")
             .unwrap()

@@ -81,7 +81,7 @@ fn values_that_look_like_references_are_left_alone() {
 }
 
 #[test]
-fn what_stands_beside_a_reference_counts_from_draft_2019_on() {
+fn siblings_of_a_reference_count_since_draft_2019() {
     let parameters = |draft: Option<&str>, beside: Value| {
         let mut p = json!({ "$ref": "#/definitions/n" });
         p.as_object_mut()
@@ -126,7 +126,7 @@ fn what_stands_beside_a_reference_counts_from_draft_2019_on() {
 }
 
 #[test]
-fn a_schema_inside_of_itself_is_shown_twice_and_then_told() {
+fn a_recursive_schema_is_inlined_twice_and_then_described() {
     let definition = tool(json!({
         "type": "object",
         "properties": { "tree": { "$ref": "#/$defs/node" } },
@@ -146,7 +146,7 @@ fn a_schema_inside_of_itself_is_shown_twice_and_then_told() {
 }
 
 #[test]
-fn a_reference_to_nothing_or_elsewhere_is_anything_with_a_note() {
+fn an_unresolvable_reference_accepts_anything_with_a_note() {
     for reference in [
         "#/nowhere",
         "https://example.org/s.json",
@@ -167,7 +167,7 @@ fn a_reference_to_nothing_or_elsewhere_is_anything_with_a_note() {
 }
 
 #[test]
-fn combinators_at_the_root_become_one_object_and_a_rule_in_words() {
+fn root_combinators_become_one_object_and_a_sentence() {
     let text = json!({ "type": "string" });
     for (parameters, properties, required, rule) in [
         (
@@ -259,7 +259,7 @@ fn combinators_at_the_root_become_one_object_and_a_rule_in_words() {
 }
 
 #[test]
-fn ollama_gets_what_it_would_lose_in_words() {
+fn keywords_that_ollama_drops_are_described() {
     for (schema, expected) in [
         (
             json!({ "type": "integer", "description": "How many", "minimum": 0, "maximum": 100, "default": 5 }),
@@ -391,7 +391,7 @@ fn a_root_description_reaches_ollama_with_the_tools_own() {
 }
 
 #[test]
-fn properties_that_anthropic_refuses_by_name_are_told_in_words() {
+fn properties_with_illegal_names_are_described() {
     let definition = tool(json!({
         "type": "object",
         "properties": {
@@ -417,7 +417,7 @@ fn properties_that_anthropic_refuses_by_name_are_told_in_words() {
 }
 
 #[test]
-fn long_descriptions_are_cut_visibly_and_for_openai_go_on_in_the_schema() {
+fn long_descriptions_are_cut_and_continue_for_openai() {
     let long = "word and ".repeat(300);
     let definition = described(&long, json!({ "type": "object", "description": "Own." }));
     let (description, schema) = lowered(&definition, &SchemaRules::OPENAI);

@@ -2,7 +2,7 @@ use super::checker::faults;
 use super::*;
 
 #[test]
-fn nothing_hidden_reaches_a_model() {
+fn invisible_text_is_removed() {
     let hidden = "Reads\u{202e} files\u{200b}\u{e0041}\u{e0101}\u{7}\u{1b}[31m\nof yours";
     let definition = described(
         hidden,
@@ -90,7 +90,7 @@ fn references_that_multiply_end_at_a_bounded_size() {
 }
 
 #[test]
-fn references_to_next_to_nothing_do_not_multiply_without_end() {
+fn references_to_tiny_schemas_are_bounded() {
     // Two to the power of thirty, if empty schemas cost nothing.
     let last = |i: usize| {
         if i < 30 {
@@ -113,7 +113,7 @@ fn references_to_next_to_nothing_do_not_multiply_without_end() {
 }
 
 #[test]
-fn lists_of_lists_are_put_into_words_once_and_not_for_ever() {
+fn deeply_nested_lists_are_described_with_bounded_text() {
     // Two to the power of sixty, if each list looked at its content twice.
     let mut deep = json!({ "type": "string" });
     for _ in 0..60 {
@@ -130,7 +130,7 @@ fn lists_of_lists_are_put_into_words_once_and_not_for_ever() {
 }
 
 #[test]
-fn a_schema_that_leads_back_to_itself_in_place_ends() {
+fn a_schema_that_refers_to_itself_ends() {
     for parameters in [
         json!({ "type": "object", "$ref": "#" }),
         json!({ "type": "object", "allOf": [{ "$ref": "#" }], "anyOf": [{ "$ref": "#" }, { "$ref": "#" }] }),
@@ -188,7 +188,7 @@ fn longest(value: &Value) -> usize {
 }
 
 #[test]
-fn rules_without_end_are_cut_visibly() {
+fn endless_rules_are_cut_with_a_mark() {
     let many = |form: fn(i64) -> Value| -> Value { (0..280).map(form).collect() };
     let bounded = |n: i64| json!({ "properties": { "x": { "minimum": n } } });
     let named = |n: i64| json!({ "required": [format!("p{n}")], "title": "t".repeat(40) });

@@ -11,10 +11,10 @@ fn mark(schema: &mut Value, markers: &mut Vec<String>) {
     for (keyword, value) in schema.as_object_mut().into_iter().flatten() {
         match (keyword_kind(keyword), value) {
             (KeywordKind::Schema | KeywordKind::SchemaOrFlag, schema) => mark(schema, markers),
-            (KeywordKind::Schemas, Value::Array(list)) => {
+            (KeywordKind::SchemaList, Value::Array(list)) => {
                 list.iter_mut().for_each(|schema| mark(schema, markers));
             }
-            (KeywordKind::Named | KeywordKind::Metadata, Value::Object(named)) => {
+            (KeywordKind::SchemasByName | KeywordKind::Metadata, Value::Object(named)) => {
                 named.values_mut().for_each(|schema| mark(schema, markers));
             }
             (KeywordKind::Values, Value::Array(values)) => {
@@ -149,7 +149,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_dropped_is_said(mut parameters in root()) {
+    fn every_dropped_keyword_is_described(mut parameters in root()) {
         let mut markers = Vec::new();
         mark(&mut parameters, &mut markers);
         let definition = unchecked(parameters);

@@ -226,7 +226,7 @@ proptest! {
     }
 
     #[test]
-    fn what_fits_as_it_is_would_not_be_changed(parameters in root()) {
+    fn a_schema_that_fits_is_unchanged_by_lowering(parameters in root()) {
         let mut parameters = parameters;
         for keyword in ["$defs", "anyOf", "oneOf", "allOf", "not", "if", "then", "else"] {
             parameters.as_object_mut().unwrap().shift_remove(keyword);

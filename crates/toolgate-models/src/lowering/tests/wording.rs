@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_forms_at_the_root_demand_is_said() {
+fn constraints_of_root_forms_are_described() {
     let own = json!({ "v": { "type": "string" }, "n": { "type": "integer" }, "mode": { "type": "string" } });
     let low = json!({ "properties": { "n": { "maximum": 1 } } });
     let high = json!({ "properties": { "n": { "minimum": 5 } } });
@@ -86,7 +86,7 @@ fn what_forms_at_the_root_demand_is_said() {
 }
 
 #[test]
-fn what_ollama_has_no_place_for_is_said_whole() {
+fn keywords_without_a_field_in_ollama_are_described_in_full() {
     for (schema, expected) in [
         (
             json!({ "allOf": [{ "type": "integer", "minimum": 1 }, { "minimum": 5 }] }),
@@ -152,7 +152,7 @@ fn what_ollama_has_no_place_for_is_said_whole() {
 }
 
 #[test]
-fn forms_that_can_not_both_fit_need_no_word_about_it() {
+fn disjoint_forms_need_no_note() {
     let kinds = |one: &str, other: &str| {
         let form = |kind: &str| json!({ "properties": { "kind": { "const": kind } }, "required": ["kind"] });
         json!([form(one), form(other)])

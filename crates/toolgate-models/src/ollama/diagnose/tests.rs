@@ -49,7 +49,7 @@ fn bad(findings: &[OllamaFinding]) -> (&str, &str) {
 }
 
 #[tokio::test]
-async fn where_all_is_well_it_is_said_what_was_looked_at() {
+async fn a_healthy_setup_reports_what_was_checked() {
     let findings = DiagnosedServer::default()
         .diagnose(ModelSettings::default(), 2000)
         .await;
@@ -71,7 +71,7 @@ async fn where_all_is_well_it_is_said_what_was_looked_at() {
 }
 
 #[tokio::test]
-async fn nobody_there_hides_all_else() {
+async fn an_unreachable_server_hides_all_other_findings() {
     let settings = ModelSettings {
         url: "http://127.0.0.1:1".to_owned(),
         ..ModelSettings::default()
@@ -81,7 +81,7 @@ async fn nobody_there_hides_all_else() {
 }
 
 #[tokio::test]
-async fn another_server_than_ollama_is_seen() {
+async fn a_server_that_is_not_ollama_is_recognised() {
     let server = DiagnosedServer {
         version: json!({ "service": "something else" }),
         ..DiagnosedServer::default()
@@ -95,7 +95,7 @@ async fn another_server_than_ollama_is_seen() {
 }
 
 #[tokio::test]
-async fn a_model_that_is_not_there_is_pulled_or_replaced_by_one_that_is() {
+async fn a_missing_model_is_reported_with_alternatives() {
     for (models, text) in [
         (json!([]), "Ollama has no models"),
         (
@@ -124,7 +124,7 @@ async fn a_model_that_is_not_there_is_pulled_or_replaced_by_one_that_is() {
 }
 
 #[tokio::test]
-async fn a_model_that_can_not_use_tools_is_named_with_one_that_can() {
+async fn a_model_without_tool_use_is_reported_with_a_better_one() {
     let server = DiagnosedServer {
         tags: json!({ "models": [{ "name": "gemma:2b" }] }),
         show: json!({ "capabilities": ["completion"] }),
@@ -144,7 +144,7 @@ async fn a_model_that_can_not_use_tools_is_named_with_one_that_can() {
 }
 
 #[tokio::test]
-async fn an_old_server_that_does_not_tell_is_to_be_updated() {
+async fn an_old_server_should_be_updated() {
     let server = DiagnosedServer {
         show: json!({}),
         ..DiagnosedServer::default()
@@ -157,7 +157,7 @@ async fn an_old_server_that_does_not_tell_is_to_be_updated() {
 }
 
 #[tokio::test]
-async fn that_calls_written_as_text_are_not_run_is_told() {
+async fn disabled_rescue_is_reported() {
     for rescue in [true, false] {
         let settings = ModelSettings {
             rescue,
@@ -173,7 +173,7 @@ async fn that_calls_written_as_text_are_not_run_is_told() {
 }
 
 #[tokio::test]
-async fn thinking_that_a_model_can_not_do_and_thinking_that_takes_time_are_told() {
+async fn unsupported_and_slow_thinking_are_reported() {
     let settings = ModelSettings {
         think: Some(true),
         ..ModelSettings::default()
@@ -196,7 +196,7 @@ async fn thinking_that_a_model_can_not_do_and_thinking_that_takes_time_are_told(
 }
 
 #[tokio::test]
-async fn tools_that_do_not_fit_are_told_with_numbers() {
+async fn tools_that_do_not_fit_are_reported_with_numbers() {
     let server = DiagnosedServer {
         show: json!({ "capabilities": ["tools"], "model_info": { "tiny.context_length": 4096 } }),
         ..DiagnosedServer::default()
@@ -220,7 +220,7 @@ async fn tools_that_do_not_fit_are_told_with_numbers() {
 }
 
 #[tokio::test]
-async fn a_small_window_that_holds_the_tools_and_a_short_answer_is_well() {
+async fn a_small_window_that_fits_is_fine() {
     let small = ModelSettings {
         context_tokens: Some(4096),
         ..ModelSettings::default()
@@ -236,7 +236,7 @@ async fn a_small_window_that_holds_the_tools_and_a_short_answer_is_well() {
 }
 
 #[tokio::test]
-async fn a_loaded_model_is_told_with_its_window_and_where_it_runs() {
+async fn a_loaded_model_is_reported_with_its_window_and_processor() {
     let is_loaded = "'qwen3:4b-instruct' is loaded";
     let small = "loaded with a window of 4096 tokens; it will be loaded again with 8192";
     for (loaded, expected) in [
@@ -279,7 +279,7 @@ async fn a_loaded_model_is_told_with_its_window_and_where_it_runs() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_or_fails_is_told_apart_from_another_one() {
+async fn refusing_and_failing_servers_are_distinguished() {
     for (status, expected) in [
         (401, "set OLLAMA_API_KEY, or model.key"),
         (500, "restart Ollama, and look at its log"),

@@ -10,7 +10,7 @@ use crate::{CallArguments, ImageData, ModelCall, Provider};
 const WANTED: ChatRequestOptions = ChatRequestOptions {
     window: 8192,
     think: None,
-    pictures: false,
+    images: false,
 };
 
 fn request<'a>(messages: &'a [Message], tools: &'a OfferedTools) -> ModelRequest<'a> {
@@ -121,7 +121,7 @@ fn a_round_of_calls_byte_by_byte() {
     let wanted = ChatRequestOptions {
         window: 16_384,
         think: Some(false),
-        pictures: false,
+        images: false,
     };
     let expected = concat!(
         r#"{"model":"qwen3","messages":[{"role":"user","content":"Cold?"},"#,
@@ -140,7 +140,7 @@ fn a_round_of_calls_byte_by_byte() {
 }
 
 #[test]
-fn thinking_of_any_provider_goes_back_as_words() {
+fn thinking_of_any_provider_is_sent_back() {
     let thought = MessagePart::Thinking {
         text: "Hm.".to_owned(),
         signature: Some("another provider's".to_owned()),
@@ -153,7 +153,7 @@ fn thinking_of_any_provider_goes_back_as_words() {
 }
 
 #[test]
-fn what_means_nothing_here_is_not_sent() {
+fn parts_of_other_providers_are_not_sent() {
     let opaque = MessagePart::Opaque {
         provider: Provider::Anthropic,
         value: json!({ "type": "redacted_thinking" }),
@@ -190,7 +190,7 @@ fn history_is_replayed_under_the_names_that_go_out_with_arguments_that_are_objec
 }
 
 #[test]
-fn a_picture_is_shown_to_a_model_that_can_look_and_told_to_others() {
+fn images_are_sent_to_vision_models_and_described_to_others() {
     let mut seen = result("a", "camera", "The door.");
     seen.images = vec![ImageData {
         mime_type: "image/png".to_owned(),
@@ -204,8 +204,8 @@ fn a_picture_is_shown_to_a_model_that_can_look_and_told_to_others() {
     let messages = [Message::Tool {
         results: vec![seen, only_picture],
     }];
-    let sent = |pictures| -> Value {
-        let wanted = ChatRequestOptions { pictures, ..WANTED };
+    let sent = |images| -> Value {
+        let wanted = ChatRequestOptions { images, ..WANTED };
         let request = request(&messages, &offer);
         let body = body(&request, &ModelSettings::default(), wanted);
         serde_json::from_str::<Value>(&body).unwrap()["messages"].take()
@@ -217,16 +217,16 @@ fn a_picture_is_shown_to_a_model_that_can_look_and_told_to_others() {
     );
     assert_eq!(words[1]["content"], "[image image/png, 12 KB, not shown]");
     assert_eq!(words[0].get("images"), None);
-    let pictures = sent(true);
-    assert_eq!(pictures[0]["content"], "The door.");
-    assert_eq!(pictures[0]["images"].as_array().unwrap().len(), 1);
+    let images = sent(true);
+    assert_eq!(images[0]["content"], "The door.");
+    assert_eq!(images[0]["images"].as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn a_model_that_must_answer_in_words_is_not_told_of_tools() {
+fn a_model_that_must_answer_in_words_is_offered_no_tools() {
     let (offer, messages) = (offer(), [user("Well?")]);
     let request = ModelRequest {
-        words_only: true,
+        forbid_tools: true,
         ..request(&messages, &offer)
     };
     let body = body(&request, &ModelSettings::default(), WANTED);

@@ -70,7 +70,7 @@ fn names(answer: &ReplySummary) -> Vec<&str> {
 }
 
 #[test]
-fn words_are_told_as_they_come_and_counted_at_the_end() {
+fn text_is_forwarded_at_once_and_counted_at_the_end() {
     let (one, two) = (content("Good "), content("morning, größer!"));
     let (answer, heard) = read(&[&one, "", "  ", &two, DONE]);
     assert_eq!(heard, ["text Good ", "text morning, größer!"]);
@@ -161,7 +161,7 @@ fn arguments_may_be_written_in_many_ways() {
 }
 
 #[test]
-fn arguments_that_are_no_object_or_have_a_key_twice_stay_what_they_are() {
+fn invalid_arguments_are_kept_as_written() {
     for written in [
         r#"{"city":"Oslo","city":"Bergen"}"#,
         "[1]",
@@ -177,7 +177,7 @@ fn arguments_that_are_no_object_or_have_a_key_twice_stay_what_they_are() {
 }
 
 #[test]
-fn a_call_without_an_id_gets_one_of_its_own() {
+fn a_call_without_an_id_gets_one() {
     for ids in [
         ["", ""],
         [r#""id":"","#, r#""id":null,"#],
@@ -203,7 +203,7 @@ fn a_call_without_an_id_gets_one_of_its_own() {
 }
 
 #[test]
-fn a_call_that_is_said_again_keeps_its_id_so_that_it_is_known_again() {
+fn a_repeated_call_keeps_its_id() {
     let call = r#"[{"id":"a","function":{"name":"weather","arguments":{"city":"Oslo"}}}]"#;
     let answer = answer(&[
         &calls(call, r#""done":false"#),
@@ -214,7 +214,7 @@ fn a_call_that_is_said_again_keeps_its_id_so_that_it_is_known_again() {
 }
 
 #[test]
-fn a_name_that_is_no_tool_reaches_the_executor_as_it_is() {
+fn an_unknown_name_reaches_the_executor() {
     for (written, expected) in [
         (r#""name":"lamp","#, "house__lamp"),
         (r#""name":"Wetter","#, "Wetter"),
@@ -251,7 +251,7 @@ fn two_hundred_calls_are_kept_and_thousands_are_not() {
 }
 
 #[test]
-fn an_answer_that_was_cut_by_its_length_has_no_half_calls() {
+fn a_reply_cut_by_the_token_limit_has_no_half_calls() {
     let words = content("It is");
     let length = r#""done":true,"done_reason":"length""#;
     let cut = answer(&[&words, &format!("{{{length}}}")]);
@@ -302,7 +302,7 @@ fn an_error_inside_a_stream_is_an_error_under_any_key() {
 }
 
 #[test]
-fn what_is_no_line_of_a_chat_is_garbled() {
+fn an_invalid_line_is_an_error() {
     for line in [
         "<html>",
         "{\"message\":",
@@ -320,7 +320,7 @@ fn what_is_no_line_of_a_chat_is_garbled() {
 }
 
 #[test]
-fn lines_that_say_nothing_mean_nothing() {
+fn empty_lines_are_ignored() {
     let words = content("Yes.");
     let lines = [
         r#"{"model":"m","created_at":"now","done":false}"#,
@@ -333,7 +333,7 @@ fn lines_that_say_nothing_mean_nothing() {
 }
 
 #[test]
-fn thinking_is_told_apart_whether_the_server_does_it_or_not() {
+fn thinking_is_separated_by_server_or_client() {
     let native = [
         r#"{"message":{"role":"assistant","content":"","thinking":"Hm"},"done":false}"#.to_owned(),
         r#"{"message":{"role":"assistant","content":"","thinking":", yes"},"done":false}"#
@@ -364,7 +364,7 @@ fn thinking_is_told_apart_whether_the_server_does_it_or_not() {
 }
 
 #[test]
-fn words_before_a_lone_end_of_thinking_are_taken_back() {
+fn text_before_a_lone_closing_tag_is_withdrawn() {
     let (one, two) = (content("Hm, yes\n"), content("</think>Yes."));
     let (answer, heard) = read(&[&one, &two, DONE]);
     assert_eq!(
@@ -380,7 +380,7 @@ fn words_before_a_lone_end_of_thinking_are_taken_back() {
 }
 
 #[test]
-fn a_call_that_was_written_as_text_is_understood_and_never_shown() {
+fn a_call_written_as_text_is_run_and_never_shown() {
     for written in [
         "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>",
         "<function=weather><parameter=city>Oslo</parameter></function>",
@@ -431,7 +431,7 @@ fn text_that_only_looks_like_a_call_is_text() {
 }
 
 #[test]
-fn a_call_is_not_looked_for_where_that_is_switched_off() {
+fn disabled_rescue_leaves_text_alone() {
     let written = "<tool_call>{\"name\": \"weather\", \"arguments\": {}}</tool_call>";
     let (offer, mut heard) = (offer(), OllamaEventLog::default());
     let mut stream = OllamaReader::new(&offer);
@@ -448,7 +448,7 @@ fn a_call_is_not_looked_for_where_that_is_switched_off() {
 }
 
 #[test]
-fn a_call_that_was_left_inside_thinking_is_understood() {
+fn a_call_at_the_end_of_thinking_is_run() {
     let thought = "I need the weather.\n<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}</tool_call>";
     let native =
         json!({ "message": { "content": "", "thinking": thought }, "done": false }).to_string();
@@ -468,7 +468,7 @@ fn a_call_that_was_left_inside_thinking_is_understood() {
 }
 
 #[test]
-fn a_call_that_was_only_considered_while_thinking_is_not_made() {
+fn a_call_considered_in_thinking_is_not_run() {
     let call = r#"<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>"#;
     let rejected = format!("I could say {call}\nbut nobody asked for it.");
     for (thought, reason) in [

@@ -22,7 +22,7 @@ async fn told_of_reading(count: usize, held: Option<usize>) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_prompt_that_the_server_cut_is_told() {
+async fn a_cut_prompt_is_reported() {
     for (count, held, parts) in [
         (
             1024,

@@ -39,7 +39,7 @@ fn refusals() -> Vec<(Vec<LoopbackStep>, &'static str)> {
 }
 
 #[tokio::test]
-async fn a_call_that_ollama_can_not_read_is_explained() {
+async fn a_call_that_ollama_cannot_parse_is_explained() {
     for (refusal, said) in refusals() {
         let server = LoopbackServer::start(vec![show(), refusal]).await;
         let settings = ModelSettings {
@@ -63,7 +63,7 @@ async fn a_call_that_ollama_can_not_read_is_explained() {
 }
 
 #[tokio::test]
-async fn a_long_call_is_not_told_whole() {
+async fn a_long_call_is_cut_in_the_message() {
     let raw = format!("error parsing tool call: raw='{}'", "x".repeat(400));
     let server = LoopbackServer::start(vec![
         show(),

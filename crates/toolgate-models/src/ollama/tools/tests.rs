@@ -211,7 +211,7 @@ fn qw2_any_name_is_legal_unique_and_leads_back_at_every_provider() {
     ];
     let tools = odd.map(|name| remote(name, "odd", name));
     for (catalog, sent) in sent(&tools, SchemaForm::default()) {
-        assert!(catalog.left_out().is_empty());
+        assert!(catalog.excluded().is_empty());
         let mut unique = std::collections::HashSet::new();
         for (tool, sent) in catalog.tools().iter().zip(&sent) {
             let name = sent.get("name").unwrap_or(&sent["function"]["name"]);

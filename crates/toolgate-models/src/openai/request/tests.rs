@@ -16,17 +16,17 @@ fn options() -> RequestOptions {
     }
 }
 
-fn habits(official: bool, options: &RequestOptions) -> OpenAiHabits {
+fn compat(official: bool, options: &RequestOptions) -> OpenAiCompat {
     let sent = SentOptions {
         temperature: options.temperature.is_some(),
         seed: options.seed.is_some(),
         think: options.think.is_some(),
     };
-    OpenAiHabits::new(official, sent)
+    OpenAiCompat::new(official, sent)
 }
 
 fn sent(options: &RequestOptions, request: &ModelRequest<'_>) -> String {
-    String::from_utf8(body(options, habits(true, options), request).unwrap()).unwrap()
+    String::from_utf8(body(options, compat(true, options), request).unwrap()).unwrap()
 }
 
 fn messages(history: &[Message]) -> serde_json::Value {
@@ -36,7 +36,7 @@ fn messages(history: &[Message]) -> serde_json::Value {
 }
 
 #[test]
-fn the_smallest_request_has_nothing_that_was_not_asked_for() {
+fn the_smallest_request_has_no_optional_fields() {
     assert_eq!(
         sent(&options(), &ask(" ", &[user("Hello")], &offer(&[]))),
         concat!(
@@ -69,7 +69,7 @@ fn a_whole_round_of_tools_goes_out_in_the_form_of_the_chat_completions() {
         results(vec![result("call_1", "12:00"), result("call_2", "4")]),
     ];
     let mut request = ask("Be brief.", &history, &tools);
-    request.words_only = true;
+    request.forbid_tools = true;
     assert_eq!(
         sent(&options, &request),
         concat!(
@@ -88,10 +88,10 @@ fn a_whole_round_of_tools_goes_out_in_the_form_of_the_chat_completions() {
 }
 
 #[test]
-fn other_servers_are_asked_with_the_old_name_of_the_limit() {
+fn other_servers_get_the_old_limit_name() {
     let body = body(
         &options(),
-        habits(false, &options()),
+        compat(false, &options()),
         &ask("", &[user("Hi")], &offer(&[])),
     );
     let body = String::from_utf8(body.unwrap()).unwrap();
@@ -103,19 +103,19 @@ fn other_servers_are_asked_with_the_old_name_of_the_limit() {
 }
 
 #[test]
-fn what_a_server_does_not_know_is_not_said_again() {
+fn unknown_fields_are_not_sent_again() {
     let hot = RequestOptions {
         temperature: Some(0.5),
         ..options()
     };
-    let old = habits(false, &hot);
-    let new = habits(true, &options());
-    for (habits, status, message, expected) in [
+    let old = compat(false, &hot);
+    let new = compat(true, &options());
+    for (compat, status, message, expected) in [
         (
             old,
             400,
             "Unrecognized request argument supplied: stream_options",
-            OpenAiHabits {
+            OpenAiCompat {
                 asks_usage: false,
                 ..old
             },
@@ -124,7 +124,7 @@ fn what_a_server_does_not_know_is_not_said_again() {
             old,
             422,
             "body.stream_options: Extra inputs are not permitted",
-            OpenAiHabits {
+            OpenAiCompat {
                 asks_usage: false,
                 ..old
             },
@@ -133,7 +133,7 @@ fn what_a_server_does_not_know_is_not_said_again() {
             old,
             400,
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-            OpenAiHabits {
+            OpenAiCompat {
                 limit: LimitName::MaxCompletionTokens,
                 swapped: true,
                 ..old
@@ -143,7 +143,7 @@ fn what_a_server_does_not_know_is_not_said_again() {
             new,
             400,
             "Unrecognized request argument supplied: max_completion_tokens",
-            OpenAiHabits {
+            OpenAiCompat {
                 limit: LimitName::MaxTokens,
                 swapped: true,
                 ..new
@@ -160,7 +160,7 @@ fn what_a_server_does_not_know_is_not_said_again() {
             old,
             400,
             "Unsupported parameter: 'temperature'",
-            OpenAiHabits {
+            OpenAiCompat {
                 sent: SentOptions {
                     temperature: false,
                     ..old.sent
@@ -172,19 +172,19 @@ fn what_a_server_does_not_know_is_not_said_again() {
         (new, 400, "Unsupported parameter: 'temperature'", new),
         (old, 500, "stream_options", old),
         (
-            OpenAiHabits {
+            OpenAiCompat {
                 swapped: true,
                 ..old
             },
             400,
             "unknown field max_tokens",
-            OpenAiHabits {
+            OpenAiCompat {
                 swapped: true,
                 ..old
             },
         ),
     ] {
-        assert_eq!(habits.after(status, message), expected, "{message}");
+        assert_eq!(compat.adapted_to(status, message), expected, "{message}");
     }
 }
 
@@ -196,11 +196,11 @@ fn a_setting_that_was_refused_is_not_in_the_next_request() {
         think: Some(false),
         ..options()
     };
-    let mut habits = self::habits(false, &options);
+    let mut compat = self::compat(false, &options);
     let keys = ["temperature", "seed", "chat_template_kwargs"];
     for (index, key) in keys.iter().enumerate() {
-        habits = habits.after(400, &format!("Unknown parameter: '{key}'."));
-        let body = body(&options, habits, &ask("", &[user("Hi")], &offer(&[]))).unwrap();
+        compat = compat.adapted_to(400, &format!("Unknown parameter: '{key}'."));
+        let body = body(&options, compat, &ask("", &[user("Hi")], &offer(&[]))).unwrap();
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         let sent = keys.map(|key| body.get(key).is_some());
         assert_eq!(sent, [false, index < 1, index < 2], "{body}");
@@ -208,7 +208,7 @@ fn a_setting_that_was_refused_is_not_in_the_next_request() {
 }
 
 #[test]
-fn every_call_has_its_result_and_every_result_its_call() {
+fn every_call_has_exactly_one_result() {
     let none = "(no result: the call was stopped)";
     let history = [
         results(vec![result("stray", "lost")]),
@@ -283,7 +283,7 @@ fn ids_are_never_empty_too_long_or_the_same() {
 }
 
 #[test]
-fn pictures_are_told_in_words() {
+fn images_are_described_in_words() {
     let image = ImageData {
         mime_type: "image/png".to_owned(),
         data: "A".repeat(4096),
@@ -326,7 +326,7 @@ fn thinking_and_foreign_blocks_are_not_sent() {
 }
 
 #[test]
-fn an_answer_gets_no_more_than_the_prompt_leaves_of_the_window() {
+fn the_answer_limit_fits_the_rest_of_the_window() {
     let tools = offer(&[]);
     let history = [user(&"word ".repeat(300))];
     for (window, most, expected) in [

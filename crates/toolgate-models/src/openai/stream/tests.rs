@@ -203,7 +203,7 @@ fn an_error_in_the_stream_is_told_in_its_own_words() {
 }
 
 #[test]
-fn what_is_new_or_not_meant_for_us_is_passed_over() {
+fn unknown_fields_are_ignored() {
     let other = json!({ "choices": [{ "index": 1, "delta": { "content": "other" }, "finish_reason": "stop" }] });
     let (heard, reply) = read(
         true,
@@ -224,7 +224,7 @@ fn what_is_new_or_not_meant_for_us_is_passed_over() {
 }
 
 #[test]
-fn a_whole_answer_is_understood_too() {
+fn a_reply_without_streaming_is_understood() {
     let body = json!({
         "choices": [{ "index": 0, "finish_reason": "tool_calls", "message": {
             "role": "assistant", "content": "I look.", "refusal": null,
@@ -266,7 +266,7 @@ proptest! {
     }
 
     #[test]
-    fn no_event_is_too_strange(events in prop::collection::vec(prop_oneof![
+    fn strange_events_never_panic(events in prop::collection::vec(prop_oneof![
         ".{0,40}",
         Just("[DONE]".to_owned()),
         "\\{\"choices\":\\[\\{\"delta\":\\{\"(content|tool_calls|refusal|reasoning)\":(null|5|\"x\"|\\[\\]|\\[\\{\\}\\]|\\[null\\]|\\{\\})\\},\"finish_reason\":(null|\"stop\"|\"length\"|7)\\}\\]\\}",

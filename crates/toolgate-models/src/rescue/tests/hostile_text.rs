@@ -129,7 +129,7 @@ fn scraps() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_text_is_too_strange(text in scraps()) {
+    fn strange_text_never_panics(text in scraps()) {
         if let Some(rescued) = rescue(&text, &offer()) {
             prop_assert!(!rescued.calls.is_empty());
             prop_assert!(rescued.text.len() <= text.len());
@@ -140,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn holding_back_loses_nothing_and_tells_nothing_twice(text in scraps(), size in 1_usize..9) {
+    fn holding_back_neither_loses_nor_repeats_text(text in scraps(), size in 1_usize..9) {
         for with_offer in [false, true] {
             let offer = offer();
             let mut heard = String::new();

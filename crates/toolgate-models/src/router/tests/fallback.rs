@@ -92,7 +92,7 @@ async fn outcome(client: &SentenceRouter, history: &[Message]) -> String {
 const AWAY: &str = "[ollama can't be reached; requests that need no model are still answered] ";
 
 #[tokio::test(start_paused = true)]
-async fn what_needs_no_model_is_answered_while_it_is_away_and_the_rest_is_its_error() {
+async fn sentences_answer_while_the_model_is_unavailable() {
     let model = UnreliableModel::away();
     let client = last(Arc::clone(&model));
     let sum = || vec![user("what is 2 plus 2")];
@@ -113,7 +113,7 @@ async fn what_needs_no_model_is_answered_while_it_is_away_and_the_rest_is_its_er
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_began_without_a_model_ends_without_one() {
+async fn a_turn_begun_by_sentences_is_ended_by_them() {
     let model = UnreliableModel::away();
     let client = last(Arc::clone(&model));
     for (sentence, result, is_error, expected) in [
@@ -134,7 +134,7 @@ async fn a_turn_that_began_without_a_model_ends_without_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_of_the_model_is_not_taken_over() {
+async fn sentences_do_not_continue_the_models_calls() {
     let client = last(UnreliableModel::away());
     let called = model_call("math_eval", "");
     let history = with_result(vec![user("what is 2 plus 2"), called], "4", false);
@@ -143,7 +143,7 @@ async fn a_call_of_the_model_is_not_taken_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn further_attempts_are_waited_for_only_where_nothing_is_understood() {
+async fn further_attempts_are_awaited_only_without_a_sentence() {
     let attempts = Duration::from_secs(20);
     for (sentence, is_understood) in [("what is 2 plus 2", true), ("tell me a story", false)] {
         let client = last(UnreliableModel::away_after(attempts));
@@ -163,7 +163,7 @@ async fn a_turn_that_must_end_tells_what_was_done() {
     history.push(user("(No more tools can be used in this turn.)"));
     let offer = offer(&client);
     let mut request = request(&history, &offer);
-    request.words_only = true;
+    request.forbid_tools = true;
     let reply = client
         .reply(request, &mut |_: ModelEvent<'_>| {})
         .await
@@ -172,7 +172,7 @@ async fn a_turn_that_must_end_tells_what_was_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_model_did_last_is_not_what_it_means_here() {
+async fn the_models_last_call_is_not_a_sentences_context() {
     let client = last(UnreliableModel::away());
     let history = vec![user("turn on switch one")];
     let reply = ask(&client, &history).await;
@@ -193,7 +193,7 @@ async fn what_the_model_did_last_is_not_what_it_means_here() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn that_the_model_is_away_is_told_whether_sentences_answer_or_not() {
+async fn an_unavailable_model_is_always_reported() {
     for (sentence, expected) in [
         ("what is 2 plus 2", ["away", "notice"].as_slice()),
         ("tell me a story", &["away"]),
@@ -203,7 +203,7 @@ async fn that_the_model_is_away_is_told_whether_sentences_answer_or_not() {
         let offer = offer(&client);
         let mut told = Vec::new();
         let mut listener = |event: ModelEvent<'_>| match event {
-            ModelEvent::ModelAway { .. } => told.push("away"),
+            ModelEvent::ModelUnavailable { .. } => told.push("away"),
             ModelEvent::Notice(_) => told.push("notice"),
             _ => {}
         };
@@ -214,14 +214,14 @@ async fn that_the_model_is_away_is_told_whether_sentences_answer_or_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_it_is_away_a_sentence_is_understood_without_it_and_all_tools_are_not_waited_for() {
+async fn sentences_do_not_wait_for_all_tools() {
     let sum = "what is 2 plus 2";
     let client = last(UnreliableModel::away());
     assert!(!client.understands(sum).await, "the model would be asked");
-    assert!(client.wants_all_tools("tell me a story").await);
+    assert!(client.needs_all_tools("tell me a story").await);
     ask(&client, &[user(sum)]).await;
     assert!(client.understands(sum).await);
-    assert!(!client.wants_all_tools("tell me a story").await);
+    assert!(!client.needs_all_tools("tell me a story").await);
     // Clones learn what someone else noticed.
     client.clone().set_available();
     assert!(!client.understands(sum).await);
@@ -272,7 +272,7 @@ impl ModelClient for VanishingModel {
         listener.event(ModelEvent::Text("Well, "));
         let error = ModelError::TimedOut {
             provider: self.provider(),
-            what: NOT_FINISHED,
+            what: FINISH,
             after: Duration::from_secs(1),
         };
         Box::pin(std::future::ready(Err(error)))
@@ -280,7 +280,7 @@ impl ModelClient for VanishingModel {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_has_begun_to_speak_is_not_talked_over() {
+async fn a_model_that_has_sent_text_is_not_interrupted() {
     let sentences = sentences_of(everything());
     let client = SentenceRouter::new(Arc::new(VanishingModel)).sentences_last(sentences);
     let sum = [user("what is 2 plus 2")];

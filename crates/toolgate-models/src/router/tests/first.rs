@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn in_front_of_a_model_only_what_is_certain_is_answered() {
+async fn sentences_first_answer_only_certain_requests() {
     let client = first();
     assert_eq!(
         (client.source(), client.model_name(), client.window()),
@@ -43,14 +43,14 @@ async fn in_front_of_a_model_only_what_is_certain_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_list_holds_up_a_turn_for_a_moment_only_and_is_there_for_a_later_one() {
+async fn slow_names_delay_a_turn_only_briefly() {
     let (tools, asked) = house_tools(Duration::from_secs(1));
     let sentences = sentences_of(toolbox_of(tools));
     let client = SentenceRouter::new(Arc::new(CountingModel)).sentences_first(sentences);
     let started = Instant::now();
     for turn in 1..=3 {
         assert_eq!(say(&client, "turn on the kitchen light").await, "the model");
-        assert_eq!(started.elapsed(), PATIENCE * turn);
+        assert_eq!(started.elapsed(), SENTENCES_TIMEOUT * turn);
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(say(&client, "turn on the kitchen light").await, LIGHT_ON);
@@ -58,7 +58,7 @@ async fn a_slow_list_holds_up_a_turn_for_a_moment_only_and_is_there_for_a_later_
 }
 
 #[tokio::test]
-async fn who_begins_a_turn_ends_it() {
+async fn sentences_end_the_turn_they_begin() {
     let client = first();
     let history = vec![user("what is 2 plus 2")];
     let reply = ask(&client, &history).await;

@@ -60,7 +60,7 @@ async fn ask(program: &ThirdPartyProgram, api: Api, mode: &str) -> MockTurn {
 }
 
 #[tokio::test]
-async fn failures_are_told_apart() {
+async fn failures_are_distinguished() {
     for api in [Api::Anthropic, Api::OpenAi] {
         let Some(program) = start(api) else {
             return;
@@ -114,7 +114,7 @@ async fn its_calls_are_run() {
 }
 
 #[tokio::test]
-async fn an_error_in_mid_stream_is_no_answer() {
+async fn an_error_in_the_stream_is_not_an_answer() {
     let Some(program) = start(Api::Anthropic) else {
         return;
     };

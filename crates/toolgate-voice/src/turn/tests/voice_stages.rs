@@ -57,7 +57,7 @@ async fn voice_stages() -> Result<(), ExampleError> {
         }
         asr.forget();
         tts.forget();
-        model.forget();
+        model.clear_requests();
         if index >= WARM_UP {
             all.push(turn.stages);
         }

@@ -18,7 +18,8 @@ use futures::future::LocalBoxFuture;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use toolgate_mcp::ServerSettings;
 use toolgate_models::{
-    ChooseError, ConnectedModel, Conversation, ModelError, ModelSelection, TurnEnd, TurnRecord,
+    ConnectedModel, Conversation, ModelError, ModelSelection, ModelSelectionError, TurnEnd,
+    TurnRecord,
 };
 
 use super::block_on;
@@ -101,7 +102,7 @@ pub(crate) async fn converse(
 async fn connect_and_run(
     session: &ChatSession,
     setup: ChatSetup<'_>,
-    choice: Option<Result<ModelSelection, ChooseError>>,
+    choice: Option<Result<ModelSelection, ModelSelectionError>>,
 ) -> anyhow::Result<Exit> {
     let Some(choice) = choice else {
         return Ok(Exit::Interrupted);

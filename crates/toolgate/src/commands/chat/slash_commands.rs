@@ -96,7 +96,7 @@ impl ChatLoop<'_> {
         }
         output::print_result(&tool_list::shown(&rows));
         let catalog = self.chosen.router.catalog(&list);
-        for left_out in catalog.left_out() {
+        for left_out in catalog.excluded() {
             let (name, reason) = (escape(&left_out.name), escape(&left_out.reason));
             output::print_note(&format!("{name} is not offered to this model: {reason}"));
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolgate_core::{escape, nearest_names};
 use toolgate_models::{
-    AnswerSource, ChooseError, ConnectedModel, Conversation, ModelList, ModelSelection,
+    AnswerSource, ConnectedModel, Conversation, ModelList, ModelSelection, ModelSelectionError,
     ModelSettings, Provider, Toolbox, ollama,
 };
 
@@ -44,7 +44,7 @@ impl DoctorReport {
         });
         match chosen {
             Ok((choice, chosen)) => self.check_chosen(&wanted, &choice, &chosen, &toolbox).await,
-            Err(ChooseError::Model(error)) => {
+            Err(ModelSelectionError::Model(error)) => {
                 self.add("model", missing_finding(&wanted, error.to_string()));
             }
             Err(error) => self.add("model", Bad(error.to_string())),
@@ -83,7 +83,7 @@ impl DoctorReport {
         of: Provider,
     ) {
         let (provider, name) = (of.as_str(), choice.settings.name.as_str());
-        let (models, is_all) = match toolgate_models::check(choice).await {
+        let (models, is_all) = match toolgate_models::list_models(choice).await {
             Ok(ModelList::Models { names, is_all }) => (names, is_all),
             Ok(ModelList::Nothing { at }) => return self.check_unlisted(choice, of, &at),
             Ok(_) => return,

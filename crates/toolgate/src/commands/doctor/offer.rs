@@ -22,14 +22,14 @@ impl DoctorReport {
         toolbox: &Toolbox,
         offer: &OfferedTools,
     ) {
-        for name in question.unknown_pins() {
+        for name in question.unknown_pinned_tools() {
             let text = format!(
                 "model.pinnedTools: no tool is called '{}' here",
                 escape(&name)
             );
             self.add("model tools", Warning(text));
         }
-        let left_out = offer.catalog().left_out();
+        let left_out = offer.catalog().excluded();
         for ExcludedTool { name, reason } in left_out {
             let (name, reason) = (escape(name), escape(reason));
             let text = format!("it can't be offered the tool '{name}': {reason}");
@@ -41,7 +41,7 @@ impl DoctorReport {
             hidden: all.saturating_sub(toolbox.current().tools().len()),
             left_out: left_out.len(),
             offered: offer.len(),
-            why: question.why_not_all(offer),
+            why: question.explain_omitted_tools(offer),
         });
         self.add("model tools", finding);
         detail("fix", fix.map(str::to_owned).as_slice());

@@ -58,7 +58,7 @@ fn arguments_are_what_the_model_wrote() {
 }
 
 #[test]
-fn arguments_given_twice_are_kept_as_they_are_for_the_executor_to_refuse() {
+fn duplicate_arguments_are_kept_for_the_executor_to_refuse() {
     for twice in [r#"{"n":1,"n":2}"#, r#"{"n":"#, "[1]"] {
         let (reply, _) = run(&[
             &tool_start(0, "t", "dice"),
@@ -80,7 +80,7 @@ fn arguments_given_twice_are_kept_as_they_are_for_the_executor_to_refuse() {
 }
 
 #[test]
-fn input_that_comes_with_the_start_of_a_block_counts() {
+fn input_at_the_start_of_a_block_is_used() {
     let whole = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"dice","input":{"n":2}}}"#;
     let (reply, _) = run(&[whole, END_0, &ended("tool_use"), STOP]);
     assert_eq!(
@@ -90,7 +90,7 @@ fn input_that_comes_with_the_start_of_a_block_counts() {
 }
 
 #[test]
-fn ids_are_handed_on_as_they_came_and_missing_ones_are_new() {
+fn ids_are_kept_and_missing_ones_generated() {
     let no_id = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","name":"dice"}}"#;
     let mut events = vec![no_id.to_owned(), END_0.to_owned()];
     for id in ["", "t", "t"] {
@@ -105,7 +105,7 @@ fn ids_are_handed_on_as_they_came_and_missing_ones_are_new() {
 }
 
 #[test]
-fn a_call_that_ran_out_of_tokens_is_not_made() {
+fn a_call_cut_by_the_token_limit_is_dropped() {
     for (pieces, made) in [(r#"{"n": 1"#, false), ("", false), (r#"{"n": 1}"#, true)] {
         let (reply, _) = run(&[
             &tool_start(0, "whole", "dice"),
@@ -130,7 +130,7 @@ fn a_call_that_ran_out_of_tokens_is_not_made() {
 }
 
 #[test]
-fn calls_are_calls_whatever_the_reason_to_stop_but_not_in_a_refusal() {
+fn calls_count_with_any_stop_reason_except_refusal() {
     let start = tool_start(0, "t", "dice");
     for (reason, expected, calls) in [
         ("end_turn", StopReason::Calls, 1),
@@ -145,7 +145,7 @@ fn calls_are_calls_whatever_the_reason_to_stop_but_not_in_a_refusal() {
 }
 
 #[test]
-fn two_hundred_calls_are_two_hundred_calls() {
+fn two_hundred_calls_are_all_read() {
     let mut events = Vec::new();
     for index in 0..200 {
         events.push(tool_start(index, "same", "dice"));

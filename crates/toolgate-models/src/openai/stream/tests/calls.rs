@@ -31,7 +31,7 @@ pub(super) fn called(
 }
 
 #[test]
-fn calls_are_put_together_by_index() {
+fn calls_are_assembled_by_index() {
     let first = json!([{ "index": 0, "id": "call_a", "type": "function", "function": { "name": "home_weather", "arguments": "" } }]);
     let second = json!([{ "index": 1, "id": "call_b", "type": "function", "function": { "name": "time", "arguments": "" } }]);
     let piece =
@@ -55,7 +55,7 @@ fn calls_are_put_together_by_index() {
 }
 
 #[test]
-fn sloppy_servers_are_understood() {
+fn nonconforming_servers_are_understood() {
     let whole = |index: Option<u64>, id: Option<&str>, name: &str, arguments: serde_json::Value| json!({ "index": index, "id": id, "function": { "name": name, "arguments": arguments } });
     let oslo = r#"{"city":"Oslo"}"#;
     let city = json!({ "city": "Oslo" });
@@ -264,7 +264,7 @@ fn sloppy_servers_are_understood() {
 }
 
 #[test]
-fn a_call_that_ends_like_any_other_answer_is_a_call() {
+fn a_call_with_a_normal_finish_reason_is_a_call() {
     let piece = pieces(
         &json!([{ "index": 0, "id": "call_a", "function": { "name": "time", "arguments": "{}" } }]),
     );
@@ -342,7 +342,7 @@ fn e3_a_call_written_as_text_is_rescued_where_that_is_wanted() {
 }
 
 #[test]
-fn more_calls_than_anybody_means_are_refused() {
+fn too_many_calls_are_refused() {
     let many: Vec<_> = (0..5000)
         .map(|index| json!({ "index": index, "function": { "name": "time", "arguments": "{}" } }))
         .collect();

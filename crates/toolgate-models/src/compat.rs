@@ -1,27 +1,28 @@
-//! Learns which settings a model doesn't accept.
+//! Learns which optional settings a model doesn't accept, from its error messages.
 //!
-//! New models refuse what old ones accept (`temperature`), old ones what new ones accept
-//! (`thinking`), and servers differ. No list of names keeps up with that, but a refusal
-//! says what it's about.
+//! New models refuse what old ones accept (`temperature`), old ones refuse what new ones
+//! accept (`thinking`), and servers differ. No list of model names keeps up with that, but a
+//! refusal names the setting.
 
 use parking_lot::Mutex;
 
 use crate::http::contains_any;
 use crate::{ModelError, ModelSettings};
 
-pub(crate) trait RequestHabits: Copy + PartialEq + Send + Sync {
-    /// What is known after a request was refused with this message; unchanged
-    /// if that tells nothing.
-    fn after(self, status: u16, message: &str) -> Self;
+/// How requests must be written so that one model accepts them.
+pub(crate) trait RequestCompat: Copy + PartialEq + Send + Sync {
+    /// What is known after a request was refused with this message; unchanged if the message tells
+    /// nothing new. Must come to an end, because each change leads to another attempt.
+    fn adapted_to(self, status: u16, message: &str) -> Self;
 
-    /// Sentences for a person: what changes from `before`, and which error it was learned from.
+    /// Sentences for the user: what changes from `before`, and which error showed it.
     fn notices(self, before: Self, model: &str, error: &ModelError) -> Vec<String>;
 }
 
 #[derive(Debug)]
-pub(crate) struct LearnedHabits<T>(Mutex<T>);
+pub(crate) struct LearnedCompat<T>(Mutex<T>);
 
-impl<T: Copy + PartialEq> LearnedHabits<T> {
+impl<T: Copy + PartialEq> LearnedCompat<T> {
     pub(crate) fn new(known: T) -> Self {
         Self(Mutex::new(known))
     }
@@ -31,7 +32,7 @@ impl<T: Copy + PartialEq> LearnedHabits<T> {
     }
 
     /// Learns from the answer to a request that was sent with `used`. If another request has
-    /// learned something since, the answer is ignored: that change is tried first.
+    /// learned something since, the answer is ignored, so that its change is tried first.
     pub(crate) fn learn(&self, used: T, more: impl FnOnce(T) -> T) {
         let mut known = self.0.lock();
         if *known == used {
@@ -40,7 +41,7 @@ impl<T: Copy + PartialEq> LearnedHabits<T> {
     }
 }
 
-/// Which optional settings are sent. They only become fewer, so retrying comes to an end.
+/// Which optional settings are sent. They only ever become fewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SentOptions {
     pub(crate) temperature: bool,
@@ -58,18 +59,19 @@ impl SentOptions {
     }
 }
 
-impl RequestHabits for SentOptions {
-    fn after(mut self, status: u16, message: &str) -> Self {
+impl RequestCompat for SentOptions {
+    fn adapted_to(mut self, status: u16, message: &str) -> Self {
         // A refusal of a tool, its schema or a message may contain a setting's name by coincidence.
         const ELSEWHERE: &str = "tools|function|schema|properties|messages";
-        // Gemini models that always think refuse a budget of 0 for its value, not its presence.
+        // Gemini models that always think refuse a thinking budget of 0 because of its value, so
+        // `is_unsupported` doesn't recognise that.
         const THINKS: &str = "thinking mode|thinking budget|thinking level";
         let message = message.to_lowercase();
         if status == 400 && contains_any(&message, THINKS) {
             self.think = false;
             return self;
         }
-        if !is_unwanted(status, &message) || contains_any(&message, ELSEWHERE) {
+        if !is_unsupported(status, &message) || contains_any(&message, ELSEWHERE) {
             return self;
         }
         let settings = [
@@ -111,9 +113,9 @@ impl RequestHabits for SentOptions {
     }
 }
 
-/// Whether something was refused for being there at all rather than for its value. `message`
-/// is in lower case.
-pub(crate) fn is_unwanted(status: u16, message: &str) -> bool {
+/// True if a setting was refused because it was sent at all, not because of its value. `message`
+/// must be in lower case.
+pub(crate) fn is_unsupported(status: u16, message: &str) -> bool {
     const WORDS: &str = "unsupported|not support|n't support|unrecognized|unknown|unexpected|\
         not permitted|not allowed|extra|deprecated|may only be set|allowed for this model|\
         does not match any of the expected tags";
@@ -123,12 +125,12 @@ pub(crate) fn is_unwanted(status: u16, message: &str) -> bool {
 // Only whole words count: the name may be part of a longer one.
 fn find_word(message: &str, name: &str) -> Option<usize> {
     let bytes = message.as_bytes();
-    let goes_on = |at: Option<usize>| {
+    let is_word_byte = |at: Option<usize>| {
         let byte = at.and_then(|at| bytes.get(at));
         byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte))
     };
     let mut places = message.match_indices(name).map(|(at, _)| at);
-    places.find(|at| !goes_on(at.checked_sub(1)) && !goes_on(Some(at + name.len())))
+    places.find(|at| !is_word_byte(at.checked_sub(1)) && !is_word_byte(Some(at + name.len())))
 }
 
 #[cfg(test)]
@@ -151,7 +153,7 @@ mod tests {
     };
 
     #[test]
-    fn a_setting_that_is_refused_by_name_is_sent_no_more() {
+    fn a_setting_refused_by_name_is_no_longer_sent() {
         for (message, expected) in [
             (
                 "`temperature` is deprecated for this model.",
@@ -204,24 +206,24 @@ mod tests {
             ),
         ] {
             for status in [400, 422] {
-                assert_eq!(ALL.after(status, message), expected, "{message}");
+                assert_eq!(ALL.adapted_to(status, message), expected, "{message}");
             }
         }
         // What is not sent is not what is meant.
         let message = "A model that is thinking does not support temperature";
-        assert!(!NOT_THINK.after(400, message).temperature);
+        assert!(!NOT_THINK.adapted_to(400, message).temperature);
     }
 
     #[test]
-    fn what_another_question_learned_meanwhile_is_tried_first() {
+    fn what_another_request_learned_is_tried_first() {
         let refusal = "`temperature` may only be set to 1 when thinking is enabled";
-        let learned = LearnedHabits::new(ALL);
+        let learned = LearnedCompat::new(ALL);
         for _ in 0..2 {
-            learned.learn(ALL, |sent| sent.after(400, refusal));
+            learned.learn(ALL, |sent| sent.adapted_to(400, refusal));
             assert_eq!(learned.get(), NOT_TEMPERATURE);
         }
         learned.learn(NOT_TEMPERATURE, |sent| {
-            sent.after(400, "seed: unknown field")
+            sent.adapted_to(400, "seed: unknown field")
         });
         assert!(!learned.get().seed);
     }
@@ -262,7 +264,7 @@ mod tests {
             (400, "Unsupported parameter: 'top_p'"),
             (400, ""),
         ] {
-            assert_eq!(ALL.after(status, message), ALL, "{message}");
+            assert_eq!(ALL.adapted_to(status, message), ALL, "{message}");
         }
     }
 }

@@ -1,23 +1,24 @@
-//! Renders what a model says as the stream of each provider.
+//! Renders a scripted message as each provider's stream.
 
 use serde_json::{Value, json};
 
 use crate::Answer;
-use crate::answer::{Body, Say, ScriptedMessage};
+use crate::answer::{AnswerBody, ScriptedMessage, ScriptedPart};
 use crate::rules::Api;
 
-/// The tokens that an Ollama has read if nothing was cut: more than any test sends.
+/// The prompt tokens that Ollama reports by default: more than any test sends, so
+/// no prompt seems cut.
 const WHOLE_PROMPT: u64 = 4000;
 
 /// The body of an answer, event by event.
 pub(crate) fn body(answer: &Answer, api: Api) -> Vec<Vec<u8>> {
     match &answer.body {
-        Body::Raw(bytes) => vec![bytes.clone()],
-        Body::Error { kind, message } => {
+        AnswerBody::Raw(bytes) => vec![bytes.clone()],
+        AnswerBody::Error { kind, message } => {
             let error = error(api, answer.status, kind, message);
             vec![error.to_string().into_bytes()]
         }
-        Body::Said(said) => match api {
+        AnswerBody::Said(said) => match api {
             Api::Anthropic => anthropic(said),
             Api::Ollama => ollama(said),
             Api::OpenAi => openai(said),
@@ -42,7 +43,7 @@ fn error(api: Api, status: u16, kind: &str, message: &str) -> Value {
 }
 
 /// In two halves, so that a client has something to assemble. A single character is one piece.
-fn halves(text: &str) -> Vec<&str> {
+fn split_in_half(text: &str) -> Vec<&str> {
     let middle = text.floor_char_boundary(text.len() / 2);
     let (first, second) = text.split_at(middle);
     let parts = [first, second].into_iter();
@@ -52,7 +53,7 @@ fn halves(text: &str) -> Vec<&str> {
 fn has_call(said: &ScriptedMessage) -> bool {
     said.parts
         .iter()
-        .any(|part| matches!(part, Say::Call { .. }))
+        .any(|part| matches!(part, ScriptedPart::Call { .. }))
 }
 
 fn anthropic(said: &ScriptedMessage) -> Vec<Vec<u8>> {
@@ -95,16 +96,16 @@ fn anthropic(said: &ScriptedMessage) -> Vec<Vec<u8>> {
     events
 }
 
-fn anthropic_block(part: &Say) -> (Value, Vec<Value>) {
+fn anthropic_block(part: &ScriptedPart) -> (Value, Vec<Value>) {
     match part {
-        Say::Text(text) => {
-            let deltas = halves(text)
+        ScriptedPart::Text(text) => {
+            let deltas = split_in_half(text)
                 .into_iter()
                 .map(|half| json!({ "type": "text_delta", "text": half }));
             (json!({ "type": "text", "text": "" }), deltas.collect())
         }
-        Say::Thinking { text, signature } => {
-            let halves = halves(text).into_iter();
+        ScriptedPart::Thinking { text, signature } => {
+            let halves = split_in_half(text).into_iter();
             let deltas = halves.map(|half| json!({ "type": "thinking_delta", "thinking": half }));
             let signed = json!({ "type": "signature_delta", "signature": signature });
             (
@@ -112,7 +113,7 @@ fn anthropic_block(part: &Say) -> (Value, Vec<Value>) {
                 deltas.chain([signed]).collect(),
             )
         }
-        Say::Call {
+        ScriptedPart::Call {
             id,
             name,
             arguments,
@@ -120,7 +121,7 @@ fn anthropic_block(part: &Say) -> (Value, Vec<Value>) {
             // Like the provider: an empty piece first, and no text at all if
             // there are no arguments.
             let text = if arguments == "{}" { "" } else { arguments };
-            let pieces = [""].into_iter().chain(halves(text));
+            let pieces = [""].into_iter().chain(split_in_half(text));
             let deltas =
                 pieces.map(|piece| json!({ "type": "input_json_delta", "partial_json": piece }));
             (
@@ -140,30 +141,29 @@ fn ollama(said: &ScriptedMessage) -> Vec<Vec<u8>> {
     let mut lines = Vec::new();
     for (index, part) in said.parts.iter().enumerate() {
         match part {
-            Say::Text(text) => {
+            ScriptedPart::Text(text) => {
                 lines.extend(
-                    halves(text)
+                    split_in_half(text)
                         .into_iter()
                         .map(|half| line(json!({ "content": half }))),
                 );
             }
-            Say::Thinking { text, .. } => {
-                let halves = halves(text).into_iter();
+            ScriptedPart::Thinking { text, .. } => {
+                let halves = split_in_half(text).into_iter();
                 lines.extend(halves.map(|half| line(json!({ "content": "", "thinking": half }))));
             }
-            Say::Call {
+            ScriptedPart::Call {
                 id,
                 name,
                 arguments,
             } => {
-                let mut call =
-                    json!({ "function": { "index": index, "name": name, "arguments": HERE } });
+                let mut call = json!({ "function": { "index": index, "name": name, "arguments": ARGUMENTS_PLACEHOLDER } });
                 if !id.is_empty() {
                     call["id"] = json!(id);
                 }
                 let line = line(json!({ "content": "", "tool_calls": [call] }));
                 let line = String::from_utf8_lossy(&line);
-                let here = json!(HERE).to_string();
+                let here = json!(ARGUMENTS_PLACEHOLDER).to_string();
                 lines.push(line.replacen(&here, &as_json(arguments), 1).into_bytes());
             }
         }
@@ -176,8 +176,8 @@ fn ollama(said: &ScriptedMessage) -> Vec<Vec<u8>> {
     lines
 }
 
-/// Inserts arguments as they were written. A `Value` could not hold a duplicate key.
-const HERE: &str = "<arguments>";
+/// Replaced by the arguments as they were written, because a `Value` can't have duplicate keys.
+const ARGUMENTS_PLACEHOLDER: &str = "<arguments>";
 
 /// On one line. Text that isn't JSON is sent as a string.
 fn as_json(arguments: &str) -> String {
@@ -203,22 +203,24 @@ fn openai(said: &ScriptedMessage) -> Vec<Vec<u8>> {
     let mut index = 0;
     for part in &said.parts {
         match part {
-            Say::Text(text) => {
+            ScriptedPart::Text(text) => {
                 events.extend(
-                    halves(text)
+                    split_in_half(text)
                         .into_iter()
                         .map(|half| delta(json!({ "content": half }))),
                 );
             }
-            Say::Thinking { text, .. } => events.push(delta(json!({ "reasoning_content": text }))),
-            Say::Call {
+            ScriptedPart::Thinking { text, .. } => {
+                events.push(delta(json!({ "reasoning_content": text })))
+            }
+            ScriptedPart::Call {
                 id,
                 name,
                 arguments,
             } => {
                 let first = json!({ "index": index, "id": id, "type": "function", "function": { "name": name, "arguments": "" } });
                 events.push(delta(json!({ "tool_calls": [first] })));
-                events.extend(halves(arguments).into_iter().map(|half| {
+                events.extend(split_in_half(arguments).into_iter().map(|half| {
                     delta(json!({ "tool_calls": [{ "index": index, "function": { "arguments": half } }] }))
                 }));
                 index += 1;
@@ -258,20 +260,21 @@ fn gemini(said: &ScriptedMessage) -> Vec<Vec<u8>> {
     let mut unsigned = None;
     for said in &said.parts {
         match said {
-            Say::Text(text) => {
-                let halves = halves(text).into_iter();
+            ScriptedPart::Text(text) => {
+                let halves = split_in_half(text).into_iter();
                 events.extend(halves.map(|half| part(json!({ "text": half }))));
             }
-            Say::Thinking { text, signature } => {
+            ScriptedPart::Thinking { text, signature } => {
                 events.push(part(json!({ "text": text, "thought": true })));
                 unsigned = Some(signature);
             }
-            Say::Call {
+            ScriptedPart::Call {
                 id,
                 name,
                 arguments,
             } => {
-                let mut call = json!({ "functionCall": { "name": name, "args": HERE } });
+                let mut call =
+                    json!({ "functionCall": { "name": name, "args": ARGUMENTS_PLACEHOLDER } });
                 if !id.is_empty() {
                     call["functionCall"]["id"] = json!(id);
                 }
@@ -279,7 +282,7 @@ fn gemini(said: &ScriptedMessage) -> Vec<Vec<u8>> {
                     call["thoughtSignature"] = json!(signature);
                 }
                 let event = String::from_utf8_lossy(&part(call)).into_owned();
-                let here = json!(HERE).to_string();
+                let here = json!(ARGUMENTS_PLACEHOLDER).to_string();
                 events.push(event.replacen(&here, &as_json(arguments), 1).into_bytes());
             }
         }
