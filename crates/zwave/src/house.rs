@@ -199,7 +199,7 @@ impl Home for House {
         scenes::scenes(&self.inner).boxed()
     }
 
-    fn activate<'a>(&'a self, scene: &'a HomeScene) -> BoxFuture<'a, CommandOutcome> {
+    fn activate_scene<'a>(&'a self, scene: &'a HomeScene) -> BoxFuture<'a, CommandOutcome> {
         scenes::activate(&self.inner, scene).boxed()
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value as Json;
-use toolgate_home::{DeviceStatus, ReadingSource, one_line};
+use toolgate_home::{DeviceStatus, ReadingSource, to_one_line};
 
 use crate::kind::DeviceClass;
 use crate::payload::keep_value;
@@ -77,7 +77,7 @@ impl ZwaveNode {
         if self.name.trim().is_empty() {
             format!("{}{}", crate::topic::UNNAMED, self.id)
         } else {
-            one_line(&self.name)
+            to_one_line(&self.name)
         }
     }
 }

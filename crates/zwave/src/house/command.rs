@@ -99,7 +99,7 @@ impl PreparedCommand<'_> {
             changes.borrow_and_update();
             let now = Instant::now();
             let step = find(&mut self.inner.state(), self.number)
-                .map_or(ProofStep::Over, |watched| watched.proof.step(now));
+                .map_or(ProofStep::TimedOut, |watched| watched.proof.step(now));
             let until = match step {
                 ProofStep::Done => {
                     let state = self.last_state().state;
@@ -114,8 +114,8 @@ impl PreparedCommand<'_> {
                     let last = self.last_state();
                     return CommandOutcome::Asleep { last };
                 }
-                ProofStep::Over => return self.unknown_outcome(doubt),
-                ProofStep::Ask => {
+                ProofStep::TimedOut => return self.unknown_outcome(doubt),
+                ProofStep::RequestReading => {
                     asking = Box::pin(self.read_device());
                     continue;
                 }
@@ -127,7 +127,7 @@ impl PreparedCommand<'_> {
                 value = &mut asking => {
                     asking = Box::pin(future::pending());
                     if let Some(value) = value {
-                        self.take_answer(value);
+                        self.take_reading(value);
                     }
                 }
             }
@@ -148,11 +148,11 @@ impl PreparedCommand<'_> {
         payload::keep_value(&answer.await.ok()??)
     }
 
-    fn take_answer(&self, answer: Json) {
+    fn take_reading(&self, answer: Json) {
         let now = MessageTime::now();
         let mut state = self.inner.state();
         if let Some(watched) = find(&mut state, self.number) {
-            watched.proof.take_answer(&answer, now.instant);
+            watched.proof.take_reading(&answer, now.instant);
         }
         let node = state.nodes.get_mut(&self.node);
         if let Some(value) = node.and_then(|node| node.values.get_mut(&self.plan.current)) {

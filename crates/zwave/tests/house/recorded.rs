@@ -261,7 +261,7 @@ async fn scenes_are_listed_and_started() {
     memory.answer("_activateScene", 20, json!(true));
     let scenes = house.scenes().await.unwrap();
     assert_eq!((scenes[0].id, scenes[0].label.as_str()), (3, "Dinner"));
-    let achieved = house.activate(&scenes[0]).await;
+    let achieved = house.activate_scene(&scenes[0]).await;
     assert_eq!(
         achieved,
         CommandOutcome::Done {

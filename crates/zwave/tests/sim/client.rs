@@ -151,7 +151,7 @@ async fn the_demo_has_a_warm_bedroom_and_scenes() {
     let words = readings.map(|reading| reading.words).collect::<Vec<_>>();
     assert!(words.contains(&"19.4 °C".to_owned()), "{words:?}");
     let scenes = house.scenes().await.unwrap();
-    assert_eq!(house.activate(&scenes[1]).await, done("started"));
+    assert_eq!(house.activate_scene(&scenes[1]).await, done("started"));
     stage.wait(5_000).await;
     assert_eq!(stage.house.snapshot()[6].state, "on at 10 %");
 }
