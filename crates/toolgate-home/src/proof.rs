@@ -72,7 +72,7 @@ pub enum ProofStep {
     Contrary(Json),
     Dead,
     Asleep,
-    /// Ask the gateway to read the device, then pass the result to `take_reading`.
+    /// Ask the gateway to read the device, then pass the result to `record_reading`.
     RequestReading,
     /// Call `step` again at this time, or when a report arrives.
     Wait(Instant),
@@ -112,12 +112,12 @@ impl CommandProof {
     }
 
     /// Takes the target value that the gateway publishes once the radio has sent the command.
-    pub fn take_echo(&mut self, now: Instant) {
+    pub fn record_echo(&mut self, now: Instant) {
         self.echo.get_or_insert(now);
     }
 
     /// Takes a published value. `time` is the gateway's timestamp in milliseconds since 1970.
-    pub fn take_report(&mut self, value: Option<&Json>, time: Option<u64>, now: Instant) {
+    pub fn record_report(&mut self, value: Option<&Json>, time: Option<u64>, now: Instant) {
         let Some(value) = value else {
             return;
         };
@@ -144,7 +144,7 @@ impl CommandProof {
     }
 
     /// Takes the result of a requested reading, which is proof by itself.
-    pub fn take_reading(&mut self, value: &Json, now: Instant) {
+    pub fn record_reading(&mut self, value: &Json, now: Instant) {
         if self.wanted.is_met(value) {
             self.proven = true;
             self.contrary = None;
@@ -153,7 +153,7 @@ impl CommandProof {
         }
     }
 
-    pub fn take_status(&mut self, status: DeviceStatus) {
+    pub fn record_status(&mut self, status: DeviceStatus) {
         self.status = Some(status);
     }
 

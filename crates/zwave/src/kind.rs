@@ -59,7 +59,7 @@ mod tests {
     use crate::node::DescribedNode;
 
     #[test]
-    fn a_level_is_a_light_a_blind_or_a_fan_by_class_and_name() {
+    fn class_and_name_tell_lights_blinds_and_fans_apart() {
         use DeviceKind::{Blind, Dimmer, Fan};
         let level = r#"{"commandClass":38,"property":"currentValue"}"#;
         let covering = r#"{"commandClass":38,"property":"currentValue"},{"commandClass":106,"property":"currentValue"}"#;

@@ -25,11 +25,11 @@ fn play(wanted: WantedState, events: Vec<(u64, ProofEvent)>) -> (ProofStep, u64,
         let instant = start + Duration::from_millis(now);
         while let Some((_, event)) = events.next_if(|(at, _)| *at <= now) {
             match event {
-                Echo => proof.take_echo(instant),
-                Report(value, time) => proof.take_report(Some(&value), Some(time), instant),
-                Bare(value) => proof.take_report(Some(&value), None, instant),
-                Status(status) => proof.take_status(status),
-                Answer(value) => proof.take_reading(&value, instant),
+                Echo => proof.record_echo(instant),
+                Report(value, time) => proof.record_report(Some(&value), Some(time), instant),
+                Bare(value) => proof.record_report(Some(&value), None, instant),
+                Status(status) => proof.record_status(status),
+                Answer(value) => proof.record_reading(&value, instant),
             }
         }
         let until = match proof.step(instant) {

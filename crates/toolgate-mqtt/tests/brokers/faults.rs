@@ -14,18 +14,18 @@ use crate::{
 };
 
 with_each_broker!(
-    a_broker_that_is_restarted_finds_nothing_sent_twice,
-    a_broker_that_is_killed_finds_nothing_sent_twice,
-    subscriptions_live_on_after_a_restart,
+    nothing_is_sent_twice_after_the_broker_restarts,
+    nothing_is_sent_twice_after_the_broker_is_killed,
+    subscriptions_survive_a_broker_restart,
     a_flood_is_bounded_and_counted,
-    a_message_of_100_mb_is_left_out,
+    a_message_of_100_mb_is_skipped,
 );
 
-async fn a_broker_that_is_restarted_finds_nothing_sent_twice(kind: Kind) {
+async fn nothing_is_sent_twice_after_the_broker_restarts(kind: Kind) {
     interrupted(kind, false).await;
 }
 
-async fn a_broker_that_is_killed_finds_nothing_sent_twice(kind: Kind) {
+async fn nothing_is_sent_twice_after_the_broker_is_killed(kind: Kind) {
     interrupted(kind, true).await;
 }
 
@@ -89,7 +89,7 @@ async fn interrupted(kind: Kind, killed: bool) {
     }
 }
 
-async fn subscriptions_live_on_after_a_restart(kind: Kind) {
+async fn subscriptions_survive_a_broker_restart(kind: Kind) {
     let mut broker = RunningBroker::start(kind).await;
     let client = connected(&broker.url()).await;
     let mut one = client.subscribe("a/+");
@@ -159,7 +159,7 @@ async fn a_flood_is_bounded_and_counted(kind: Kind) {
     );
 }
 
-async fn a_message_of_100_mb_is_left_out(kind: Kind) {
+async fn a_message_of_100_mb_is_skipped(kind: Kind) {
     let broker = RunningBroker::start(kind).await;
     for version in [MqttVersion::V3, MqttVersion::V5] {
         let mut settings = settings(&broker.url());

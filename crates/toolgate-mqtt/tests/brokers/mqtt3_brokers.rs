@@ -44,7 +44,7 @@ async fn the_older_version_is_spoken_with_an_old_broker() {
 }
 
 #[tokio::test]
-async fn a_version_that_was_asked_for_is_not_given_up() {
+async fn a_required_version_is_not_given_up() {
     let fake = ScriptedBroker::new().await;
     let mut settings = settings(&fake.url());
     settings.version = MqttVersion::V5;
@@ -55,7 +55,7 @@ async fn a_version_that_was_asked_for_is_not_given_up() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_named_by_an_old_broker_too() {
+async fn a_wrong_password_at_an_old_broker_is_reported() {
     let fake = ScriptedBroker::new().await;
     let mut settings = settings(&fake.url());
     settings.username = Some("house".to_owned());

@@ -16,12 +16,12 @@ fn turn(action: &str) -> Value {
 }
 
 with_each_broker!(
-    a_broker_that_comes_after_the_server,
-    a_broker_killed_in_mid_command,
-    a_gateway_that_comes_after_the_server,
+    a_broker_that_starts_late_is_found,
+    a_command_arrives_once_although_the_broker_is_killed,
+    a_gateway_that_starts_late_is_found,
 );
 
-async fn a_broker_that_comes_after_the_server(kind: Kind) {
+async fn a_broker_that_starts_late_is_found(kind: Kind) {
     let mut fixture = HouseFixture::demo(kind).await;
     fixture.broker.kill();
     let mut client = fixture.server_with(&[]).await;
@@ -41,7 +41,7 @@ async fn a_broker_that_comes_after_the_server(kind: Kind) {
     assert_eq!(fixture.count(LIGHT).received, 1);
 }
 
-async fn a_broker_killed_in_mid_command(kind: Kind) {
+async fn a_command_arrives_once_although_the_broker_is_killed(kind: Kind) {
     let mut fixture = HouseFixture::demo(kind).await;
     let mut client = fixture.server().await;
     for round in 0..3 {
@@ -69,7 +69,7 @@ async fn a_broker_killed_in_mid_command(kind: Kind) {
     assert!(!failed, "{text}");
 }
 
-async fn a_gateway_that_comes_after_the_server(kind: Kind) {
+async fn a_gateway_that_starts_late_is_found(kind: Kind) {
     let mut fixture = HouseFixture::empty(kind).await;
     let mut client = fixture.server_with(&[]).await;
     let (failed, text, _) = client.call("list_zwave_devices", json!({})).await;
@@ -97,7 +97,7 @@ async fn until_connected(client: &mut StdioClient, connected: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broker_that_stops_in_its_tracks_is_found_out_and_survived() {
+async fn a_frozen_broker_is_detected_and_survived() {
     if !mosquitto_is_there() {
         return;
     }

@@ -10,12 +10,12 @@ use crate::fixture::{BrokerObserver, HouseFixture, eventually, told, well};
 const LOCK: &str = "zwave/Hall/Front_Door/door_lock/endpoint_0/currentMode";
 
 with_each_broker!(
-    garbage_makes_nothing_known_and_nothing_lost,
-    names_that_want_to_be_topics,
-    a_flood_while_tools_are_called,
+    garbage_adds_and_removes_no_devices,
+    device_names_cannot_become_topics,
+    tools_work_during_a_flood_of_messages,
 );
 
-async fn garbage_makes_nothing_known_and_nothing_lost(kind: Kind) {
+async fn garbage_adds_and_removes_no_devices(kind: Kind) {
     let fixture = HouseFixture::demo(kind).await;
     let witness = BrokerObserver::of(&fixture).await;
     let mut client = fixture.server().await;
@@ -85,7 +85,7 @@ async fn garbage_makes_nothing_known_and_nothing_lost(kind: Kind) {
     assert_eq!(client.leave().await.0.code(), Some(0));
 }
 
-async fn names_that_want_to_be_topics(kind: Kind) {
+async fn device_names_cannot_become_topics(kind: Kind) {
     let switch = json!([{ "switch": { "on": false } }]);
     let lock = json!([{ "lock": { "locked": true } }]);
     let long = "x".repeat(70_000);
@@ -159,7 +159,7 @@ async fn names_that_want_to_be_topics(kind: Kind) {
     assert_eq!(client.leave().await.0.code(), Some(0));
 }
 
-async fn a_flood_while_tools_are_called(kind: Kind) {
+async fn tools_work_during_a_flood_of_messages(kind: Kind) {
     let fixture = HouseFixture::demo(kind).await;
     let witness = BrokerObserver::of(&fixture).await;
     let mut client = fixture.server().await;

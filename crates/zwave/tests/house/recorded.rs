@@ -145,7 +145,7 @@ async fn commands_go_to_the_topic_that_the_gateway_uses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_recorded_form_tells_the_same_house() {
+async fn every_recorded_form_describes_the_same_house() {
     let mut houses = Vec::new();
     for lines in [NAMED, WHOLE, RAW] {
         let (_, house) = recorded(lines).await;
@@ -169,7 +169,7 @@ async fn reports_keep_the_house_current() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_recorded_commands_are_read_as_they_happened() {
+async fn recorded_commands_have_their_recorded_outcomes() {
     let (memory, house) = recorded(NAMED).await;
     memory.replay(COMMANDS).await;
     settle().await;
@@ -179,7 +179,7 @@ async fn the_recorded_commands_are_read_as_they_happened() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_the_gateway_the_broker_remembers_and_it_is_stale() {
+async fn without_the_gateway_devices_are_stale() {
     let memory = GatewayDouble::new();
     let house = open(&memory);
     memory.replay(RETAINED).await;
@@ -216,7 +216,7 @@ async fn without_the_gateway_the_broker_remembers_and_it_is_stale() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_nodes_are_asked_for_again_when_they_change() {
+async fn nodes_are_requested_again_when_they_change() {
     let (memory, house) = with_nodes(nodes(), NAMED).await;
     tokio::time::sleep(Duration::from_secs(10)).await;
     let asked = memory.asked("getNodes");
