@@ -7,7 +7,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::brokers::{Kind, mosquitto_is_there, with_each_broker};
 use crate::client::StdioClient;
-use crate::fixture::{GUARD, HouseFixture, told, well};
+use crate::fixture::{GUARD, HouseFixture, listed_device, wait_until_healthy};
 
 const LIGHT: u16 = 2;
 
@@ -33,8 +33,8 @@ async fn a_broker_that_starts_late_is_found(kind: Kind) {
         let (failed, text, _) = client.call(tool, arguments).await;
         assert!(failed && text.contains("MQTT broker"), "{tool}: {text}");
     }
-    fixture.broker.again().await;
-    well(&mut client).await;
+    fixture.broker.restart().await;
+    wait_until_healthy(&mut client).await;
     let (failed, text, _) = client.call("control_zwave_device", turn("on")).await;
     assert!(!failed, "{text}");
     // The command that was refused before did not arrive late.
@@ -53,14 +53,14 @@ async fn a_command_arrives_once_although_the_broker_is_killed(kind: Kind) {
                     sleep(Duration::from_millis(1)).await;
                 }
                 fixture.broker.kill();
-                fixture.broker.again().await;
+                fixture.broker.restart().await;
             });
-        well(&mut client).await;
+        wait_until_healthy(&mut client).await;
         assert_eq!(fixture.count(LIGHT).received, before + 1, "{text}");
         // It arrived, whatever the answer said, and is known by now.
         assert_eq!(fixture.state("Kitchen Light"), action);
         assert_eq!(
-            told(&mut client, "Kitchen Light").await["state"],
+            listed_device(&mut client, "Kitchen Light").await["state"],
             action,
             "{text}"
         );
@@ -78,9 +78,12 @@ async fn a_gateway_that_starts_late_is_found(kind: Kind) {
         "{text}"
     );
     assert!(text.contains("Is zwave-js-ui running"), "{text}");
-    fixture.move_in();
-    well(&mut client).await;
-    assert_eq!(told(&mut client, "Kitchen Light").await["state"], "off");
+    fixture.start_house();
+    wait_until_healthy(&mut client).await;
+    assert_eq!(
+        listed_device(&mut client, "Kitchen Light").await["state"],
+        "off"
+    );
 }
 
 async fn until_connected(client: &mut StdioClient, connected: bool) {
@@ -115,7 +118,7 @@ async fn a_frozen_broker_is_detected_and_survived() {
         "{text}"
     );
     fixture.broker.freeze(false);
-    well(&mut client).await;
+    wait_until_healthy(&mut client).await;
     // The first command may still have been in the broker's socket.
     sleep(Duration::from_millis(1500)).await;
     let count = fixture.count(9);

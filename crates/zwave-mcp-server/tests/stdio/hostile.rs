@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use zwave::sim::{HousePlan, SimulationOptions};
 
 use crate::brokers::{Kind, with_each_broker};
-use crate::fixture::{BrokerObserver, HouseFixture, eventually, told, well};
+use crate::fixture::{BrokerObserver, HouseFixture, eventually, listed_device, wait_until_healthy};
 
 const LOCK: &str = "zwave/Hall/Front_Door/door_lock/endpoint_0/currentMode";
 
@@ -65,14 +65,14 @@ async fn garbage_adds_and_removes_no_devices(kind: Kind) {
         )
         .await;
     let seen = async {
-        while told(&mut client, "Kitchen Light").await["state"] != "on" {
+        while listed_device(&mut client, "Kitchen Light").await["state"] != "on" {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     };
     tokio::time::timeout(crate::fixture::GUARD, seen)
         .await
         .unwrap();
-    let state = told(&mut client, "Front Door").await["state"].clone();
+    let state = listed_device(&mut client, "Front Door").await["state"].clone();
     assert_ne!(state, "unlocked");
     let (failed, text, _) = client
         .call(
@@ -111,7 +111,7 @@ async fn device_names_cannot_become_topics(kind: Kind) {
     };
     let fixture = HouseFixture::with(kind, HousePlan::from_json(&plan).unwrap(), options).await;
     let mut client = fixture.server_with(&[]).await;
-    well(&mut client).await;
+    wait_until_healthy(&mut client).await;
     let witness = BrokerObserver::of(&fixture).await;
     for said in [
         "+",

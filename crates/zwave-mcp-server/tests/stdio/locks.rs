@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use zwave::sim::DeviceFaults;
 
 use crate::brokers::{Kind, with_each_broker};
-use crate::fixture::{BrokerObserver, HouseFixture, told, well};
+use crate::fixture::{BrokerObserver, HouseFixture, listed_device, wait_until_healthy};
 
 const LOCK: u16 = 9;
 const COMMANDS: &str = "zwave/Hall/Front_Door/door_lock/endpoint_0/targetMode/set";
@@ -104,7 +104,7 @@ async fn misbehaving_devices_have_their_outcomes(kind: Kind) {
         if wrong.publish_delay == late {
             // The late report updates the state, but nothing is sent again.
             let wait = async {
-                while told(&mut client, "Front Door").await["state"] != "unlocked" {
+                while listed_device(&mut client, "Front Door").await["state"] != "unlocked" {
                     sleep(Duration::from_millis(200)).await;
                 }
             };
@@ -125,9 +125,12 @@ async fn a_retained_command_moves_nothing(kind: Kind) {
     let witness = BrokerObserver::of(&fixture).await;
     // The door is already locked, so the gateway's command moves nothing.
     witness.put(COMMANDS, r#"{"value":255}"#, true).await;
-    fixture.move_in();
+    fixture.start_house();
     let mut client = fixture.server().await;
-    assert_eq!(told(&mut client, "Front Door").await["state"], "locked");
+    assert_eq!(
+        listed_device(&mut client, "Front Door").await["state"],
+        "locked"
+    );
     let (failed, text, _) = client.call("control_lock", unlock()).await;
     assert!(!failed, "{text}");
     let count = fixture.count(LOCK);
@@ -135,7 +138,10 @@ async fn a_retained_command_moves_nothing(kind: Kind) {
     drop(client);
     // A new server receives the retained command too.
     let mut client = fixture.server().await;
-    assert_eq!(told(&mut client, "Front Door").await["state"], "unlocked");
+    assert_eq!(
+        listed_device(&mut client, "Front Door").await["state"],
+        "unlocked"
+    );
     assert_nothing_is_sent_late(&fixture, count).await;
 }
 
@@ -158,9 +164,9 @@ async fn a_lock_moves_at_most_once_although_the_broker_is_killed(kind: Kind) {
                 Some(moment) => sleep(Duration::from_millis(moment)).await,
             }
             fixture.broker.kill();
-            fixture.broker.again().await;
+            fixture.broker.restart().await;
         });
-        well(&mut client).await;
+        wait_until_healthy(&mut client).await;
         let count = fixture.count(LOCK);
         assert!(
             count.received <= 1 && count.moved <= 1,
@@ -188,7 +194,7 @@ async fn a_lock_moves_at_most_once_although_the_broker_is_killed(kind: Kind) {
             }
         }
         assert_eq!(
-            told(&mut client, "Front Door").await["state"],
+            listed_device(&mut client, "Front Door").await["state"],
             really,
             "{moment:?}"
         );
@@ -210,7 +216,10 @@ async fn a_lock_moves_at_most_once_although_the_server_is_killed(kind: Kind) {
     let count = fixture.count(LOCK);
     assert_eq!((count.received, count.moved), (1, 1));
     assert_nothing_is_sent_late(&fixture, count).await;
-    assert_eq!(told(&mut client, "Front Door").await["state"], "unlocked");
+    assert_eq!(
+        listed_device(&mut client, "Front Door").await["state"],
+        "unlocked"
+    );
 }
 
 async fn an_unlock_is_refused_while_the_broker_is_away(kind: Kind) {
@@ -228,10 +237,13 @@ async fn an_unlock_is_refused_while_the_broker_is_away(kind: Kind) {
         last.contains("MQTT broker") && last.contains("Nothing was sent, and nothing will be."),
         "{last}"
     );
-    fixture.broker.again().await;
-    well(&mut client).await;
+    fixture.broker.restart().await;
+    wait_until_healthy(&mut client).await;
     assert_nothing_is_sent_late(&fixture, zwave::sim::CommandCount::default()).await;
-    assert_eq!(told(&mut client, "Front Door").await["state"], "locked");
+    assert_eq!(
+        listed_device(&mut client, "Front Door").await["state"],
+        "locked"
+    );
 }
 
 async fn an_unlock_is_refused_while_the_gateway_is_away(kind: Kind) {
@@ -262,9 +274,15 @@ async fn an_unlock_is_refused_while_the_gateway_is_away(kind: Kind) {
         "{text}"
     );
     // The known state is still reported, but marked as stale.
-    assert_eq!(told(&mut client, "Front Door").await["stale"], true);
-    fixture.move_in();
-    well(&mut client).await;
+    assert_eq!(
+        listed_device(&mut client, "Front Door").await["stale"],
+        true
+    );
+    fixture.start_house();
+    wait_until_healthy(&mut client).await;
     assert_nothing_is_sent_late(&fixture, zwave::sim::CommandCount::default()).await;
-    assert_eq!(told(&mut client, "Front Door").await["state"], "locked");
+    assert_eq!(
+        listed_device(&mut client, "Front Door").await["state"],
+        "locked"
+    );
 }
