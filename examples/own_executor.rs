@@ -1,4 +1,4 @@
-//! An executor of your own: other limits, a policy, an approver, an observer that counts.
+//! An executor with its own limits and policy, an approver, and an observer that counts calls.
 //!
 //!     cargo run --example own_executor
 
@@ -13,31 +13,31 @@ use toolgate_core::{
     Limits, Observer, Policy, ToolCall, ToolError, ToolExecutor, ToolManager, ToolPattern,
 };
 
-/// Counts calls by how they ended.
 #[derive(Default)]
-struct Count {
-    good: AtomicU64,
-    bad: AtomicU64,
+struct CallCounts {
+    succeeded: AtomicU64,
+    failed: AtomicU64,
 }
 
-struct Counter(Arc<Count>);
+/// Counts calls by how they ended.
+struct CallCounter(Arc<CallCounts>);
 
-impl Observer for Counter {
+impl Observer for CallCounter {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
         let counter = if record.outcome.is_success() {
-            &self.0.good
+            &self.0.succeeded
         } else {
-            &self.0.bad
+            &self.0.failed
         };
         counter.fetch_add(1, Ordering::Relaxed);
         None
     }
 }
 
-/// Says yes by day.
-struct ByDay;
+/// Approves calls before 22:00. A real approver would ask a person.
+struct DaytimeApprover;
 
-impl Approver for ByDay {
+impl Approver for DaytimeApprover {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
             let by = ApprovalActor::new(ApprovalChannel::Program).named("the clock");
@@ -51,7 +51,7 @@ impl Approver for ByDay {
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Open {
+struct OpenArguments {
     /// Hour of the day.
     hour: u8,
 }
@@ -62,25 +62,32 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     manager.add(FunctionTool::new(
         "open_garage",
         "Opens the garage",
-        |open: Open, _| async move { Ok::<_, ToolError>(format!("open since {}", open.hour)) },
+        |arguments: OpenArguments, _| async move {
+            Ok::<_, ToolError>(format!("open since {}", arguments.hour))
+        },
     )?);
-    manager.add(FunctionTool::new("nap", "Sleeps", |_: Open, _| async {
-        tokio::time::sleep(Duration::from_secs(60)).await;
-        Ok::<_, ToolError>("rested")
-    })?);
+    manager.add(FunctionTool::new(
+        "nap",
+        "Sleeps",
+        |_: OpenArguments, _| async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            Ok::<_, ToolError>("rested")
+        },
+    )?);
 
     let mut limits = Limits::default();
     limits.timeout = Duration::from_millis(100);
     let mut policy = Policy::default();
     policy.ask = vec![ToolPattern::new("open_*")];
-    let count = Arc::new(Count::default());
+    let counts = Arc::new(CallCounts::default());
     let executor = ToolExecutor::builder(manager)
         .limits(limits)
         .policy(policy)
-        .approver(ByDay)
-        .observer(Counter(Arc::clone(&count)))
+        .approver(DaytimeApprover)
+        .observer(CallCounter(Arc::clone(&counts)))
         .build();
 
+    // One is approved, one is refused, and one exceeds its time limit.
     for (tool, hour) in [("open_garage", 12), ("open_garage", 23), ("nap", 14)] {
         let outcome = executor
             .execute(ToolCall::new(tool, json!({ "hour": hour })))
@@ -88,9 +95,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         print(&outcome.to_operator_line());
     }
     print(&format!(
-        "{} good, {} bad",
-        count.good.load(Ordering::Relaxed),
-        count.bad.load(Ordering::Relaxed)
+        "{} succeeded, {} failed",
+        counts.succeeded.load(Ordering::Relaxed),
+        counts.failed.load(Ordering::Relaxed)
     ));
     Ok(())
 }

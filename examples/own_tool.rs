@@ -1,4 +1,4 @@
-//! A tool of your own: an argument struct, a function, and the door in front of it.
+//! A tool made from a struct for its arguments and a function, called through an executor.
 //!
 //!     cargo run --example own_tool
 
@@ -11,7 +11,7 @@ use toolgate_core::{FunctionTool, ToolCall, ToolError, ToolExecutor, ToolManager
 
 /// The doc comments become the descriptions a model reads, the types become the schema.
 #[derive(Deserialize, JsonSchema)]
-struct Convert {
+struct ConvertArguments {
     /// Degrees Celsius.
     celsius: f64,
 }
@@ -21,8 +21,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let convert = FunctionTool::new(
         "to_fahrenheit",
         "Converts Celsius to Fahrenheit",
-        |given: Convert, _| async move {
-            match given.celsius {
+        |arguments: ConvertArguments, _| async move {
+            match arguments.celsius {
                 celsius if celsius < -273.15 => {
                     Err(ToolError::failed("Nothing is colder than -273.15 °C"))
                 }
