@@ -82,15 +82,13 @@ impl SimulationOptions {
     }
 }
 
-/// The payload types of zwave-js-ui's settings.
+/// The payload types of zwave-js-ui, which its settings call `JSON Time-Value`,
+/// `Entire Z-Wave value Object` and `Just value`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum PayloadForm {
-    /// `JSON Time-Value`
     #[default]
     TimeValue,
-    /// `Entire Z-Wave value Object`
     ValueId,
-    /// `Just value`
     Raw,
 }
 

@@ -233,10 +233,10 @@ async fn a_command_to_a_removed_node_is_refused() {
         )
         .await;
     settle().await;
-    let achieved = house.command(&gone, DeviceCommand::On).await;
+    let outcome = house.command(&gone, DeviceCommand::On).await;
     assert!(
-        matches!(achieved, CommandOutcome::Refused { .. }),
-        "{achieved:?}"
+        matches!(outcome, CommandOutcome::Refused { .. }),
+        "{outcome:?}"
     );
     assert_eq!(memory.commands(), []);
 }

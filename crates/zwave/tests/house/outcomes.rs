@@ -43,9 +43,9 @@ async fn a_lock_counts_as_locked_once_it_reports_that() {
         ],
     );
     let front = access(&house).resolve("front door", true).unwrap();
-    let achieved = house.command(&front, DeviceCommand::Lock).await;
+    let outcome = house.command(&front, DeviceCommand::Lock).await;
     assert_eq!(
-        achieved,
+        outcome,
         CommandOutcome::Done {
             state: "locked".to_owned()
         }
@@ -72,10 +72,10 @@ async fn a_lock_moves_at_most_once_whatever_the_broker_confirms() {
     ] {
         let (memory, house) = with_nodes(lock("Alive"), "").await;
         memory.fail(Some(fails.clone()));
-        let achieved = house
+        let outcome = house
             .command(&device(&house, 7), DeviceCommand::Unlock)
             .await;
-        match (&fails, &achieved) {
+        match (&fails, &outcome) {
             (PublishError::Unknown { .. }, CommandOutcome::Unknown { reason, last }) => {
                 assert_eq!(
                     (reason.as_str(), last.state.as_str()),
@@ -103,11 +103,11 @@ async fn a_report_proves_a_command_that_the_broker_did_not_confirm() {
             (2_000, LOCK_CURRENT, r#"{"time":2,"value":0}"#),
         ],
     );
-    let achieved = house
+    let outcome = house
         .command(&device(&house, 7), DeviceCommand::Unlock)
         .await;
     assert_eq!(
-        achieved,
+        outcome,
         CommandOutcome::Done {
             state: "unlocked".to_owned()
         }
@@ -125,8 +125,8 @@ async fn nothing_is_sent_while_the_broker_is_away_or_afterwards() {
     settle().await;
     assert!(house.devices().iter().all(|device| device.stale));
     let start = Instant::now();
-    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
-    assert_eq!(achieved, CommandOutcome::Offline { reason });
+    let outcome = house.command(&device(&house, 2), DeviceCommand::On).await;
+    assert_eq!(outcome, CommandOutcome::Offline { reason });
     assert_eq!(start.elapsed(), Duration::ZERO);
     memory.link(MqttState::Online);
     tokio::time::sleep(Duration::from_secs(60)).await;
@@ -153,10 +153,10 @@ async fn retained_messages_prove_nothing() {
             memory.deliver(CURRENT, payload, true).await;
         }
     };
-    let (achieved, ()) = tokio::join!(command, kept);
+    let (outcome, ()) = tokio::join!(command, kept);
     assert!(
-        matches!(achieved, CommandOutcome::Unknown { .. }),
-        "{achieved:?}"
+        matches!(outcome, CommandOutcome::Unknown { .. }),
+        "{outcome:?}"
     );
 }
 
@@ -164,10 +164,10 @@ async fn retained_messages_prove_nothing() {
 async fn a_sleeping_device_receives_a_command_when_it_wakes() {
     let (memory, house) = with_nodes(lock("Asleep"), "").await;
     let start = Instant::now();
-    let achieved = house.command(&device(&house, 7), DeviceCommand::Lock).await;
+    let outcome = house.command(&device(&house, 7), DeviceCommand::Lock).await;
     assert!(
-        matches!(achieved, CommandOutcome::Asleep { .. }),
-        "{achieved:?}"
+        matches!(outcome, CommandOutcome::Asleep { .. }),
+        "{outcome:?}"
     );
     assert_eq!(start.elapsed(), Duration::ZERO);
     assert_eq!(memory.commands().len(), 1);
@@ -177,9 +177,9 @@ async fn a_sleeping_device_receives_a_command_when_it_wakes() {
 async fn without_a_report_the_outcome_is_unknown() {
     let (memory, house) = recorded(NAMED).await;
     let start = Instant::now();
-    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
-    let CommandOutcome::Unknown { reason, last } = achieved else {
-        panic!("{achieved:?}");
+    let outcome = house.command(&device(&house, 2), DeviceCommand::On).await;
+    let CommandOutcome::Unknown { reason, last } = outcome else {
+        panic!("{outcome:?}");
     };
     assert_eq!(start.elapsed(), Duration::from_secs(10));
     assert!(
@@ -257,9 +257,9 @@ async fn devices_that_share_a_topic_are_not_commanded() {
     };
     let (memory, house) = with_nodes(json!([node(2), node(3)]), "").await;
     assert!(access(&house).resolve("lamp", false).is_err(), "ambiguous");
-    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
-    let CommandOutcome::Refused { reason } = achieved else {
-        panic!("{achieved:?}");
+    let outcome = house.command(&device(&house, 2), DeviceCommand::On).await;
+    let CommandOutcome::Refused { reason } = outcome else {
+        panic!("{outcome:?}");
     };
     assert!(reason.contains("shares its MQTT topic"), "{reason}");
     assert_eq!(memory.commands(), []);

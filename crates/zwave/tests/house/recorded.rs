@@ -207,10 +207,10 @@ async fn without_the_gateway_devices_are_stale() {
     assert_eq!(reading.source, ReadingSource::Retained);
     assert!(reading.at.is_some());
     assert_eq!(device(&house, 2).location, "Kitchen");
-    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
+    let outcome = house.command(&device(&house, 2), DeviceCommand::On).await;
     assert!(
-        matches!(achieved, CommandOutcome::Offline { .. }),
-        "{achieved:?}"
+        matches!(outcome, CommandOutcome::Offline { .. }),
+        "{outcome:?}"
     );
     assert_eq!(memory.commands(), []);
 }
@@ -261,9 +261,9 @@ async fn scenes_are_listed_and_started() {
     memory.answer("_activateScene", 20, json!(true));
     let scenes = house.scenes().await.unwrap();
     assert_eq!((scenes[0].id, scenes[0].label.as_str()), (3, "Dinner"));
-    let achieved = house.activate_scene(&scenes[0]).await;
+    let outcome = house.activate_scene(&scenes[0]).await;
     assert_eq!(
-        achieved,
+        outcome,
         CommandOutcome::Done {
             state: "started".to_owned()
         }

@@ -78,10 +78,10 @@ async fn trap_2_a_switch_that_falls_back_is_a_failure() {
         (1_100, CURRENT, value(12, "false")),
     ];
     memory.on(SET, &later);
-    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
+    let outcome = house.command(&device(&house, 2), DeviceCommand::On).await;
     let reason =
         "'Switch One' received the command but did not follow it: it reports off.".to_owned();
-    assert_eq!(achieved, CommandOutcome::Refused { reason });
+    assert_eq!(outcome, CommandOutcome::Refused { reason });
     assert_eq!(memory.commands().len(), 1);
 }
 
@@ -108,21 +108,21 @@ async fn trap_2_a_dimmer_is_read_rather_than_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn trap_3_a_level_beyond_the_device_is_never_sent() {
     let (memory, house) = recorded(NAMED).await;
-    let achieved = house
+    let outcome = house
         .command(&device(&house, 3), DeviceCommand::Dim(150))
         .await;
     assert!(
-        matches!(achieved, CommandOutcome::Refused { .. }),
-        "{achieved:?}"
+        matches!(outcome, CommandOutcome::Refused { .. }),
+        "{outcome:?}"
     );
     assert_eq!(memory.commands(), []);
     // A target value alone proves nothing.
     memory.on(DIM, &[(80, DIM_TARGET, level(10, "60"))]);
-    let achieved = house
+    let outcome = house
         .command(&device(&house, 3), DeviceCommand::Dim(60))
         .await;
-    let CommandOutcome::Unknown { last, .. } = achieved else {
-        panic!("{achieved:?}");
+    let CommandOutcome::Unknown { last, .. } = outcome else {
+        panic!("{outcome:?}");
     };
     assert_eq!(last.state, "off");
 }
@@ -131,10 +131,10 @@ async fn trap_3_a_level_beyond_the_device_is_never_sent() {
 async fn trap_4_success_of_a_question_is_no_success_of_a_command() {
     let (memory, house) = recorded(NAMED).await;
     memory.answer("pollValue", 100, json!({ "status": 2 }));
-    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
+    let outcome = house.command(&device(&house, 2), DeviceCommand::On).await;
     assert!(
-        matches!(achieved, CommandOutcome::Unknown { .. }),
-        "{achieved:?}"
+        matches!(outcome, CommandOutcome::Unknown { .. }),
+        "{outcome:?}"
     );
     assert!(
         !memory
@@ -152,9 +152,9 @@ async fn trap_5_a_node_that_died_is_told_by_its_status() {
         &[(4_000, "zwave/6/status", "false")],
     );
     let start = Instant::now();
-    let achieved = house.command(&device(&house, 6), DeviceCommand::Off).await;
-    let CommandOutcome::Dead { last } = achieved else {
-        panic!("{achieved:?}");
+    let outcome = house.command(&device(&house, 6), DeviceCommand::Off).await;
+    let CommandOutcome::Dead { last } = outcome else {
+        panic!("{outcome:?}");
     };
     assert_eq!(
         (last.state.as_str(), start.elapsed().as_millis()),
@@ -162,10 +162,10 @@ async fn trap_5_a_node_that_died_is_told_by_its_status() {
     );
     assert_eq!(device(&house, 6).status, DeviceStatus::Dead);
     // Now the device is known to be dead, so nothing is sent.
-    let achieved = house.command(&device(&house, 6), DeviceCommand::Off).await;
+    let outcome = house.command(&device(&house, 6), DeviceCommand::Off).await;
     assert!(
-        matches!(achieved, CommandOutcome::Dead { .. }),
-        "{achieved:?}"
+        matches!(outcome, CommandOutcome::Dead { .. }),
+        "{outcome:?}"
     );
     assert_eq!(memory.commands().len(), 1);
 }
@@ -174,10 +174,10 @@ async fn trap_5_a_node_that_died_is_told_by_its_status() {
 async fn trap_6_a_write_that_was_dropped_is_found_out() {
     let (memory, house) = recorded(NAMED).await;
     memory.answer("pollValue", 100, json!(false));
-    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
+    let outcome = house.command(&device(&house, 2), DeviceCommand::On).await;
     assert!(
-        matches!(achieved, CommandOutcome::Refused { .. }),
-        "{achieved:?}"
+        matches!(outcome, CommandOutcome::Refused { .. }),
+        "{outcome:?}"
     );
     assert_eq!(memory.commands().len(), 1, "and not sent again");
 }
@@ -274,9 +274,9 @@ async fn trap_10_values_beside_a_dead_gateway_are_stale() {
     assert!(health.stale && !health.gateway_alive);
     assert_eq!(health.gateway.as_deref(), Some("ZWAVE_GATEWAY-Zwave_Test"));
     assert!(house.devices().iter().all(|device| device.stale));
-    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
-    let CommandOutcome::Offline { reason } = achieved else {
-        panic!("{achieved:?}");
+    let outcome = house.command(&device(&house, 2), DeviceCommand::On).await;
+    let CommandOutcome::Offline { reason } = outcome else {
+        panic!("{outcome:?}");
     };
     assert!(
         reason.contains("ZWAVE_GATEWAY-Zwave_Test is offline"),

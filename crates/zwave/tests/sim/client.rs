@@ -130,13 +130,13 @@ async fn a_lock_moves_at_most_once_whatever_goes_wrong() {
     ] {
         let (stage, house) = open(recorded_options()).await;
         stage.house.set_faults(9, wrong);
-        let achieved = told(&house, "Front Door", DeviceCommand::Unlock).await;
+        let outcome = told(&house, "Front Door", DeviceCommand::Unlock).await;
         stage.wait(120_000).await;
         assert!(stage.house.commands(9).moved <= 1, "{name}");
         if !may_be_done {
             assert!(
-                !matches!(achieved, CommandOutcome::Done { .. }),
-                "{name} {achieved:?}"
+                !matches!(outcome, CommandOutcome::Done { .. }),
+                "{name} {outcome:?}"
             );
         }
     }
