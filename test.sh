@@ -9,7 +9,7 @@ cache=${TOOLGATE_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/toolgate-tests}
 skipped=()
 step="starting"
 started=0
-# What to do about skipped tests, where a longer run would help.
+# How to run the skipped tests, if a longer run would help.
 advice=
 
 source scripts/third-parties.sh
@@ -25,25 +25,29 @@ Usage: ./test.sh [COMMAND]
   quick    formatting, lints, tests; installs nothing and skips the tests that need more than Rust
   install  only installs what is missing
   soak     fuzzing, thousands of kill -9, crowds and load, then the tests with many more random
-           cases: takes hours
-  bench    the benchmarks, and the peers beside them if their folder is there
+           cases; takes hours
+  bench    the benchmarks, and those of other projects if their folder exists
 
-Installing means: Debian packages with apt-get (with sudo unless you are root); cargo-deny, mathjs,
-real MCP servers, a small model and speech engines into the cache folder. What can't be installed is
-skipped, and the end of the run lists every test that was. With CI=true a skipped test is a failure.
+Installing means Debian packages with apt-get (with sudo unless you are root), and cargo-deny,
+mathjs, real MCP servers, a small model and speech engines in the cache folder. Tests whose programs
+can't be installed are skipped and listed at the end. With CI=true a skipped test is a failure.
 
-  TOOLGATE_TEST_CACHE   the cache folder             (~/.cache/toolgate-tests)
-  SOAK_SECONDS          fuzzing, shared by its targets (3600)
-  SOAK_KILLS            kill -9 of the gateway under load, and as many of a process with a journal (1000)
-  SOAK_SOCKETS          idle sockets at once         (10000)
-  SOAK_LOAD_SECONDS     ten times the calls there is room for (60)
+Variables, with their defaults:
+
+  TOOLGATE_TEST_CACHE   the cache folder (~/.cache/toolgate-tests)
+  SOAK_SECONDS          time for fuzzing, shared by all targets (3600)
+  SOAK_KILLS            how often the gateway under load, and a process with a journal, are killed
+                        with kill -9 (1000)
+  SOAK_SOCKETS          idle sockets at the same time (10000)
+  SOAK_LOAD_SECONDS     time with ten times as many calls as there are slots (60)
   SOAK_CALLS, SOAK_RESTARTS, SOAK_SESSIONS
-                        done while memory, files and threads stay as they are (1000000, 10000, 100000)
-  SOAK_FIRST_STARTS     real servers added with empty caches over a slow line, up to 10 (10)
-  PROPTEST_CASES        random cases of each property while soaking (10000)
-  MATH_RANDOM_CASES     random expressions compared with mathjs while soaking (50000)
-  BENCH_PEERS           folder of the peers' benchmark, with a run.sh (../shared/bench)
-  BENCH_ONLY            its sections to run          (ABCDE)
+                        how many must not use more memory, files or threads over time
+                        (1000000, 10000, 100000)
+  SOAK_FIRST_STARTS     real servers added with empty caches over a slow connection, up to 10 (10)
+  PROPTEST_CASES        random cases of each property in soak (10000)
+  MATH_RANDOM_CASES     random expressions compared with mathjs in soak (50000)
+  BENCH_PEERS           folder with the benchmark of other projects and its run.sh (../shared/bench)
+  BENCH_ONLY            sections of that benchmark to run (ABCDE)
 END
 }
 
@@ -87,7 +91,7 @@ main() {
     esac
 }
 
-# The cheapest first.
+# The cheapest checks come first.
 quick() {
     if cargo fmt --version >/dev/null 2>&1; then
         run "formatting" cargo fmt --all --check
@@ -116,9 +120,10 @@ tests() {
         cargo test --workspace --locked
 }
 
-# A build with the least: what is gated must compile, and must say what is missing.
+# A build with few features must compile, and must say which feature a command needs.
 gateway_alone() {
-    run "the gateway alone" cargo test --locked --package toolgate --lib --no-default-features --features serve features::
+    run "the gateway alone" cargo test --locked --package toolgate --lib \
+        --no-default-features --features serve features::
 }
 
 documentation() {
@@ -127,7 +132,7 @@ documentation() {
 
 dependencies() {
     if install_cargo_deny; then
-        # Those of other systems too: the lock file names them, and the check reads them.
+        # Also fetches the dependencies of other systems, which are in the lock file and checked too.
         run "fetching dependencies" cargo fetch --locked
         run "dependencies" "$cache/bin/cargo-deny" --offline --locked check bans licenses sources
         advisories
@@ -136,8 +141,8 @@ dependencies() {
     fi
 }
 
-# Known vulnerabilities of what we depend on. Their database isn't in any package registry, so not
-# reaching it is reported but doesn't fail the run.
+# Checks the dependencies for known vulnerabilities. The database isn't in any package registry, so
+# the run reports it but doesn't fail if the database can't be reached.
 advisories() {
     if timeout 60 "$cache/bin/cargo-deny" --locked fetch db >/dev/null 2>&1; then
         run "advisories" "$cache/bin/cargo-deny" --offline --locked check advisories

@@ -1,4 +1,4 @@
-//! An executor with its own limits, policy, approver and observer.
+//! An executor with its own limits and policy, an approver, and an observer that counts calls.
 //!
 //!     cargo run --example own_executor
 
@@ -19,10 +19,10 @@ struct CallCounts {
     failed: AtomicU64,
 }
 
-/// Counts calls by outcome.
-struct CountingObserver(Arc<CallCounts>);
+/// Counts calls by how they ended.
+struct CallCounter(Arc<CallCounts>);
 
-impl Observer for CountingObserver {
+impl Observer for CallCounter {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
         let counter = if record.outcome.is_success() {
             &self.0.succeeded
@@ -34,7 +34,7 @@ impl Observer for CountingObserver {
     }
 }
 
-/// Approves calls for hours before 22.
+/// Approves calls before 22:00. A real approver would ask a person.
 struct DaytimeApprover;
 
 impl Approver for DaytimeApprover {
@@ -51,7 +51,7 @@ impl Approver for DaytimeApprover {
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
-struct GarageArguments {
+struct OpenArguments {
     /// Hour of the day.
     hour: u8,
 }
@@ -62,16 +62,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     manager.add(FunctionTool::new(
         "open_garage",
         "Opens the garage",
-        |arguments: GarageArguments, _| async move {
+        |arguments: OpenArguments, _| async move {
             Ok::<_, ToolError>(format!("open since {}", arguments.hour))
         },
     )?);
     manager.add(FunctionTool::new(
-        "wash_car",
-        "Takes longer than the time limit",
-        |_: GarageArguments, _| async {
+        "nap",
+        "Sleeps",
+        |_: OpenArguments, _| async {
             tokio::time::sleep(Duration::from_secs(60)).await;
-            Ok::<_, ToolError>("clean")
+            Ok::<_, ToolError>("rested")
         },
     )?);
 
@@ -84,10 +84,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .limits(limits)
         .policy(policy)
         .approver(DaytimeApprover)
-        .observer(CountingObserver(Arc::clone(&counts)))
+        .observer(CallCounter(Arc::clone(&counts)))
         .build();
 
-    for (tool, hour) in [("open_garage", 12), ("open_garage", 23), ("wash_car", 14)] {
+    // One is approved, one is refused, and one exceeds its time limit.
+    for (tool, hour) in [("open_garage", 12), ("open_garage", 23), ("nap", 14)] {
         let outcome = executor
             .execute(ToolCall::new(tool, json!({ "hour": hour })))
             .await;

@@ -1,11 +1,12 @@
 #!/bin/sh
-# A first session with Toolgate: builds it and runs a few commands, each shown before its answer. Needs only Rust.
+# A first session with Toolgate: builds it and runs a few commands, each shown before its output.
+# Needs only Rust.
 set -eu
 cd "$(dirname "$0")/.."
 cargo build --locked --package toolgate
 toolgate=$(cd "${CARGO_TARGET_DIR:-target}/debug" && pwd)/toolgate
 
-# A folder and a configuration of its own, so that none of yours is in the way.
+# In a temporary folder with its own configuration, so that yours has no effect.
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"

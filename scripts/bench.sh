@@ -1,6 +1,6 @@
-# The benchmarks, and the same work done by others. Read by test.sh.
+# Benchmarks, and the same work done by other projects. Sourced by test.sh.
 
-# The speech engine that a benchmark has started, to be stopped when the run ends.
+# The process id of the speech engine that a benchmark started, which is stopped at the end.
 engine=
 
 bench() {
@@ -38,7 +38,8 @@ bench() {
     run "peers beside a relaxed journal" env BENCH_ONLY=C BENCH_RESULTS="$cache/bench/relaxed.json" "$peers/run.sh"
 }
 
-# The gateway for the peers' benchmark: without its log, as the peers are, and with a journal of its own of this durability.
+# The gateway for the peers' benchmark: without logs, like the peers, and with its own journal, which
+# has the durability given as argument.
 quiet_gateway() {
     export TOOLGATE_BIN=$cache/bench/toolgate-$1
     cat >"$TOOLGATE_BIN" <<END
@@ -50,8 +51,8 @@ END
     chmod +x "$TOOLGATE_BIN"
 }
 
-# Rounds with a model that answers at once, and the conversion of tools: both sides in turns, and all on one core, so that what
-# it takes to wake another one is not counted.
+# Rounds with a model that answers at once, and the conversion of tools. Both sides alternate, and
+# everything runs on one core, so that the time to wake another core isn't counted.
 beside_langchain() {
     run "building our side of the models" cargo build --profile dist --locked -p toolgate-models --example models_slot
     local slot=${CARGO_TARGET_DIR:-target}/dist/examples/models_slot
@@ -66,12 +67,13 @@ beside_langchain() {
     echo "convert, Toolgate:   $("${ours[@]}" convert 5)" || exit
     echo "convert, LangChain:  $("${theirs[@]}" convert 5)" || exit
     echo "first word:          $("$slot" first_token 300)" || exit
-    # It ends when its input does.
+    # The double ends when its input is closed.
     exec {DOUBLE[1]}>&-
     end
 }
 
-# What a spoken request costs besides its engines, which fails if that is too much; then with real ones, if they are installed.
+# The time of a spoken request without its engines, which fails if it is too long; then with real
+# engines, if they are installed.
 voice_stages() {
     run "voice: our own time" env VOICE_STAGES=200 cargo test --profile dist --locked -p toolgate-voice --lib -- \
         --ignored --exact --nocapture turn::tests::voice_stages::voice_stages
@@ -95,7 +97,7 @@ voice_stages() {
     end
 }
 
-# Loading a model takes a while; an engine that has ended never listens.
+# Waits for up to a minute, because loading a model takes long, but not for an engine that exited.
 wait_for_port() {
     for _ in {1..600}; do
         kill -0 "$engine" 2>/dev/null || return

@@ -1,10 +1,10 @@
-# Fuzzing, kill -9, crowds and load: what takes hours. Read by test.sh.
+# Tests that take hours: fuzzing, kill -9, crowds and load. Sourced by test.sh.
 
-# What is fuzzed, and the longest input of each.
+# The fuzz targets, each with its longest input in bytes.
 fuzz_targets=(math:200 wyoming:4096 json_rpc:4096 sse:4096 heads:2048 schema:2048 config:4096)
 
-# The everyday tests, larger: they print their figures, and one runs at a time because they measure.
-# Not optimised: that checks more.
+# The usual tests with larger sizes. They print figures, and run one at a time because they measure.
+# The build isn't optimised, because debug builds check more.
 soak() {
     local sizes=(SOAK_KILLS="${SOAK_KILLS:-1000}" SOAK_SOCKETS="${SOAK_SOCKETS:-10000}"
         SOAK_LOAD_SECONDS="${SOAK_LOAD_SECONDS:-60}" SOAK_CALLS="${SOAK_CALLS:-1000000}"
@@ -24,7 +24,8 @@ soak() {
         cargo test --workspace --locked
 }
 
-# libFuzzer. A stable compiler counts branches for it if told to; findings are in fuzz/artifacts.
+# Runs libFuzzer with the stable compiler, whose flags below make it count branches. Inputs that
+# fail are in fuzz/artifacts.
 fuzz() {
     local host built entry target seconds=$((${SOAK_SECONDS:-3600} / ${#fuzz_targets[@]}))
     local flags="--cfg fuzzing -Cpasses=sancov-module" flag

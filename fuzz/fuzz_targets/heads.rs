@@ -1,5 +1,6 @@
-//! Any bytes as heads of HTTP requests, cut as the first byte says. Beside them hyper's parser
-//! reads the first head: if that finds both `Content-Length` and `Transfer-Encoding`, so must we.
+//! Reads any bytes as heads of HTTP requests, in chunks whose size is the first byte. hyper's
+//! parser reads the first head too: if it finds both `Content-Length` and `Transfer-Encoding`, so
+//! must ours.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

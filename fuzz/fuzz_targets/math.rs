@@ -1,5 +1,5 @@
-//! Any text, evaluated, written and dropped: the same as the property tests in `toolgate-math`, and
-//! the promises about memory and time besides.
+//! Evaluates, formats and drops any expression, as the property tests in `toolgate-math` do, and
+//! also checks the limits of memory and time.
 #![no_main]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 
-/// What one evaluation may take at most.
-const MEMORY: usize = 32 << 20;
-/// Ten times the promise: the code under test counts every branch, and other work may
-/// share the processor's caches.
-const TIME: Duration = Duration::from_millis(500);
+/// The most memory that one evaluation may take, in bytes.
+const MAX_MEMORY: usize = 32 << 20;
+/// Ten times the documented limit, because the code under test counts every branch, and other
+/// processes may share the processor's caches.
+const MAX_TIME: Duration = Duration::from_millis(500);
 
 fuzz_target!(|expression: &str| {
     let (start, before) = (processor_time(), LIVE.load(Ordering::Relaxed));
@@ -22,12 +22,12 @@ fuzz_target!(|expression: &str| {
         let _json = answer.to_json();
     }
     let took = processor_time().saturating_sub(start);
-    assert!(took < TIME, "it took {took:?}");
+    assert!(took < MAX_TIME, "it took {took:?}");
     let memory = PEAK.load(Ordering::Relaxed) - before;
-    assert!(memory < MEMORY, "it took {memory} bytes");
+    assert!(memory < MAX_MEMORY, "it took {memory} bytes");
 });
 
-/// What this thread has computed so far, which waiting for a processor does not lengthen.
+/// The processor time of this thread. Unlike wall time, it doesn't include waiting for a processor.
 fn processor_time() -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,
@@ -41,14 +41,14 @@ fn processor_time() -> Duration {
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// The system's allocator, counting the bytes that are in use.
-struct Counting;
+/// The system's allocator, which also counts the bytes in use.
+struct CountingAllocator;
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 // SAFETY: every call is passed on unchanged.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let live = LIVE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
         PEAK.fetch_max(live, Ordering::Relaxed);

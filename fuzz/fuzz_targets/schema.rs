@@ -1,5 +1,5 @@
-//! `[schema, arguments]` as JSON: a schema that is accepted checks any arguments in bounded time,
-//! and its verdict is the same each time. libFuzzer's `-timeout` is the bound.
+//! Reads `[schema, arguments]` as JSON. An accepted schema must check any arguments in bounded
+//! time, and always with the same result. libFuzzer's `-timeout` is the bound.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -14,11 +14,11 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(schema) = Schema::compile(document.clone(), &limits) else {
         return;
     };
-    let text = |schema: &Schema| match schema.check(arguments.clone()) {
+    let check = |schema: &Schema| match schema.check(arguments.clone()) {
         Ok(_) => "valid".to_owned(),
         Err(error) => error.to_string(),
     };
-    let verdict = text(&schema);
+    let result = check(&schema);
     let deferred = Schema::deferred(document, &limits).expect("it was accepted a moment ago");
-    assert_eq!(verdict, text(&deferred));
+    assert_eq!(result, check(&deferred));
 });

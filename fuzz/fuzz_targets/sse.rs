@@ -1,4 +1,4 @@
-//! Any bytes as a stream of server-sent events, cut as the first byte says.
+//! Reads any bytes as a stream of server-sent events, in chunks whose size is the first byte.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| toolgate_net::fuzz_sse(bytes));

@@ -1,4 +1,4 @@
-//! Any bytes as frames and as events of Wyoming.
+//! Reads any bytes as Wyoming frames and events.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| toolgate_voice::fuzzing::wyoming(bytes));

@@ -1,4 +1,4 @@
-//! The view of a home that its tools use.
+//! [`HomeAccess`]: the home, as its tools see it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,23 +16,23 @@ const START_GRACE: Duration = Duration::from_secs(3);
 const MAX_WAIT: Duration = Duration::from_millis(1500);
 const MAX_NAMES: usize = 8;
 
-/// A home and its permissions. Clones share the home.
+/// A home, and what its tools may do there. Clones share the home.
 #[derive(Clone)]
 pub struct HomeAccess {
     pub(crate) home: Arc<dyn Home>,
     pub(crate) dialect: &'static HomeDialect,
-    pub(crate) locks: bool,
-    settled: Instant,
+    pub(crate) locks_allowed: bool,
+    grace_end: Instant,
 }
 
 impl HomeAccess {
-    /// Wraps a home that was just opened. With `locks`, doors may be locked and unlocked.
-    pub fn new(home: Arc<dyn Home>, dialect: &'static HomeDialect, locks: bool) -> Self {
+    /// Wraps a home that was just opened. With `locks_allowed`, doors may be locked and unlocked.
+    pub fn new(home: Arc<dyn Home>, dialect: &'static HomeDialect, locks_allowed: bool) -> Self {
         Self {
             home,
             dialect,
-            locks,
-            settled: Instant::now() + START_GRACE,
+            locks_allowed,
+            grace_end: Instant::now() + START_GRACE,
         }
     }
 
@@ -40,15 +40,17 @@ impl HomeAccess {
         self.home.health().problem
     }
 
-    pub(crate) async fn settle(&self) {
-        let left = self.settled.saturating_duration_since(Instant::now());
+    // Waits for the gateway's first messages, but not once the start is over.
+    pub(crate) async fn wait_for_start(&self) {
+        let left = self.grace_end.saturating_duration_since(Instant::now());
         if !left.is_zero() {
             self.home.ready(left.min(MAX_WAIT)).await;
         }
     }
 
+    // Fails if no device is known. Devices that may be out of date are good enough.
     pub(crate) async fn wait_until_known(&self) -> Result<(), ToolError> {
-        self.settle().await;
+        self.wait_for_start().await;
         match self.problem() {
             Some(problem) if self.home.devices().is_empty() => Err(ToolError::failed(problem)),
             _ => Ok(()),
@@ -63,7 +65,7 @@ impl HomeAccess {
             true => names::resolve_exact(&outlines, said),
             false => names::resolve(&outlines, said),
         };
-        let found = found.map_err(|why| self.explain_resolve_error(said, why))?;
+        let found = found.map_err(|error| self.explain_resolve_error(said, error))?;
         Ok(self.home.device(found.id).unwrap_or(found))
     }
 
@@ -71,10 +73,10 @@ impl HomeAccess {
         names::devices_in_room(&self.home.devices(), said)
     }
 
-    pub(crate) fn explain_resolve_error(&self, said: &str, why: ResolveError) -> ToolError {
+    pub(crate) fn explain_resolve_error(&self, said: &str, error: ResolveError) -> ToolError {
         let said = escape(said.trim());
         let list = HomeTool::ListDevices.name(self.dialect);
-        let text = match why {
+        let text = match error {
             ResolveError::Ambiguous { candidates } => format!(
                 "'{said}' could be any of several devices: {}. Say which one, by its name and room.",
                 list_titles(&candidates)

@@ -1,4 +1,4 @@
-//! Commands, and their outcomes.
+//! Commands to devices, and their outcomes.
 
 use std::time::SystemTime;
 
@@ -26,6 +26,7 @@ pub enum TemperatureUnit {
     Fahrenheit,
 }
 
+/// The last known state of a device, for commands that were not confirmed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LastState {
     pub state: String,
@@ -33,30 +34,20 @@ pub struct LastState {
     pub at: Option<SystemTime>,
 }
 
-/// The outcome of a command, which was sent at most once in any case.
+/// The outcome of a command. Whatever the outcome, the command was sent at most once.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CommandOutcome {
-    Done {
-        state: String,
-    },
+    /// The device confirmed it, and has this state now.
+    Done { state: String },
     /// The device sleeps. The gateway keeps the command and sends it when the device wakes.
-    Asleep {
-        last: LastState,
-    },
-    Dead {
-        last: LastState,
-    },
+    Asleep { last: LastState },
+    /// The network reports the device as dead.
+    Dead { last: LastState },
     /// The command is impossible and was not sent, or the device did not follow it.
-    Refused {
-        reason: String,
-    },
-    Unknown {
-        reason: String,
-        last: LastState,
-    },
+    Refused { reason: String },
+    /// The command was sent, but not confirmed.
+    Unknown { reason: String, last: LastState },
     /// The broker, gateway or radio is unavailable. Nothing was sent, and nothing will be sent
     /// later. The reason says what is missing and what to do about it.
-    Offline {
-        reason: String,
-    },
+    Offline { reason: String },
 }

@@ -40,10 +40,12 @@ pub struct DeviceReading {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReadingSource {
+    /// The gateway's list of devices.
     #[default]
     Gateway,
     /// A retained message, which may be old.
     Retained,
+    /// A message that arrived as the value changed.
     Report,
 }
 
@@ -63,14 +65,14 @@ impl HomeDevice {
     /// Name and location, such as `Lamp in Kitchen`, on one line.
     pub fn title(&self) -> String {
         if self.location.is_empty() {
-            one_line(&self.name)
+            to_one_line(&self.name)
         } else {
-            one_line(&format!("{} in {}", self.name, self.location))
+            to_one_line(&format!("{} in {}", self.name, self.location))
         }
     }
 }
 
-/// Replaces control characters, so that a device's name can't forge further lines of a text.
-pub fn one_line(name: &str) -> String {
+/// Replaces control characters by spaces, so that a device's name can't add lines to a text.
+pub fn to_one_line(name: &str) -> String {
     name.replace(char::is_control, " ")
 }

@@ -11,7 +11,7 @@ pub struct HomeDialect {
     pub name: &'static str,
     /// The program between the server and the radio, where people name devices and create scenes.
     pub gateway: &'static str,
-    /// What the server depends on, and what is usually missing when it fails.
+    /// The service that the server depends on, which is usually missing when the server fails.
     pub needs: &'static str,
 }
 
@@ -25,6 +25,7 @@ pub const ZWAVE: HomeDialect = HomeDialect {
 pub static DIALECTS: [&HomeDialect; 1] = [&ZWAVE];
 
 impl HomeDialect {
+    /// The program of the server: `zwave-mcp-server`.
     pub fn server(&self) -> String {
         format!("{}-mcp-server", self.id)
     }
@@ -34,8 +35,8 @@ impl HomeDialect {
         format!("{}_{name}", self.id.to_uppercase())
     }
 
-    /// A gateway's name as a person wrote it, without the prefix that its program adds.
-    pub fn shown_gateway<'a>(&self, gateway: &'a str) -> &'a str {
+    /// A gateway's name as a person chose it, without the prefix that its program adds.
+    pub fn display_gateway<'a>(&self, gateway: &'a str) -> &'a str {
         let rest = gateway.strip_prefix(&self.variable("GATEWAY"));
         let rest = rest.and_then(|rest| rest.strip_prefix('-'));
         rest.unwrap_or(gateway)
@@ -48,7 +49,7 @@ impl HomeDialect {
     }
 }
 
-/// The servers of all home protocols offer these with the same parameters and results.
+/// The tools of a home server. Those of all protocols have the same parameters and results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HomeTool {
     ListDevices,
@@ -152,7 +153,7 @@ mod tests {
             ("Upstairs", "Upstairs"),
             ("ZWAVE_GATEWAYS", "ZWAVE_GATEWAYS"),
         ] {
-            assert_eq!(ZWAVE.shown_gateway(gateway), shown);
+            assert_eq!(ZWAVE.display_gateway(gateway), shown);
         }
     }
 }

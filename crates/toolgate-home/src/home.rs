@@ -8,6 +8,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{CommandOutcome, DeviceCommand, DeviceId, HomeDevice};
 
+/// A home, kept up to date in the background. Only commands and scenes wait for the network.
 pub trait Home: Send + Sync {
     /// All devices, sorted by name.
     fn devices(&self) -> Vec<HomeDevice>;
@@ -22,7 +23,7 @@ pub trait Home: Send + Sync {
 
     fn health(&self) -> HomeHealth;
 
-    /// Changes with every message from the home.
+    /// A counter that changes with every message from the home.
     fn changes(&self) -> watch::Receiver<u64>;
 
     /// Sends a command once and waits for its outcome.
@@ -35,14 +36,14 @@ pub trait Home: Send + Sync {
     /// The gateway's scenes. An error is a sentence for a person.
     fn scenes(&self) -> BoxFuture<'_, Result<Vec<HomeScene>, String>>;
 
-    /// Starts a scene. `Done` means that the gateway started it; it does not
-    /// report the single devices.
-    fn activate<'a>(&'a self, scene: &'a HomeScene) -> BoxFuture<'a, CommandOutcome>;
+    /// Starts a scene. `Done` means that the gateway started it; gateways don't report what its
+    /// devices did.
+    fn activate_scene<'a>(&'a self, scene: &'a HomeScene) -> BoxFuture<'a, CommandOutcome>;
 
-    // Waits for at most `patience` until the devices are known.
-    fn ready(&self, patience: Duration) -> BoxFuture<'_, HomeReadiness> {
+    /// Waits until the devices are known, for at most `timeout`.
+    fn ready(&self, timeout: Duration) -> BoxFuture<'_, HomeReadiness> {
         async move {
-            let deadline = Instant::now() + patience;
+            let deadline = Instant::now() + timeout;
             let mut changes = self.changes();
             loop {
                 changes.borrow_and_update();
@@ -72,10 +73,14 @@ pub struct HomeHealth {
     pub gateway: Option<String>,
     pub gateway_alive: bool,
     pub gateway_version: Option<String>,
+    /// Gateways that are online, but not used.
     pub other_gateways: Vec<String>,
+    /// Whether the gateway's radio works; `None` if the gateway did not say.
     pub radio: Option<bool>,
     pub devices: usize,
+    /// Devices that the network reports as dead.
     pub dead: usize,
+    /// True if the devices may be out of date because the broker or the gateway is unavailable.
     pub stale: bool,
     /// What is missing and what to do about it, as a sentence; `None` if all is well.
     pub problem: Option<String>,

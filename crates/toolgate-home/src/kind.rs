@@ -22,14 +22,16 @@ pub enum DeviceKind {
     Other,
 }
 
-pub(crate) const LIGHTS: [&str; 2] = ["light", "lamp"];
+// A device with one of these words in its name is a light.
+pub(crate) const LIGHT_WORDS: [&str; 2] = ["light", "lamp"];
 
 impl DeviceKind {
     pub fn has_level(self) -> bool {
         matches!(self, Self::Dimmer | Self::Blind | Self::Fan)
     }
 
-    pub fn with_level(name: &str) -> Self {
+    /// Guesses from its name what a device with a level is.
+    pub fn guess_with_level(name: &str) -> Self {
         // A motor may be attached to a module that is sold for lights; then only the name shows it.
         const BLINDS: [&str; 5] = ["blind", "shade", "shutter", "curtain", "awning"];
         const FANS: [&str; 2] = ["fan", "ventilator"];
@@ -40,11 +42,15 @@ impl DeviceKind {
                 known.contains(&singular)
             })
         };
-        match () {
-            () if has_word(&LIGHTS) => Self::Dimmer,
-            () if has_word(&BLINDS) => Self::Blind,
-            () if has_word(&FANS) => Self::Fan,
-            () => Self::Dimmer,
+        // First, because a "fan light" is a light.
+        if has_word(&LIGHT_WORDS) {
+            Self::Dimmer
+        } else if has_word(&BLINDS) {
+            Self::Blind
+        } else if has_word(&FANS) {
+            Self::Fan
+        } else {
+            Self::Dimmer
         }
     }
 }

@@ -1,11 +1,14 @@
-//! What all home protocols share: devices, commands, names, and the tools of a home server.
+//! Everything that all home protocols share: devices, commands, names, and the tools of a home
+//! server.
 //!
 //! ```text
-//!  names      which device people mean          command  what a device is told, and the outcome
-//!  kind       what a device is for              proof    whether a command worked
-//!  home       what a protocol must be able to do
-//!  tools/     the tools of a home server, over any `Home`
-//!  dialect    the protocols there are, one entry each
+//!  names      finds the device that a person names
+//!  kind       kinds of devices
+//!  command    commands and their outcomes
+//!  proof      decides whether a command worked
+//!  home       the trait that a protocol implements
+//!  tools/     the tools of a home server, for any `Home`
+//!  dialect    the known protocols, one entry each
 //! ```
 //!
 //! A protocol is a crate that implements [`Home`] and serves [`home_tools`], and an entry in
@@ -24,7 +27,7 @@ mod tools;
 
 pub use access::HomeAccess;
 pub use command::{CommandOutcome, DeviceCommand, LastState, TemperatureUnit};
-pub use device::{DeviceId, DeviceReading, DeviceStatus, HomeDevice, ReadingSource, one_line};
+pub use device::{DeviceId, DeviceReading, DeviceStatus, HomeDevice, ReadingSource, to_one_line};
 pub use dialect::{DIALECTS, HomeDialect, HomeTool, ZWAVE};
 pub use home::{Home, HomeHealth, HomeReadiness, HomeScene};
 pub use kind::DeviceKind;

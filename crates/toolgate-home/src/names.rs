@@ -1,13 +1,13 @@
-//! Resolves what people say to a device.
+//! Finds the device that a person names.
 //!
-//! A device is found only by all of its words: its name, its name and location in any order, or a
-//! location or kind that has a single device. Similar names are suggested, never acted on.
+//! All words must match: those of the name, of the name and the location in any order, or of a
+//! location or kind that has only one device. Similar names are suggested, never acted on.
 
 mod words;
 
 pub(crate) use words::name_words;
 
-use crate::kind::LIGHTS;
+use crate::kind::LIGHT_WORDS;
 use crate::{DeviceKind, HomeDevice};
 
 const MAX_NEAREST: usize = 3;
@@ -44,8 +44,8 @@ pub(crate) fn resolve(devices: &[HomeDevice], said: &str) -> Result<HomeDevice, 
     Err(not_found(devices, &meant))
 }
 
-// Finds a device by its name alone, for commands that must not go wrong: everything but case
-// counts. Where devices share a name, the location in front distinguishes them.
+// Finds a device by its exact name, ignoring only case, for commands that must not go wrong. If
+// devices share a name, the location in front of it distinguishes them.
 pub(crate) fn resolve_exact(
     devices: &[HomeDevice],
     said: &str,
@@ -68,7 +68,7 @@ pub(crate) fn resolve_exact(
 
 /// True if two names sound the same: case, accents, articles and the spelling
 /// of numbers don't count.
-pub(crate) fn same_name(one: &str, other: &str) -> bool {
+pub(crate) fn is_same_name(one: &str, other: &str) -> bool {
     let meant = name_words(one);
     !meant.is_empty() && meant == name_words(other)
 }
@@ -82,8 +82,9 @@ pub(crate) fn devices_in_room(devices: &[HomeDevice], said: &str) -> Vec<HomeDev
     devices.iter().filter(is_there).cloned().collect()
 }
 
-// A loose search for lists, where one device too many does no harm: every word must begin a word
-// of name, location or kind. The device that [`resolve`] finds comes first.
+// A loose search for lists, where one device too many does no harm: a device matches if each word
+// is the beginning of a word in its name, location or kind. The device that [`resolve`] finds
+// comes first.
 pub(crate) fn search(devices: &[HomeDevice], said: &str) -> Vec<HomeDevice> {
     let meant = name_words(said);
     let mut found = devices
@@ -107,7 +108,7 @@ fn words_about(device: &HomeDevice) -> Vec<String> {
     known.push(device.kind.to_string());
     let kinds = kinds(device);
     if kinds.contains(&"light") {
-        known.extend(LIGHTS.map(str::to_owned));
+        known.extend(LIGHT_WORDS.map(str::to_owned));
     }
     known
 }
@@ -184,7 +185,7 @@ fn kinds(device: &HomeDevice) -> Vec<&'static str> {
     };
     if matches!(device.kind, DeviceKind::Switch | DeviceKind::Dimmer) {
         let name = name_words(&device.name);
-        for light in LIGHTS {
+        for light in LIGHT_WORDS {
             if name.iter().any(|word| word == light) {
                 kinds.push("light");
                 kinds.push(light);

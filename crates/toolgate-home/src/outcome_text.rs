@@ -11,7 +11,7 @@ use crate::{
 
 // Builds a result. The sentence is also one of the fields; `text` is a longer version for clients
 // that ignore fields.
-pub(crate) fn output(message: String, text: Option<String>, fields: Value) -> ToolOutput {
+pub(crate) fn tool_output(message: String, text: Option<String>, fields: Value) -> ToolOutput {
     let text = text.unwrap_or_else(|| message.clone());
     let mut object = Map::from_iter([("message".to_owned(), message.into())]);
     if let Value::Object(fields) = fields {
@@ -22,7 +22,7 @@ pub(crate) fn output(message: String, text: Option<String>, fields: Value) -> To
     output
 }
 
-/// Any outcome but the wanted one is an error, except a command that waits for its device to wake.
+/// Makes an error of every outcome except success and a command that waits for its device to wake.
 pub(crate) fn command_output(
     dialect: &HomeDialect,
     device: &HomeDevice,
@@ -34,9 +34,9 @@ pub(crate) fn command_output(
     match outcome {
         CommandOutcome::Done { state } => {
             let message = format!("{title} is now {state}.");
-            Ok(output(message, None, fields("done", &state)))
+            Ok(tool_output(message, None, fields("done", &state)))
         }
-        CommandOutcome::Asleep { last } => Ok(output(
+        CommandOutcome::Asleep { last } => Ok(tool_output(
             format!(
                 "{title} sleeps. The gateway keeps the command, and it will apply when the device wakes. {}",
                 last_known_text(&last)
@@ -67,10 +67,10 @@ fn last_known_text(last: &LastState) -> String {
     }
 }
 
-pub(crate) fn device(device: &HomeDevice) -> Value {
+pub(crate) fn device_fields(device: &HomeDevice) -> Value {
     let mut fields = json!({
         "name": device.name, "location": device.location, "type": device.kind,
-        "status": status(device.status), "state": device.state, "node": device.id,
+        "status": status_text(device.status), "state": device.state, "node": device.id,
     });
     if let Some(age) = age_in_seconds(device.last_seen) {
         fields["lastSeenSecondsAgo"] = age.into();
@@ -81,7 +81,7 @@ pub(crate) fn device(device: &HomeDevice) -> Value {
     fields
 }
 
-pub(crate) fn status(status: DeviceStatus) -> &'static str {
+pub(crate) fn status_text(status: DeviceStatus) -> &'static str {
     match status {
         DeviceStatus::Unknown => "unknown",
         DeviceStatus::Asleep => "asleep",
@@ -91,7 +91,7 @@ pub(crate) fn status(status: DeviceStatus) -> &'static str {
     }
 }
 
-pub(crate) fn reading(reading: &DeviceReading) -> Value {
+pub(crate) fn reading_fields(reading: &DeviceReading) -> Value {
     let source = match reading.source {
         ReadingSource::Gateway => "gateway",
         ReadingSource::Retained => "retained",
@@ -104,14 +104,14 @@ pub(crate) fn reading(reading: &DeviceReading) -> Value {
 }
 
 pub(crate) fn reading_text(reading: &DeviceReading) -> String {
-    let said = format!("{} {}", reading.label, reading.words);
+    let text = format!("{} {}", reading.label, reading.words);
     match (&reading.value, age_in_seconds(reading.at)) {
-        (Some(_), Some(age)) => format!("{said} ({})", age_text(age)),
-        _ => said,
+        (Some(_), Some(age)) => format!("{text} ({})", age_text(age)),
+        _ => text,
     }
 }
 
-// In seconds. A time in the future counts as now, because clocks differ.
+// A time in the future counts as now, because clocks differ.
 fn age_in_seconds(at: Option<SystemTime>) -> Option<u64> {
     let age = SystemTime::now().duration_since(at?);
     Some(age.map_or(0, |age| age.as_secs()))
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_are_said_as_people_say_them() {
+    fn ages_are_given_in_one_unit() {
         for (seconds, words) in [
             (0, "just now"),
             (12, "12 seconds ago"),

@@ -3,13 +3,13 @@
 //! ```text
 //!  one write ─▶ watch the value ─▶ done
 //!                   │
-//!                   └─ nothing more comes: ask the gateway to read the device once
+//!                   └─ no further report: ask the gateway to read the device once
 //! ```
 //!
-//! A gateway publishes the new value as soon as the radio has sent the command (~80 ms) and reads
-//! the device later: a switch after ~1 s, a dimmer after ~7 s, a device that confirms its
-//! commands never. So the first matching value proves nothing. A later one does, and so does a
-//! reading that was requested.
+//! A gateway publishes the new value as soon as the radio has sent the command (~80 ms), and reads
+//! the device later: a switch after ~1 s, a dimmer after ~7 s, and a device that confirms its
+//! commands not at all. So the first matching value proves nothing. A later one does, and so does
+//! a reading that was requested.
 
 use std::time::Duration;
 
@@ -20,14 +20,16 @@ use crate::DeviceStatus;
 
 /// Two reports within this time may be one report, delivered twice.
 const DUPLICATE_WINDOW: Duration = Duration::from_millis(300);
-/// A gateway that reads the device on its own does so within this time.
-const ASK_AFTER: Duration = Duration::from_secs(2);
+/// If no further report comes within this time, a reading is requested.
+const READ_AFTER: Duration = Duration::from_secs(2);
 
+/// The value that a command should lead to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum WantedState {
     Is(bool),
     /// A level, give or take one: devices round it.
     Level(u64),
+    /// Any level but 0.
     On,
     /// One of these bolt positions, as numbers of the protocol.
     Bolt(&'static [u64]),
@@ -52,7 +54,7 @@ impl WantedState {
     }
 
     /// How long a device may take to get there: dimmers ramp, and bolts turn.
-    fn settling(self) -> Duration {
+    fn settling_time(self) -> Duration {
         match self {
             Self::Is(_) | Self::Number(_) => Duration::from_secs(1),
             Self::Level(_) | Self::On => Duration::from_secs(6),
@@ -61,18 +63,24 @@ impl WantedState {
     }
 }
 
+/// What the sender of a command should do next. All but `RequestReading` and `Wait` end the proof.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProofStep {
+    /// The device confirmed the command.
     Done,
+    /// The device settled on another value.
     Contrary(Json),
     Dead,
     Asleep,
-    Ask,
+    /// Ask the gateway to read the device, then pass the result to `record_reading`.
+    RequestReading,
     /// Call `step` again at this time, or when a report arrives.
     Wait(Instant),
-    Over,
+    /// Nothing was confirmed in time.
+    TimedOut,
 }
 
+/// The evidence for one command: feed it reports, and ask `step` what to do.
 #[derive(Debug)]
 pub struct CommandProof {
     wanted: WantedState,
@@ -85,7 +93,7 @@ pub struct CommandProof {
     contrary: Option<(Instant, Json)>,
     proven: bool,
     status: Option<DeviceStatus>,
-    asked: bool,
+    reading_requested: bool,
 }
 
 impl CommandProof {
@@ -99,15 +107,17 @@ impl CommandProof {
             contrary: None,
             proven: false,
             status: None,
-            asked: false,
+            reading_requested: false,
         }
     }
 
-    pub fn take_echo(&mut self, now: Instant) {
+    /// Takes the target value that the gateway publishes once the radio has sent the command.
+    pub fn record_echo(&mut self, now: Instant) {
         self.echo.get_or_insert(now);
     }
 
-    pub fn take_report(&mut self, value: Option<&Json>, time: Option<u64>, now: Instant) {
+    /// Takes a published value. `time` is the gateway's timestamp in milliseconds since 1970.
+    pub fn record_report(&mut self, value: Option<&Json>, time: Option<u64>, now: Instant) {
         let Some(value) = value else {
             return;
         };
@@ -133,7 +143,8 @@ impl CommandProof {
         }
     }
 
-    pub fn take_answer(&mut self, value: &Json, now: Instant) {
+    /// Takes the result of a requested reading, which is proof by itself.
+    pub fn record_reading(&mut self, value: &Json, now: Instant) {
         if self.wanted.is_met(value) {
             self.proven = true;
             self.contrary = None;
@@ -142,11 +153,11 @@ impl CommandProof {
         }
     }
 
-    pub fn take_status(&mut self, status: DeviceStatus) {
+    pub fn record_status(&mut self, status: DeviceStatus) {
         self.status = Some(status);
     }
 
-    /// Decides what to do now. Returns `Ask` only once.
+    /// Decides what to do now. Returns `RequestReading` only once.
     pub fn step(&mut self, now: Instant) -> ProofStep {
         if self.proven {
             return ProofStep::Done;
@@ -157,7 +168,7 @@ impl CommandProof {
             _ => {}
         }
         if let Some((since, value)) = &self.contrary {
-            let settled = (*since + self.wanted.settling()).min(self.deadline);
+            let settled = (*since + self.wanted.settling_time()).min(self.deadline);
             return if now >= settled {
                 ProofStep::Contrary(value.clone())
             } else {
@@ -165,21 +176,21 @@ impl CommandProof {
             };
         }
         if now >= self.deadline {
-            return ProofStep::Over;
+            return ProofStep::TimedOut;
         }
-        if self.asked {
+        if self.reading_requested {
             return ProofStep::Wait(self.deadline);
         }
-        let sign = self.expected.map(|(at, _)| at).or(self.echo);
-        let due = match sign {
-            Some(at) => at + ASK_AFTER,
-            // Without any sign, wait: it takes ~4 s until a node is reported dead, and that is a
-            // better answer than a reading.
+        let sign_of_life = self.expected.map(|(at, _)| at).or(self.echo);
+        let due = match sign_of_life {
+            Some(at) => at + READ_AFTER,
+            // Without any, wait: it takes ~4 s until a node is reported dead, and that is a better
+            // answer than a reading.
             None => self.sent + (self.deadline - self.sent) / 2,
         };
         if now >= due {
-            self.asked = true;
-            ProofStep::Ask
+            self.reading_requested = true;
+            ProofStep::RequestReading
         } else {
             ProofStep::Wait(due.min(self.deadline))
         }

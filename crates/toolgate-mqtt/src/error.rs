@@ -1,4 +1,4 @@
-//! The error of a publish.
+//! The error of publishing a message.
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -9,7 +9,7 @@ pub enum PublishError {
     /// The topic or payload is invalid, or the broker refused it.
     #[error("{reason}")]
     Refused { reason: String },
-    /// It was sent but not confirmed: it may have arrived.
+    /// The message was sent but not confirmed, so it may have arrived.
     #[error("{reason}")]
     Unknown { reason: String },
 }

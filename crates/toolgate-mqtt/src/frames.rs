@@ -16,7 +16,7 @@ pub(crate) enum PacketFrame {
 #[derive(Debug)]
 pub(crate) enum StreamEndError {
     Closed,
-    /// Not MQTT; the first two bytes.
+    /// Contains the first two bytes that are not MQTT.
     NotMqtt([u8; 2]),
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct FrameReader<R> {
     stream: R,
     buffer: BytesMut,
     pub(crate) max_packet: usize,
-    passing: Option<SkippedPacket>,
+    skipping: Option<SkippedPacket>,
 }
 
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             stream,
             buffer: BytesMut::new(),
             max_packet,
-            passing: None,
+            skipping: None,
         }
     }
 
@@ -75,7 +75,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     }
 
     fn take_frame(&mut self) -> Result<Option<PacketFrame>, StreamEndError> {
-        if self.passing.is_some() {
+        if self.skipping.is_some() {
             return Ok(self.skip());
         }
         let Some((header, size)) = self.header()? else {
@@ -147,7 +147,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
         let left = (header + size).saturating_sub(read);
         self.buffer.advance(read);
-        self.passing = Some(SkippedPacket { size, left, id });
+        self.skipping = Some(SkippedPacket { size, left, id });
         Ok(self.skip())
     }
 
@@ -157,14 +157,14 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     }
 
     fn skip(&mut self) -> Option<PacketFrame> {
-        let passing = self.passing.as_mut()?;
-        let here = passing.left.min(self.buffer.len());
+        let skipping = self.skipping.as_mut()?;
+        let here = skipping.left.min(self.buffer.len());
         self.buffer.advance(here);
-        passing.left -= here;
-        if passing.left > 0 {
+        skipping.left -= here;
+        if skipping.left > 0 {
             return None;
         }
-        let SkippedPacket { size, id, .. } = self.passing.take()?;
+        let SkippedPacket { size, id, .. } = self.skipping.take()?;
         Some(PacketFrame::TooLarge { size, id })
     }
 
@@ -192,13 +192,13 @@ mod tests {
         loop {
             match frames.next().await {
                 Ok(frame) => got.push(frame),
-                Err(torn) => return (got, torn),
+                Err(error) => return (got, error),
             }
         }
     }
 
     #[tokio::test]
-    async fn packets_are_cut_wherever_the_bytes_come_apart() {
+    async fn packets_are_found_however_the_bytes_are_split() {
         let bytes = [
             &[0x40, 2, 0, 7][..],
             &[0x30, 0x80, 0x01][..],
@@ -225,12 +225,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_that_is_too_large_is_read_past_and_the_next_one_is_there() {
+    async fn an_oversized_message_is_skipped() {
         // QoS 1, topic "ab", id 0x0102, 300 bytes in all.
         let mut bytes = vec![0x32, 0xac, 0x02, 0, 2, b'a', b'b', 1, 2];
         bytes.resize(3 + 300, 0xee);
         bytes.extend([0xd0, 0]);
-        let (got, torn) = all(&bytes, 299).await;
+        let (got, error) = all(&bytes, 299).await;
         let large = PacketFrame::TooLarge {
             size: 300,
             id: Some(0x0102),
@@ -240,21 +240,21 @@ mod tests {
             body: Bytes::new(),
         };
         assert_eq!(got, [large, next]);
-        assert!(matches!(torn, StreamEndError::Closed));
+        assert!(matches!(error, StreamEndError::Closed));
     }
 
     #[tokio::test]
-    async fn what_is_not_mqtt_is_known_as_such_without_taking_memory() {
+    async fn bytes_that_are_not_mqtt_are_rejected_at_once() {
         for bytes in [
             &[0x00, 0x00][..],
             &[0x30, 0xff, 0xff, 0xff, 0xff, 0x01],
             // An acknowledgement of 256 MB.
             &[0x40, 0xff, 0xff, 0xff, 0x7f],
         ] {
-            let (got, torn) = all(bytes, 1000).await;
+            let (got, error) = all(bytes, 1000).await;
             assert!(
-                got.is_empty() && matches!(torn, StreamEndError::NotMqtt(_)),
-                "{bytes:?}: {torn:?}"
+                got.is_empty() && matches!(error, StreamEndError::NotMqtt(_)),
+                "{bytes:?}: {error:?}"
             );
         }
     }

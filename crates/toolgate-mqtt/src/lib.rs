@@ -22,10 +22,11 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use tokio::sync::watch;
 
+/// A connection to an MQTT broker.
 pub trait Mqtt: Send + Sync {
-    // Publishes once, with QoS 1 to the broker, and never again on its own: a lamp that was turned
-    // off while the broker was away must not go off an hour later. Offline, it fails at once and
-    // nothing is queued.
+    /// Publishes a message once, with QoS 1, and never repeats it: a command to turn off a lamp
+    /// must not be sent an hour later, when the broker is back. While offline it fails at once,
+    /// and nothing is queued.
     fn publish<'a>(
         &'a self,
         topic: &'a str,
@@ -33,7 +34,7 @@ pub trait Mqtt: Send + Sync {
         retain: bool,
     ) -> BoxFuture<'a, Result<(), PublishError>>;
 
-    /// Subscribes to a topic filter. Retained messages come first, also after every reconnect.
+    /// Subscribes to a topic filter. Retained messages come first, and again after every reconnect.
     fn subscribe(&self, filter: &str) -> TopicSubscription;
 
     /// The connection state; await its `changed`. Subscriptions are restored before the state

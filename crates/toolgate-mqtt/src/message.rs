@@ -1,4 +1,4 @@
-//! Incoming messages and their queues.
+//! Incoming messages, and the queue between a connection and a reader.
 
 use std::sync::{
     Arc,
@@ -40,8 +40,7 @@ pub struct TopicSubscription {
 }
 
 impl TopicSubscription {
-    /// A subscription that receives what the sender of this channel sends; for
-    /// other implementations of `Mqtt`.
+    /// A subscription that is fed by a channel, for other implementations of `Mqtt`.
     pub fn new(messages: mpsc::Receiver<MqttMessage>) -> Self {
         Self {
             messages,
@@ -49,7 +48,7 @@ impl TopicSubscription {
         }
     }
 
-    /// `None` once the connection was closed for good.
+    /// The next message; `None` once the connection is closed for good.
     pub async fn next(&mut self) -> Option<MqttMessage> {
         let message = self.messages.recv().await?;
         if let Some(backlog) = &self.backlog {
@@ -88,17 +87,17 @@ pub(crate) struct SubscriptionFeed {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FeedOutcome {
-    Taken,
+    Queued,
     Dropped,
-    Gone,
+    Closed,
 }
 
 impl SubscriptionFeed {
     // The memory limit of one reader's queue.
     const MAX_BYTES: usize = 32 * 1024 * 1024;
 
-    pub(crate) fn new(most: usize) -> (Self, TopicSubscription) {
-        let (sender, messages) = mpsc::channel(most.clamp(1, 1_000_000));
+    pub(crate) fn new(capacity: usize) -> (Self, TopicSubscription) {
+        let (sender, messages) = mpsc::channel(capacity.clamp(1, 1_000_000));
         let backlog = Arc::<ReaderBacklog>::default();
         let feed = Self {
             messages: sender,
@@ -108,18 +107,18 @@ impl SubscriptionFeed {
         (feed, TopicSubscription { messages, backlog })
     }
 
-    pub(crate) fn put(&self, message: MqttMessage) -> FeedOutcome {
+    pub(crate) fn try_send(&self, message: MqttMessage) -> FeedOutcome {
         let bytes = message.bytes();
         let waiting = self.backlog.bytes.load(Ordering::Relaxed);
         let fits = waiting == 0 || waiting + bytes <= Self::MAX_BYTES;
         // Added before the reader can subtract it, so the count never underflows.
         self.backlog.bytes.fetch_add(bytes, Ordering::Relaxed);
         let outcome = match self.messages.try_reserve() {
-            Ok(place) if fits => {
-                place.send(message);
-                return FeedOutcome::Taken;
+            Ok(permit) if fits => {
+                permit.send(message);
+                return FeedOutcome::Queued;
             }
-            Err(mpsc::error::TrySendError::Closed(())) => FeedOutcome::Gone,
+            Err(mpsc::error::TrySendError::Closed(())) => FeedOutcome::Closed,
             Ok(_) | Err(mpsc::error::TrySendError::Full(())) => FeedOutcome::Dropped,
         };
         self.backlog.bytes.fetch_sub(bytes, Ordering::Relaxed);
@@ -129,7 +128,7 @@ impl SubscriptionFeed {
         outcome
     }
 
-    pub(crate) fn is_gone(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.messages.is_closed()
     }
 }
@@ -147,41 +146,41 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_slow_reader_loses_what_does_not_fit_and_can_tell() {
+    async fn a_slow_reader_loses_messages_and_can_count_them() {
         let (feed, mut reader) = SubscriptionFeed::new(2);
-        assert_eq!(feed.put(message(1)), FeedOutcome::Taken);
-        assert_eq!(feed.put(message(1)), FeedOutcome::Taken);
-        assert_eq!(feed.put(message(1)), FeedOutcome::Dropped);
+        assert_eq!(feed.try_send(message(1)), FeedOutcome::Queued);
+        assert_eq!(feed.try_send(message(1)), FeedOutcome::Queued);
+        assert_eq!(feed.try_send(message(1)), FeedOutcome::Dropped);
         assert_eq!(reader.dropped(), 1);
         reader.next().await.unwrap();
-        assert_eq!(feed.put(message(1)), FeedOutcome::Taken);
+        assert_eq!(feed.try_send(message(1)), FeedOutcome::Queued);
     }
 
     #[tokio::test]
-    async fn what_waits_is_bounded_in_bytes_too() {
+    async fn a_queue_is_bounded_in_bytes_too() {
         let (feed, mut reader) = SubscriptionFeed::new(1000);
         let third = SubscriptionFeed::MAX_BYTES / 3;
         for _ in 0..3 {
-            assert_eq!(feed.put(message(third)), FeedOutcome::Taken);
+            assert_eq!(feed.try_send(message(third)), FeedOutcome::Queued);
         }
-        assert_eq!(feed.put(message(third)), FeedOutcome::Dropped);
+        assert_eq!(feed.try_send(message(third)), FeedOutcome::Dropped);
         reader.next().await.unwrap();
-        assert_eq!(feed.put(message(third)), FeedOutcome::Taken);
+        assert_eq!(feed.try_send(message(third)), FeedOutcome::Queued);
         for _ in 0..3 {
             reader.next().await.unwrap();
         }
-        // One alone always passes, however large: nobody would ever get it otherwise.
+        // The queue is empty, so even a larger message is queued: it would never fit otherwise.
         assert_eq!(
-            feed.put(message(SubscriptionFeed::MAX_BYTES + 1)),
-            FeedOutcome::Taken
+            feed.try_send(message(SubscriptionFeed::MAX_BYTES + 1)),
+            FeedOutcome::Queued
         );
     }
 
     #[tokio::test]
-    async fn nothing_is_kept_for_a_reader_that_is_gone() {
+    async fn nothing_is_queued_for_a_dropped_reader() {
         let (feed, reader) = SubscriptionFeed::new(2);
         drop(reader);
-        assert!(feed.is_gone());
-        assert_eq!(feed.put(message(1)), FeedOutcome::Gone);
+        assert!(feed.is_closed());
+        assert_eq!(feed.try_send(message(1)), FeedOutcome::Closed);
     }
 }

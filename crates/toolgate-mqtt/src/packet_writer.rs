@@ -1,4 +1,4 @@
-//! A buffered writer that knows how much the network has accepted.
+//! A buffered packet writer that knows which packets were written to the network.
 
 use std::io;
 
@@ -10,8 +10,9 @@ pub(crate) struct PacketWriter<W> {
     writer: W,
     bytes: BytesMut,
     unflushed: bool,
-    given: u64,
-    taken: u64,
+    // Both in bytes since the start.
+    queued: u64,
+    written: u64,
 }
 
 /// The packet id after `last` that is not in use. Fewer than 65535 are in use at any time.
@@ -25,7 +26,7 @@ pub(crate) fn next_packet_id(last: &mut u16, is_used: impl Fn(u16) -> bool) -> u
 }
 
 /// With this many bytes in the buffer, reading and sending pause.
-const FULL: usize = 256 * 1024;
+const MAX_BUFFERED: usize = 256 * 1024;
 
 impl<W: AsyncWrite + Unpin> PacketWriter<W> {
     pub(crate) fn new(writer: W) -> Self {
@@ -33,24 +34,25 @@ impl<W: AsyncWrite + Unpin> PacketWriter<W> {
             writer,
             bytes: BytesMut::new(),
             unflushed: false,
-            given: 0,
-            taken: 0,
+            queued: 0,
+            written: 0,
         }
     }
 
+    /// Queues a packet. Returns the position of its end, for `has_sent`.
     pub(crate) fn write_packet(&mut self, packet: &impl MqttPacket) -> u64 {
         let before = self.bytes.len();
         if packet.encode(&mut self.bytes).is_err() {
             // Can't happen, because topics are checked before.
             self.bytes.truncate(before);
         }
-        self.given += (self.bytes.len() - before) as u64;
-        self.given
+        self.queued += (self.bytes.len() - before) as u64;
+        self.queued
     }
 
     pub(crate) fn write_bytes(&mut self, bytes: &[u8]) {
         self.bytes.put_slice(bytes);
-        self.given += bytes.len() as u64;
+        self.queued += bytes.len() as u64;
     }
 
     pub(crate) fn is_busy(&self) -> bool {
@@ -64,24 +66,24 @@ impl<W: AsyncWrite + Unpin> PacketWriter<W> {
             self.unflushed = false;
             return Ok(());
         }
-        let taken = self.writer.write_buf(&mut self.bytes).await?;
-        if taken == 0 {
+        let written = self.writer.write_buf(&mut self.bytes).await?;
+        if written == 0 {
             return Err(io::ErrorKind::WriteZero.into());
         }
-        self.taken += taken as u64;
+        self.written += written as u64;
         self.unflushed = true;
         Ok(())
     }
 
     pub(crate) fn has_sent(&self, end: u64) -> bool {
-        self.taken >= end
+        self.written >= end
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.bytes.len() >= FULL
+        self.bytes.len() >= MAX_BUFFERED
     }
 
-    pub(crate) fn waiting(&self) -> usize {
+    pub(crate) fn unsent_bytes(&self) -> usize {
         self.bytes.len()
     }
 

@@ -26,11 +26,11 @@ pub struct MqttClientSettings {
     pub queue: usize,
 }
 
-/// A client's name. A broker admits only one client of each name.
+/// A client's id. A broker accepts only one client with each id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MqttClientId {
-    /// This and some random characters, so that two programs never collide.
+    /// This and some random characters, so that two programs never use the same id.
     Prefix(String),
     Exactly(String),
 }
@@ -38,13 +38,14 @@ pub enum MqttClientId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum MqttVersion {
-    /// 5, or 3.1.1 with a broker that knows nothing newer.
+    /// 5, or 3.1.1 with a broker that doesn't support 5.
     #[default]
     Any,
     V3,
     V5,
 }
 
+/// The message that the broker publishes if the connection ends without a DISCONNECT.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastWill {
     pub topic: String,
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_without_quoting_it() {
+    fn invalid_addresses_are_refused_without_quoting_them() {
         for url in [
             "",
             "mqtt://",

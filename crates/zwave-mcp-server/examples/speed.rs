@@ -4,7 +4,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a measurement that can not go on says where, and prints what it found"
+    reason = "a measurement that can't go on says where, and prints its results"
 )]
 
 use std::collections::HashMap;

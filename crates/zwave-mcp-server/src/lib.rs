@@ -1,9 +1,9 @@
 //! Z-Wave devices as MCP tools on stdin and stdout.
 //!
 //! ```text
-//!  options.rs       what a person sets
-//!  serve.rs         stdin to stdout, until it is told to end
-//!  offline_mqtt.rs  without a broker to try
+//!  options.rs       settings from flags and environment variables
+//!  serve.rs         serves the client until it leaves or a signal arrives
+//!  offline_mqtt.rs  the connection when no broker can be tried
 //! ```
 //!
 //! The tools come from `toolgate_home`, as for every home protocol.

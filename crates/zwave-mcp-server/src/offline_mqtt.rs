@@ -1,4 +1,4 @@
-//! A stand-in connection for a server without a usable broker address.
+//! The connection of a server without a usable broker address.
 
 use bytes::Bytes;
 use futures::future::{self, BoxFuture, FutureExt};

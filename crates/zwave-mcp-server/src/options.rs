@@ -11,7 +11,7 @@ use zwave::HouseSettings;
 pub fn help(program: &str) -> String {
     format!(
         "\
-Variables, each used where its flag is not given:
+Variables, each used unless its flag is given:
   MQTT_BROKER_URL    mqtt://localhost:1883 unless set; mqtts:// for TLS
   MQTT_USERNAME      and MQTT_PASSWORD, which has no flag: everybody on the machine can read flags
   MQTT_CA_FILE       certificates (PEM) to trust instead of the system's
@@ -26,8 +26,8 @@ Examples:
   MQTT_USERNAME=house MQTT_PASSWORD=… {program} --broker mqtts://broker.example
   {program} --prefix home/zwave
 
-An MCP client starts this program and talks to it on stdin and stdout. It starts without a broker
-or a gateway too, and its tools then say what is missing."
+An MCP client starts this program and talks to it on stdin and stdout. The program starts even
+without a broker or a gateway, and its tools then say what is missing."
     )
 }
 
@@ -37,7 +37,7 @@ pub struct ServerOptions {
     /// The MQTT broker that zwave-js-ui uses [default: $MQTT_BROKER_URL, mqtt://localhost:1883]
     #[arg(long, value_name = "URL")]
     pub broker: Option<String>,
-    /// As whom [default: $MQTT_USERNAME]; the password is $MQTT_PASSWORD
+    /// The user name at the broker [default: $MQTT_USERNAME]; the password is $MQTT_PASSWORD
     #[arg(long, value_name = "NAME")]
     pub username: Option<String>,
     /// Certificates to trust with mqtts:// [default: $MQTT_CA_FILE, the system's]
@@ -49,11 +49,11 @@ pub struct ServerOptions {
     /// The name of the gateway [default: $ZWAVE_GATEWAY, found by itself]
     #[arg(long, value_name = "NAME")]
     pub gateway: Option<String>,
-    /// Let locks be moved, by the tool control_lock [default: $ZWAVE_ALLOW_LOCKS]
+    /// Offer the tool control_lock, which moves locks [default: $ZWAVE_ALLOW_LOCKS]
     #[arg(long)]
     pub allow_locks: bool,
-    /// How much is logged on stderr [default: $LOG_LEVEL, info]
-    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    /// How much to log on stderr [default: $LOG_LEVEL, info]
+    #[arg(long, value_name = "LEVEL", value_parser = parse_level)]
     pub log: Option<LevelFilter>,
 }
 
@@ -68,29 +68,31 @@ pub(crate) struct ResolvedSettings {
 impl ServerOptions {
     pub fn log_level(&self) -> Option<LevelFilter> {
         self.log
-            .or_else(|| level(&environment_variable("LOG_LEVEL")?).ok())
+            .or_else(|| parse_level(&environment_variable("LOG_LEVEL")?).ok())
     }
 
     pub(crate) fn resolve(&self, variable: impl Fn(&str) -> Option<String>) -> ResolvedSettings {
         // An empty variable counts as unset, because many launchers can't leave one out.
         let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
-        let or = |flag: &Option<String>, name| flag.clone().or_else(|| variable(name));
-        let mut oddities = Vec::new();
+        let flag_or_variable =
+            |flag: &Option<String>, name| flag.clone().or_else(|| variable(name));
+        let mut warnings = Vec::new();
         let locks = self.allow_locks
             || variable("ZWAVE_ALLOW_LOCKS").is_some_and(|value| {
                 parse_bool(&value).unwrap_or_else(|| {
-                    oddities
+                    warnings
                         .push("ZWAVE_ALLOW_LOCKS is neither 1 nor 0: locks stay off".to_owned());
                     false
                 })
             });
-        let prefix = or(&self.prefix, "MQTT_TOPIC_PREFIX").unwrap_or_else(|| "zwave".to_owned());
+        let prefix = flag_or_variable(&self.prefix, "MQTT_TOPIC_PREFIX")
+            .unwrap_or_else(|| "zwave".to_owned());
         let prefix = prefix.trim().trim_matches('/').to_owned();
-        let url = or(&self.broker, "MQTT_BROKER_URL");
+        let url = flag_or_variable(&self.broker, "MQTT_BROKER_URL");
         let url = url.as_deref().unwrap_or("mqtt://localhost:1883");
         let broker = check_prefix(&prefix).and_then(|()| {
             let mut broker = MqttClientSettings::new(url).map_err(|error| error.to_string())?;
-            broker.username = or(&self.username, "MQTT_USERNAME").or(broker.username);
+            broker.username = flag_or_variable(&self.username, "MQTT_USERNAME").or(broker.username);
             broker.password = variable("MQTT_PASSWORD").or(broker.password);
             broker.ca_file = self
                 .ca_file
@@ -102,9 +104,10 @@ impl ServerOptions {
         if let Ok(broker) = &broker
             && locks
         {
-            oddities.extend(lock_warning(broker));
+            warnings.extend(lock_warning(broker));
         }
-        let gateway = or(&self.gateway, "ZWAVE_GATEWAY").map(|name| name.trim().to_owned());
+        let gateway =
+            flag_or_variable(&self.gateway, "ZWAVE_GATEWAY").map(|name| name.trim().to_owned());
         ResolvedSettings {
             broker,
             house: HouseSettings {
@@ -113,7 +116,7 @@ impl ServerOptions {
                 ..HouseSettings::default()
             },
             locks,
-            warnings: oddities,
+            warnings,
         }
     }
 }
@@ -122,8 +125,8 @@ pub(crate) fn environment_variable(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Warns if others could move the locks too: whoever reaches the broker can, so it should need a
-/// password that nobody can overhear.
+/// Warns if others could move the locks too. Anybody who can reach the broker can, so it should
+/// require a password, sent over TLS unless the broker is on this machine.
 fn lock_warning(broker: &MqttClientSettings) -> Option<String> {
     let address = broker.address();
     let is_here = ["localhost", "127.", "[::1]"];
@@ -155,7 +158,7 @@ fn check_prefix(prefix: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn level(text: &str) -> Result<LevelFilter, String> {
+fn parse_level(text: &str) -> Result<LevelFilter, String> {
     let known = ["off", "error", "warn", "info", "debug", "trace"];
     let text = text.trim().to_lowercase();
     let is_known = known.contains(&text.as_str());
@@ -187,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_needs_to_be_set() {
+    fn every_setting_has_a_default() {
         for variables in [
             &[][..],
             &[
@@ -214,30 +217,30 @@ mod tests {
             ("MQTT_TOPIC_PREFIX", "home/zwave/"),
             ("ZWAVE_GATEWAY", "attic "),
         ];
-        let told = chosen(&ServerOptions::default(), &variables);
-        let broker = told.broker.unwrap();
+        let resolved = chosen(&ServerOptions::default(), &variables);
+        let broker = resolved.broker.unwrap();
         assert_eq!(broker.address(), "mqtt://one:2000");
         assert_eq!(broker.username.as_deref(), Some("house"));
         assert_eq!(broker.password.as_deref(), Some("sesame"));
         assert_eq!(broker.ca_file, Some(PathBuf::from("ca.pem")));
-        assert_eq!(told.house.prefix, "home/zwave");
-        assert_eq!(told.house.gateway.as_deref(), Some("attic"));
+        assert_eq!(resolved.house.prefix, "home/zwave");
+        assert_eq!(resolved.house.gateway.as_deref(), Some("attic"));
         let options = ServerOptions {
             broker: Some("mqtts://two".to_owned()),
             username: Some("guest".to_owned()),
             gateway: Some("cellar".to_owned()),
             ..ServerOptions::default()
         };
-        let told = chosen(&options, &variables);
-        let broker = told.broker.unwrap();
+        let resolved = chosen(&options, &variables);
+        let broker = resolved.broker.unwrap();
         assert_eq!(broker.address(), "mqtts://two:8883");
         assert_eq!(broker.username.as_deref(), Some("guest"));
-        assert_eq!(told.house.gateway.as_deref(), Some("cellar"));
+        assert_eq!(resolved.house.gateway.as_deref(), Some("cellar"));
     }
 
     #[test]
-    fn locks_behind_a_broker_that_is_open_to_others_are_worth_a_warning() {
-        let told = |url: &str, password: &str, locks: &str| {
+    fn locks_with_an_open_broker_are_warned_of() {
+        let resolved = |url: &str, password: &str, locks: &str| {
             let variables = [
                 ("MQTT_BROKER_URL", url),
                 ("MQTT_PASSWORD", password),
@@ -257,21 +260,21 @@ mod tests {
             ("mqtts://broker.lan", "", " without a password can"),
             ("mqtt://localhost", "", " without a password can"),
         ] {
-            assert!(told(url, password, "1").contains(missing), "{url}");
-            assert_eq!(told(url, password, "0"), "", "{url}");
+            assert!(resolved(url, password, "1").contains(missing), "{url}");
+            assert_eq!(resolved(url, password, "0"), "", "{url}");
         }
         for url in [
             "mqtts://broker.lan",
             "mqtt://127.0.0.1",
             "mqtt://[::1]:1883",
         ] {
-            assert_eq!(told(url, "sesame", "1"), "", "{url}");
+            assert_eq!(resolved(url, "sesame", "1"), "", "{url}");
         }
     }
 
     #[test]
-    fn locks_are_off_unless_it_says_so_plainly() {
-        for (value, locks, oddities) in [
+    fn locks_are_off_unless_a_clear_yes_allows_them() {
+        for (value, locks, warnings) in [
             ("1", true, 0),
             ("true", true, 0),
             ("Yes", true, 0),
@@ -284,14 +287,14 @@ mod tests {
             let chosen = chosen(&ServerOptions::default(), &variables);
             assert_eq!(
                 (chosen.locks, chosen.warnings.len()),
-                (locks, oddities),
+                (locks, warnings),
                 "{value}"
             );
         }
     }
 
     #[test]
-    fn what_can_not_be_is_told_and_not_quoted() {
+    fn errors_do_not_quote_invalid_values() {
         for (name, value) in [
             ("MQTT_BROKER_URL", "http://user:sesame@host"),
             ("MQTT_TOPIC_PREFIX", "zwave/#"),
@@ -308,8 +311,8 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_words() {
-        assert_eq!(level("DEBUG"), Ok(LevelFilter::DEBUG));
-        assert!(level("5").is_err() && level("loud").is_err());
+    fn log_levels_are_parsed_from_words() {
+        assert_eq!(parse_level("DEBUG"), Ok(LevelFilter::DEBUG));
+        assert!(parse_level("5").is_err() && parse_level("loud").is_err());
     }
 }

@@ -18,22 +18,22 @@ use crate::options::{ResolvedSettings, ServerOptions, environment_variable};
 
 // How long running calls may take to finish after a signal; a second signal ends the wait.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
-/// Above this a call is logged as slow. Below, a device may simply need the time to confirm.
+/// Longer calls are logged as slow. Shorter ones may only wait for a device to confirm.
 const SLOW_CALL: Duration = Duration::from_secs(12);
 
 const INSTRUCTIONS: &str = "\
-Reads and controls the Z-Wave devices of a house. Call list_zwave_devices for the names; a device goes by its name, or by name \
+Reads and controls the Z-Wave devices of a house. Call list_zwave_devices for the names; a device is found by its name, or by name \
 and room. A result reports what happened, not only what was sent: do not repeat a command whose outcome is unknown without \
 asking the person.";
 
 /// Serves the MCP client on stdin and stdout. Returns when the client closes stdin, on
 /// SIGTERM and on Ctrl-C.
 pub fn run(options: &ServerOptions) -> io::Result<()> {
-    let chosen = options.resolve(environment_variable);
-    for oddity in &chosen.warnings {
-        warn!("{oddity}");
+    let settings = options.resolve(environment_variable);
+    for warning in &settings.warnings {
+        warn!("{warning}");
     }
-    debug!(house = ?chosen.house, locks = chosen.locks, "what was set");
+    debug!(house = ?settings.house, locks = settings.locks, "settings");
     if io::stdin().is_terminal() {
         warn!("an MCP client is expected on stdin; Ctrl-D ends this");
     }
@@ -41,7 +41,7 @@ pub fn run(options: &ServerOptions) -> io::Result<()> {
     let end = runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
-        let server = server(&open_home(chosen))?;
+        let server = build_server(&open_home(settings))?;
         let stop = CancellationToken::new();
         let mut serving = std::pin::pin!(server.serve_stdio(stop.clone()));
         tokio::select! {
@@ -68,26 +68,26 @@ async fn shutdown_requested(interrupt: &mut Signal, terminate: &mut Signal) {
 }
 
 /// Starts to connect without waiting, so that the client's handshake is answered at once.
-fn open_home(chosen: ResolvedSettings) -> HomeAccess {
-    let mqtt: Arc<dyn Mqtt> = match chosen.broker {
-        Ok(settings) => {
+fn open_home(settings: ResolvedSettings) -> HomeAccess {
+    let mqtt: Arc<dyn Mqtt> = match settings.broker {
+        Ok(broker) => {
             info!(
-                broker = settings.address(),
-                prefix = chosen.house.prefix,
+                broker = broker.address(),
+                prefix = settings.house.prefix,
                 "connecting to the Z-Wave home"
             );
-            Arc::new(MqttClient::open(settings))
+            Arc::new(MqttClient::open(broker))
         }
         Err(reason) => {
             warn!("{reason}");
             Arc::new(OfflineMqtt::new(reason))
         }
     };
-    let house = Arc::new(House::open(mqtt, chosen.house));
-    HomeAccess::new(house, &ZWAVE, chosen.locks)
+    let house = Arc::new(House::open(mqtt, settings.house));
+    HomeAccess::new(house, &ZWAVE, settings.locks)
 }
 
-pub(crate) fn server(home: &HomeAccess) -> io::Result<McpServer> {
+pub(crate) fn build_server(home: &HomeAccess) -> io::Result<McpServer> {
     let manager = Arc::new(ToolManager::new());
     manager.add_all(home_tools(home).map_err(io::Error::other)?);
     let mut limits = Limits::default();

@@ -97,22 +97,22 @@ impl ServerFixture {
 }
 
 #[tokio::test(start_paused = true)]
-async fn annotations_are_right() {
+async fn only_locks_and_scenes_that_may_move_them_are_destructive() {
     for (fixture, names) in [(fixture().await, 6), (fixture_with_locks().await, 7)] {
         let tools = fixture.executor.manager().tools();
         assert_eq!(tools.iter().count(), names);
         for tool in tools.iter() {
             let definition = tool.definition();
             let (name, said) = (definition.name(), definition.annotations());
-            let looks = [
+            let read_only = [
                 "list_zwave_devices",
                 "get_device_sensor_data",
                 "check_zwave_health",
             ]
             .contains(&name);
-            let endangers = name == "control_lock" || name == "activate_scene" && names == 7;
-            assert_eq!(said.read_only, Some(looks), "{name}");
-            assert_eq!(said.destructive, Some(endangers), "{name}");
+            let destructive = name == "control_lock" || name == "activate_scene" && names == 7;
+            assert_eq!(said.read_only, Some(read_only), "{name}");
+            assert_eq!(said.destructive, Some(destructive), "{name}");
             assert_eq!(said.idempotent, Some(true), "{name}");
             assert_eq!(said.open_world, Some(false), "{name}");
         }

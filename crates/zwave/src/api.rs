@@ -1,4 +1,4 @@
-//! Requests to the gateway's API. Values are not written here but through their topics.
+//! Requests to the gateway's API. Commands don't use it: values are written through their topics.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use toolgate_mqtt::PublishError;
 
 // Longer replies are not read. 8 nodes take 60 KB.
 const MAX_REPLY_BYTES: usize = 16 * 1024 * 1024;
-/// So many open requests mean a caller in a loop; all of them are then given up.
+/// This many open requests mean that a caller is in a loop; all of them are then dropped.
 const MAX_REQUESTS: usize = 256;
 
 // The API functions that are used. The API also has dangerous ones, which must not be reachable
@@ -96,7 +96,7 @@ impl PendingApiRequests {
         )
     }
 
-    pub(crate) fn take_reply(&mut self, function: &str, payload: &Bytes) {
+    pub(crate) fn resolve(&mut self, function: &str, payload: &Bytes) {
         if payload.len() > MAX_REPLY_BYTES {
             tracing::warn!(
                 function,
@@ -145,10 +145,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_goes_to_its_question_alone() {
-        let mut questions = PendingApiRequests::default();
-        let (payload, id, mut first) = questions.open(ApiFunction::GetNodes, &json!([]));
-        let (_, _, mut second) = questions.open(ApiFunction::GetNodes, &json!([]));
+    fn a_reply_goes_only_to_its_own_request() {
+        let mut api_requests = PendingApiRequests::default();
+        let (payload, id, mut first) = api_requests.open(ApiFunction::GetNodes, &json!([]));
+        let (_, _, mut second) = api_requests.open(ApiFunction::GetNodes, &json!([]));
         let sent: Json = serde_json::from_slice(&payload).unwrap();
         assert_eq!(sent, json!({ "args": [], "id": id }));
         for foreign in [
@@ -158,19 +158,19 @@ mod tests {
             json!({ "success": true }),
             json!([]),
         ] {
-            questions.take_reply("getNodes", &Bytes::from(foreign.to_string()));
+            api_requests.resolve("getNodes", &Bytes::from(foreign.to_string()));
         }
         let reply =
             Bytes::from(json!({ "success": true, "result": [], "origin": sent }).to_string());
-        questions.take_reply("pollValue", &reply);
-        assert!(first.try_recv().is_err(), "not the function that was asked");
-        questions.take_reply("getNodes", &reply);
+        api_requests.resolve("pollValue", &reply);
+        assert!(first.try_recv().is_err(), "the reply of another function");
+        api_requests.resolve("getNodes", &reply);
         assert_eq!(first.try_recv().unwrap(), reply);
         assert!(second.try_recv().is_err());
     }
 
     #[test]
-    fn success_means_that_the_function_ran() {
+    fn a_failed_request_returns_the_gateways_message() {
         assert_eq!(
             parse_result::<Json>(br#"{"success":true,"result":{"status":2}}"#).unwrap(),
             Some(json!({"status":2}))

@@ -20,7 +20,7 @@ const UNLOCKED: [u64; 2] = [0, 1];
 /// Standard modes, for thermostats that did not list theirs.
 const MODES: [(&str, u64); 4] = [("off", 0), ("heat", 1), ("cool", 2), ("auto", 3)];
 
-// One write, and the report that must follow.
+// One value to write, and the report that proves it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CommandPlan {
     pub target: ValueId,
@@ -40,29 +40,31 @@ pub(crate) fn plan_command(
         }
         (DeviceCommand::On | DeviceCommand::Off, DeviceKind::Switch) => {
             let on = *command == DeviceCommand::On;
-            target(node, class::SWITCH, json!(on), WantedState::Is(on))
+            target_value_plan(node, class::SWITCH, json!(on), WantedState::Is(on))
         }
         (DeviceCommand::On, DeviceKind::Blind) => {
-            target(node, class::DIMMER, json!(FULL_LEVEL), WantedState::On)
+            target_value_plan(node, class::DIMMER, json!(FULL_LEVEL), WantedState::On)
         }
         (DeviceCommand::On, kind) if kind.has_level() => {
-            target(node, class::DIMMER, json!(LAST_LEVEL), WantedState::On)
+            target_value_plan(node, class::DIMMER, json!(LAST_LEVEL), WantedState::On)
         }
         (DeviceCommand::Off, kind) if kind.has_level() => {
-            target(node, class::DIMMER, json!(0), WantedState::Level(0))
+            target_value_plan(node, class::DIMMER, json!(0), WantedState::Level(0))
         }
         (DeviceCommand::Dim(level), kind) if kind.has_level() => {
             // Levels end at 99 on the radio.
             let level = u64::from(*level).min(99);
-            target(node, class::DIMMER, json!(level), WantedState::Level(level))
+            target_value_plan(node, class::DIMMER, json!(level), WantedState::Level(level))
         }
-        (DeviceCommand::Lock, DeviceKind::Lock) => lock(node, LOCKED, WantedState::Bolt(&[LOCKED])),
+        (DeviceCommand::Lock, DeviceKind::Lock) => {
+            lock_plan(node, LOCKED, WantedState::Bolt(&[LOCKED]))
+        }
         (DeviceCommand::Unlock, DeviceKind::Lock) => {
-            lock(node, UNLOCKED[0], WantedState::Bolt(&UNLOCKED))
+            lock_plan(node, UNLOCKED[0], WantedState::Bolt(&UNLOCKED))
         }
-        (DeviceCommand::Mode(mode), DeviceKind::Thermostat) => thermostat_mode(node, mode)?,
+        (DeviceCommand::Mode(mode), DeviceKind::Thermostat) => mode_plan(node, mode)?,
         (DeviceCommand::Setpoint(number, unit), DeviceKind::Thermostat) => {
-            temperature(node, *number, *unit)?
+            setpoint_plan(node, *number, *unit)?
         }
         _ => return Err(unsupported(node, kind, command)),
     };
@@ -97,16 +99,16 @@ fn unsupported(node: &ZwaveNode, kind: DeviceKind, command: &DeviceCommand) -> S
     }
 }
 
-fn target(node: &ZwaveNode, class: u16, send: Json, wanted: WantedState) -> CommandPlan {
-    target_and_current(node, class, ["targetValue", "currentValue"], send, wanted)
+fn target_value_plan(node: &ZwaveNode, class: u16, send: Json, wanted: WantedState) -> CommandPlan {
+    write_plan(node, class, ["targetValue", "currentValue"], send, wanted)
 }
 
-fn lock(node: &ZwaveNode, mode: u64, wanted: WantedState) -> CommandPlan {
+fn lock_plan(node: &ZwaveNode, mode: u64, wanted: WantedState) -> CommandPlan {
     let names = ["targetMode", "currentMode"];
-    target_and_current(node, class::LOCK, names, json!(mode), wanted)
+    write_plan(node, class::LOCK, names, json!(mode), wanted)
 }
 
-fn target_and_current(
+fn write_plan(
     node: &ZwaveNode,
     class: u16,
     [target, current]: [&str; 2],
@@ -124,8 +126,8 @@ fn target_and_current(
     }
 }
 
-/// For a value that has no separate target: the one that is written is watched.
-fn same_value(id: &ValueId, number: f64) -> CommandPlan {
+/// For a value without a separate target: the written value itself is watched.
+fn single_value_plan(id: &ValueId, number: f64) -> CommandPlan {
     CommandPlan {
         target: id.clone(),
         current: id.clone(),
@@ -134,7 +136,7 @@ fn same_value(id: &ValueId, number: f64) -> CommandPlan {
     }
 }
 
-fn thermostat_mode(node: &ZwaveNode, mode: &str) -> Result<CommandPlan, String> {
+fn mode_plan(node: &ZwaveNode, mode: &str) -> Result<CommandPlan, String> {
     let Some((id, value)) = find_value(node, class::MODE, "mode") else {
         let name = node.title();
         return Err(format!("'{name}' has no modes, only a temperature."));
@@ -147,7 +149,7 @@ fn thermostat_mode(node: &ZwaveNode, mode: &str) -> Result<CommandPlan, String> 
     }
     let wanted = mode.trim().to_lowercase();
     match choices.iter().find(|(text, _)| *text == wanted) {
-        Some((_, number)) => Ok(same_value(id, *number)),
+        Some((_, number)) => Ok(single_value_plan(id, *number)),
         None => {
             let all = choices.iter().map(|(text, _)| text.as_str());
             let all = all.collect::<Vec<_>>().join(", ");
@@ -157,7 +159,7 @@ fn thermostat_mode(node: &ZwaveNode, mode: &str) -> Result<CommandPlan, String> 
     }
 }
 
-fn temperature(
+fn setpoint_plan(
     node: &ZwaveNode,
     number: f64,
     unit: Option<TemperatureUnit>,
@@ -175,7 +177,7 @@ fn temperature(
         let (low, high) = (with_unit(low, unit), with_unit(high, unit));
         return Err(format!("'{name}' can be set from {low} to {high}."));
     }
-    Ok(same_value(id, number))
+    Ok(single_value_plan(id, number))
 }
 
 fn convert_temperature(number: f64, unit: Option<TemperatureUnit>, value: &NodeValue) -> f64 {

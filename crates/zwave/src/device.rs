@@ -24,18 +24,18 @@ pub(crate) mod class {
     pub(crate) const BATTERY: u16 = 128;
 }
 
-pub(crate) fn device(node: &ZwaveNode, stale: bool) -> HomeDevice {
-    let outline = outline(node, stale);
+pub(crate) fn to_device(node: &ZwaveNode, stale: bool) -> HomeDevice {
+    let outline = to_outline(node, stale);
     let readings = readings(node);
     HomeDevice {
-        state: state(node, outline.kind, &readings),
+        state: state_text(node, outline.kind, &readings),
         readings,
         ..outline
     }
 }
 
 /// A device without state and readings, which is enough to find it by name.
-pub(crate) fn outline(node: &ZwaveNode, stale: bool) -> HomeDevice {
+pub(crate) fn to_outline(node: &ZwaveNode, stale: bool) -> HomeDevice {
     HomeDevice {
         id: node.id.into(),
         name: node.title(),
@@ -62,7 +62,7 @@ fn known_value<'a>(node: &'a ZwaveNode, class: u16, property: &str) -> Option<&'
     find_value(node, class, property)?.1.value.as_ref()
 }
 
-fn state(node: &ZwaveNode, kind: DeviceKind, readings: &[DeviceReading]) -> String {
+fn state_text(node: &ZwaveNode, kind: DeviceKind, readings: &[DeviceReading]) -> String {
     type Words = fn(&Json) -> Option<String>;
     let known = |class, property: &str, words: Words| words(known_value(node, class, property)?);
     let words = match kind {
@@ -108,7 +108,8 @@ fn blind_state(value: &Json) -> Option<String> {
     }
 }
 
-// Never `lock_state` by default: 254 (unknown) and numbers outside the standard give `None`.
+// `None` for 254 (unknown) and numbers outside the standard, because a lock whose state is unknown
+// must not count as locked.
 pub(crate) fn lock_state(value: &Json) -> Option<String> {
     match value.as_u64()? {
         255 => Some("locked".to_owned()),
@@ -249,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_in_the_standard_is_never_locked_or_on() {
+    fn nonstandard_values_never_mean_locked_or_on() {
         for odd in [
             json!(254),
             json!("255"),
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn states_are_said_in_words() {
+    fn states_are_put_into_words() {
         for (value, words) in [
             (0, "off"),
             (1, "on at 1 %"),

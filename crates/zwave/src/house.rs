@@ -22,7 +22,7 @@ use toolgate_home::{
 use toolgate_mqtt::{Mqtt, MqttState as Link, PublishError, TopicSubscription};
 
 use crate::api::{self, ApiFunction, ApiRequestError, PendingApiRequests};
-use crate::device::{device, outline};
+use crate::device::{to_device, to_outline};
 use crate::node::ZwaveNode;
 use crate::state::{HomeState, MessageTime, SeenGateway};
 use crate::value::NodeId;
@@ -31,9 +31,11 @@ use crate::value::NodeId;
 pub struct HouseSettings {
     /// The topic prefix of zwave-js-ui; may have several levels.
     pub prefix: String,
-    /// The gateway's name. If there is only one, it is found without.
+    /// The gateway's name; not needed if there is only one.
     pub gateway: Option<String>,
+    /// How long a command may take, until its proof.
     pub command_timeout: Duration,
+    /// How long the gateway may take to answer a request.
     pub answer_timeout: Duration,
 }
 
@@ -60,13 +62,13 @@ pub(crate) struct HouseState {
     mqtt: Arc<dyn Mqtt>,
     settings: HouseSettings,
     state: Mutex<HomeState>,
-    questions: Mutex<PendingApiRequests>,
+    api_requests: Mutex<PendingApiRequests>,
     changes: watch::Sender<u64>,
     /// Signals that the list of nodes should be requested.
     wake: Notify,
     // One command at a time per device, because a report must prove its own command.
-    busy: Mutex<HashMap<DeviceId, Arc<tokio::sync::Mutex<()>>>>,
-    next_watch: AtomicU64,
+    command_locks: Mutex<HashMap<DeviceId, Arc<tokio::sync::Mutex<()>>>>,
+    next_command: AtomicU64,
 }
 
 impl House {
@@ -80,11 +82,11 @@ impl House {
             mqtt,
             settings,
             state: Mutex::new(state),
-            questions: Mutex::default(),
+            api_requests: Mutex::default(),
             changes: watch::Sender::new(0),
             wake: Notify::new(),
-            busy: Mutex::default(),
-            next_watch: AtomicU64::new(0),
+            command_locks: Mutex::default(),
+            next_command: AtomicU64::new(0),
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(listen(Arc::clone(&inner), subscription, link));
@@ -95,11 +97,11 @@ impl House {
         }
     }
 
-    fn map_devices(&self, of: fn(&ZwaveNode, bool) -> HomeDevice) -> Vec<HomeDevice> {
+    fn map_devices(&self, convert: fn(&ZwaveNode, bool) -> HomeDevice) -> Vec<HomeDevice> {
         let state = self.inner.state();
         let stale = !state.is_current();
         let shown = state.nodes.values().filter(|node| is_shown(node));
-        let mut devices = shown.map(|node| of(node, stale)).collect::<Vec<_>>();
+        let mut devices = shown.map(|node| convert(node, stale)).collect::<Vec<_>>();
         devices.sort_by(|one, other| (&one.name, one.id).cmp(&(&other.name, other.id)));
         devices
     }
@@ -107,17 +109,17 @@ impl House {
 
 impl Home for House {
     fn devices(&self) -> Vec<HomeDevice> {
-        self.map_devices(device)
+        self.map_devices(to_device)
     }
 
     fn outlines(&self) -> Vec<HomeDevice> {
-        self.map_devices(outline)
+        self.map_devices(to_outline)
     }
 
     fn device(&self, id: DeviceId) -> Option<HomeDevice> {
         let state = self.inner.state();
         let node = state.nodes.get(&NodeId::try_from(id).ok()?)?;
-        Some(device(node, !state.is_current()))
+        Some(to_device(node, !state.is_current()))
     }
 
     fn changes(&self) -> watch::Receiver<u64> {
@@ -142,7 +144,7 @@ impl Home for House {
                 .filter(|name| gateway.is_none_or(|one| one.name != **name))
                 .map(str::to_owned)
                 .collect(),
-            radio: state.driver,
+            radio: state.driver_ready,
             devices: nodes.count(),
             dead: dead.count(),
             stale: !state.is_current(),
@@ -199,7 +201,7 @@ impl Home for House {
         scenes::scenes(&self.inner).boxed()
     }
 
-    fn activate<'a>(&'a self, scene: &'a HomeScene) -> BoxFuture<'a, CommandOutcome> {
+    fn activate_scene<'a>(&'a self, scene: &'a HomeScene) -> BoxFuture<'a, CommandOutcome> {
         scenes::activate(&self.inner, scene).boxed()
     }
 }
@@ -209,8 +211,8 @@ impl HouseState {
         self.state.lock()
     }
 
-    fn questions(&self) -> MutexGuard<'_, PendingApiRequests> {
-        self.questions.lock()
+    fn api_requests(&self) -> MutexGuard<'_, PendingApiRequests> {
+        self.api_requests.lock()
     }
 
     async fn request<T>(
@@ -230,7 +232,7 @@ impl HouseState {
             state.topics.request(gateway, function.name())
         };
         let deadline = Instant::now() + self.settings.answer_timeout;
-        let (payload, _, answer) = self.questions().open(function, args);
+        let (payload, _, answer) = self.api_requests().open(function, args);
         let silent = |_| {
             let seconds = self.settings.answer_timeout.as_secs_f64();
             ApiRequestError::NoAnswer(format!("The gateway did not answer within {seconds} s."))
@@ -245,7 +247,7 @@ impl HouseState {
     }
 
     fn update_link(&self, link: Link) {
-        self.state().take_link(link);
+        self.state().set_link(link);
         self.changed();
     }
 
@@ -271,7 +273,7 @@ async fn listen(
                     // A separate statement, so that the two locks are never held together.
                     let reply = inner.state().apply_message(&message, MessageTime::now());
                     if let Some(function) = reply {
-                        inner.questions().take_reply(function, &message.payload);
+                        inner.api_requests().resolve(function, &message.payload);
                     }
                     inner.changed();
                 }
@@ -302,7 +304,7 @@ fn connection_problem(state: &HomeState, prefix: &str) -> Option<String> {
             "The Z-Wave gateway {} is offline. Start zwave-js-ui, or check its log.",
             gateway.name
         )),
-        Some(gateway) if state.driver == Some(false) => Some(format!(
+        Some(gateway) if state.driver_ready == Some(false) => Some(format!(
             "The Z-Wave gateway {} runs, but its radio does not. Check that the Z-Wave stick is plugged in.",
             gateway.name
         )),
@@ -325,7 +327,7 @@ fn gateway_problem(state: &HomeState, prefix: &str) -> String {
 
 fn list_problem(state: &HomeState, gateway: Option<&SeenGateway>) -> Option<String> {
     let name = gateway.map_or("", |one| one.name.as_str());
-    state.answered.is_none().then(|| {
+    state.nodes_listed_at.is_none().then(|| {
         format!("The Z-Wave gateway {name} has not listed its devices yet. The request is repeated every few seconds.")
     })
 }

@@ -27,7 +27,7 @@ pub(crate) fn device_kind(node: &ZwaveNode) -> DeviceKind {
     ];
     let found = KINDS.into_iter().find(|(class, _)| has_class(node, *class));
     match found.map_or(DeviceKind::Other, |(_, kind)| kind) {
-        DeviceKind::Dimmer => with_level(node),
+        DeviceKind::Dimmer => guess_with_level(node),
         kind => kind,
     }
 }
@@ -38,7 +38,7 @@ fn has_class(node: &ZwaveNode, class: u16) -> bool {
 
 /// Lights, blinds and fans share a command class. A motor differs in its device class, unless it is
 /// attached to a module for lights; then only its name helps.
-fn with_level(node: &ZwaveNode) -> DeviceKind {
+fn guess_with_level(node: &ZwaveNode) -> DeviceKind {
     const WINDOW_COVERING: u8 = 9;
     const MULTILEVEL_SWITCH: u8 = 17;
     let DeviceClass { generic, specific } = node.device_class;
@@ -50,7 +50,7 @@ fn with_level(node: &ZwaveNode) -> DeviceKind {
         (Some(MULTILEVEL_SWITCH), Some(8)) => return DeviceKind::Fan,
         _ => {}
     }
-    DeviceKind::with_level(&node.name)
+    DeviceKind::guess_with_level(&node.name)
 }
 
 #[cfg(test)]
@@ -59,7 +59,7 @@ mod tests {
     use crate::node::DescribedNode;
 
     #[test]
-    fn a_level_is_a_light_a_blind_or_a_fan_by_class_and_name() {
+    fn class_and_name_tell_lights_blinds_and_fans_apart() {
         use DeviceKind::{Blind, Dimmer, Fan};
         let level = r#"{"commandClass":38,"property":"currentValue"}"#;
         let covering = r#"{"commandClass":38,"property":"currentValue"},{"commandClass":106,"property":"currentValue"}"#;

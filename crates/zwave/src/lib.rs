@@ -1,7 +1,7 @@
 //! Z-Wave devices behind zwave-js-ui, over MQTT.
 //!
 //! ```text
-//!  topics, payloads ─▶ House: nodes and their values, kept current ─▶ toolgate_home::Device
+//!  topics, payloads ─▶ House: nodes and their values, kept current ─▶ toolgate_home::HomeDevice
 //!                         │
 //!                         └─ command: one publish, then wait for its proof
 //! ```

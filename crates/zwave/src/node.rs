@@ -8,10 +8,10 @@ use std::sync::Arc;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value as Json;
-use toolgate_home::{DeviceStatus, ReadingSource, one_line};
+use toolgate_home::{DeviceStatus, ReadingSource, to_one_line};
 
 use crate::kind::DeviceClass;
-use crate::payload::keep_value;
+use crate::payload::scalar_value;
 use crate::value::{NodeId, ValueId};
 
 /// Everything here comes from the network, so number and size are bounded. A Z-Wave network has up
@@ -50,7 +50,7 @@ pub(crate) struct NodeValue {
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct ValueChoice {
-    #[serde(default, deserialize_with = "short")]
+    #[serde(default, deserialize_with = "text_or_empty")]
     pub text: String,
     #[serde(default)]
     pub value: Json,
@@ -75,9 +75,9 @@ impl ZwaveNode {
     /// The name, or `nodeID_6` as in the topics of unnamed nodes.
     pub(crate) fn title(&self) -> String {
         if self.name.trim().is_empty() {
-            format!("{}{}", crate::topic::UNNAMED, self.id)
+            format!("{}{}", crate::topic::UNNAMED_PREFIX, self.id)
         } else {
-            one_line(&self.name)
+            to_one_line(&self.name)
         }
     }
 }
@@ -91,9 +91,9 @@ pub(crate) fn is_device(id: NodeId) -> bool {
 pub(crate) struct DescribedNode {
     #[serde(default, deserialize_with = "lenient")]
     pub id: Option<NodeId>,
-    #[serde(default, deserialize_with = "short")]
+    #[serde(default, deserialize_with = "text_or_empty")]
     pub name: String,
-    #[serde(default, deserialize_with = "short")]
+    #[serde(default, deserialize_with = "text_or_empty")]
     pub loc: String,
     #[serde(default, deserialize_with = "lenient")]
     r#virtual: Option<bool>,
@@ -125,7 +125,7 @@ impl DescribedNode {
             status: self.status.unwrap_or_default(),
             last_active: self.last_active,
             values: values
-                .filter_map(|told| Some((told.id()?, told.into_value())))
+                .filter_map(|value| Some((value.id()?, value.into_value())))
                 .collect(),
             described: true,
         })
@@ -141,15 +141,15 @@ pub(crate) struct DescribedValue {
     command_class: Option<u16>,
     #[serde(default, deserialize_with = "lenient")]
     endpoint: Option<u16>,
-    #[serde(default, deserialize_with = "name")]
+    #[serde(default, deserialize_with = "text_or_number")]
     property: Option<String>,
-    #[serde(default, deserialize_with = "name")]
+    #[serde(default, deserialize_with = "text_or_number")]
     property_name: Option<String>,
-    #[serde(default, deserialize_with = "name")]
+    #[serde(default, deserialize_with = "text_or_number")]
     property_key: Option<String>,
-    #[serde(default, deserialize_with = "short")]
+    #[serde(default, deserialize_with = "text_or_empty")]
     label: String,
-    #[serde(default, deserialize_with = "name")]
+    #[serde(default, deserialize_with = "text_or_number")]
     pub unit: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     min: Option<f64>,
@@ -159,7 +159,7 @@ pub(crate) struct DescribedValue {
     states: BoundedList<ValueChoice, MAX_STATES>,
     #[serde(default, deserialize_with = "lenient")]
     writeable: Option<bool>,
-    #[serde(default, deserialize_with = "kept")]
+    #[serde(default, deserialize_with = "optional_scalar")]
     pub value: Option<Json>,
     #[serde(default, deserialize_with = "lenient")]
     pub last_update: Option<u64>,
@@ -202,7 +202,7 @@ where
     Ok(serde_json::from_value(json).ok())
 }
 
-fn name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+fn text_or_number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Ok(match Json::deserialize(from)? {
         Json::String(text) => Some(truncate_text(text)),
         Json::Number(number) => Some(number.to_string()),
@@ -210,12 +210,12 @@ fn name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> 
     })
 }
 
-fn short<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    Ok(name(from)?.unwrap_or_default())
+fn text_or_empty<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Ok(text_or_number(from)?.unwrap_or_default())
 }
 
-fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Json>, D::Error> {
-    Ok(keep_value(&Json::deserialize(from)?))
+fn optional_scalar<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Json>, D::Error> {
+    Ok(scalar_value(&Json::deserialize(from)?))
 }
 
 fn truncate_text(mut text: String) -> String {

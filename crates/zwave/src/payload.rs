@@ -35,11 +35,11 @@ pub(crate) fn parse_report(payload: &[u8]) -> ValueReport {
             time: fields.get("time").and_then(Json::as_u64),
             node_name: text(&fields, "nodeName"),
             node_location: text(&fields, "nodeLocation"),
-            value: fields.get("value").and_then(keep_value),
+            value: fields.get("value").and_then(scalar_value),
             described: None,
         },
         bare => ValueReport {
-            value: keep_value(&bare),
+            value: scalar_value(&bare),
             ..ValueReport::default()
         },
     }
@@ -49,10 +49,10 @@ fn parse_description(fields: Map<String, Json>) -> ValueReport {
     let (node_name, node_location) = (text(&fields, "nodeName"), text(&fields, "nodeLocation"));
     let described = serde_json::from_value::<DescribedValue>(Json::Object(fields))
         .ok()
-        .filter(|told| told.id().is_some());
+        .filter(|value| value.id().is_some());
     ValueReport {
-        value: described.as_ref().and_then(|told| told.value.clone()),
-        time: described.as_ref().and_then(|told| told.last_update),
+        value: described.as_ref().and_then(|value| value.value.clone()),
+        time: described.as_ref().and_then(|value| value.last_update),
         described: described.map(Box::new),
         node_name,
         node_location,
@@ -72,7 +72,7 @@ fn text(fields: &Map<String, Json>, key: &str) -> Option<String> {
     fields.get(key).and_then(Json::as_str).map(str::to_owned)
 }
 
-pub(crate) fn keep_value(value: &Json) -> Option<Json> {
+pub(crate) fn scalar_value(value: &Json) -> Option<Json> {
     match value {
         Json::Bool(_) | Json::Number(_) => Some(value.clone()),
         Json::String(text) if text.len() <= MAX_TEXT => Some(value.clone()),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_unknown() {
+    fn an_unreadable_value_is_unknown() {
         for payload in [
             "",
             " ",
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_value_describes_itself() {
+    fn a_complete_description_is_parsed() {
         let report = parse_report(
             r#"{"id":"8-67-0-setpoint-1","nodeId":8,"commandClass":67,"endpoint":0,"property":"setpoint","propertyName":"setpoint","propertyKey":1,"writeable":true,"label":"Setpoint (Heating)","min":5,"max":35,"unit":"°C","value":20,"lastUpdate":1794766195675}"#.as_bytes(),
         );
@@ -162,7 +162,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_payload_breaks_it(payload in proptest::collection::vec(any::<u8>(), 0..200), text in "[{}\\[\\]\",:a-z0-9.e+-]{0,80}") {
+        fn any_payload_is_parsed_without_a_panic(payload in proptest::collection::vec(any::<u8>(), 0..200), text in "[{}\\[\\]\",:a-z0-9.e+-]{0,80}") {
             parse_report(&payload);
             parse_report(text.as_bytes());
             parse_flag(&payload);

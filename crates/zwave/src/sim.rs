@@ -1,23 +1,22 @@
 //! A simulated home that speaks zwave-js-ui's MQTT protocol with all its quirks.
 //!
 //! ```text
-//!  messages ─▶ World: gateway, radio, devices ─▶ messages
-//!                ▲  knows no clock and no network: it is told the time
+//!  messages ─▶ SimulatedWorld: gateway, radio, devices ─▶ messages
+//!                ▲  has no clock and no network: the runner passes in the time
 //!  time, life ───┘
 //! ```
 //!
-//! `tests/sim` compares what it publishes, and when, with a recording of the
-//! real program. As there:
-//! - a new value is shown ~80 ms after a command, before anybody asked the device; it is read back
+//! `tests/sim` compares its messages and their times with a recording of the real program. As with
+//! the real one:
+//! - a new value is published ~80 ms after a command, before the device was read; it is read back
 //!   1 s later (dimmers: 5 s);
-//! - a level that does not exist is shown as the target and nowhere else;
-//! - a dead device costs ~4 s and says nothing but its status; a sleeping one carries out when it
-//!   wakes;
-//! - the radio sends one message at a time, and drops a command that waits when a newer one for the
-//!   same value comes;
-//! - commands that the broker kept are carried out like any other;
-//! - after a new name, topics change as values are next published, and the old ones stay with the
-//!   broker.
+//! - an invalid level is published as the target and nowhere else;
+//! - a command to a dead device takes ~4 s, and only the device's status is published; a sleeping
+//!   device carries out commands when it wakes;
+//! - the radio sends one message at a time, and a newer command for a value replaces a waiting one;
+//! - commands that the broker retained are carried out like any other;
+//! - after a node is renamed, its topics change when its values are next published, and the old
+//!   topics stay on the broker.
 
 mod api;
 mod catalog;

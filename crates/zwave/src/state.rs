@@ -1,6 +1,6 @@
 //! The known state of a home, updated by every message.
 //!
-//! Nothing here waits or sends, so every message can be tested in isolation.
+//! Nothing here waits or sends, so the effect of each message can be tested by itself.
 
 mod bases;
 mod gateways;
@@ -26,8 +26,8 @@ pub(crate) use gateways::SeenGateway;
 // Limits the cache from topics to values. A flood of topics must not fill the memory.
 const MAX_ROUTES: usize = 100_000;
 // Limits retained messages of nodes that are not known yet, in number and bytes.
-const MAX_PENDING: usize = 5_000;
-const MAX_PENDING_BYTES: usize = 4 * 1024 * 1024;
+const MAX_POSTPONED: usize = 5_000;
+const MAX_POSTPONED_BYTES: usize = 4 * 1024 * 1024;
 
 // In bytes. Leaves room for the prefix and `/set` within MQTT's limit.
 const MAX_TOPIC: usize = 65_000;
@@ -64,9 +64,9 @@ pub(crate) struct HomeState {
     pub link: Link,
     pub nodes: BTreeMap<NodeId, ZwaveNode>,
     pub gateways: SeenGateways,
-    pub driver: Option<bool>,
+    pub driver_ready: Option<bool>,
     /// When the gateway last listed its nodes.
-    pub answered: Option<SystemTime>,
+    pub nodes_listed_at: Option<SystemTime>,
     pub needs_nodes: bool,
     pub pending_commands: Vec<PendingCommand>,
     /// Nodes that are not devices: the controller and virtual nodes.
@@ -74,9 +74,9 @@ pub(crate) struct HomeState {
     bases: BaseTopics,
     unexpected_topics: HashSet<String>,
     routes: HashMap<Arc<str>, (NodeId, ValueId)>,
-    pending: HashMap<String, Vec<MqttMessage>>,
-    pending_count: usize,
-    pending_bytes: usize,
+    postponed: HashMap<String, Vec<MqttMessage>>,
+    postponed_count: usize,
+    postponed_bytes: usize,
     style: TopicStyle,
 }
 
@@ -87,17 +87,17 @@ impl HomeState {
             link,
             nodes: BTreeMap::new(),
             gateways: SeenGateways::default(),
-            driver: None,
-            answered: None,
+            driver_ready: None,
+            nodes_listed_at: None,
             needs_nodes: true,
             pending_commands: Vec::new(),
             ignored_nodes: BTreeSet::new(),
             bases: BaseTopics::default(),
             unexpected_topics: HashSet::new(),
             routes: HashMap::new(),
-            pending: HashMap::new(),
-            pending_count: 0,
-            pending_bytes: 0,
+            postponed: HashMap::new(),
+            postponed_count: 0,
+            postponed_bytes: 0,
             style: TopicStyle::default(),
         }
     }
@@ -106,15 +106,15 @@ impl HomeState {
         self.link == Link::Online && self.gateways.current().is_some_and(|one| one.alive)
     }
 
-    /// Replaces the nodes by the gateway's list, which is authoritative except for topics, which
-    /// it does not contain.
-    pub(crate) fn take_nodes(&mut self, told: Vec<crate::node::DescribedNode>) {
+    /// Replaces the nodes with the gateway's list. Their topics are kept, because the list doesn't
+    /// contain them.
+    pub(crate) fn replace_nodes(&mut self, listed: Vec<crate::node::DescribedNode>) {
         let mut old = std::mem::take(&mut self.nodes);
         self.ignored_nodes.clear();
         let mut values = 0;
-        for told in told {
-            let id = told.id;
-            let Some(mut node) = told.into_node() else {
+        for listed_node in listed {
+            let id = listed_node.id;
+            let Some(mut node) = listed_node.into_node() else {
                 self.ignored_nodes.extend(id);
                 continue;
             };
@@ -124,18 +124,18 @@ impl HomeState {
                 break;
             }
             if let Some(old) = old.remove(&node.id) {
-                keep_topics(&old, &mut node);
+                carry_over_topics(&old, &mut node);
                 node.last_active = node.last_active.max(old.last_active);
             }
             self.nodes.insert(node.id, node);
         }
         self.routes.clear();
         self.bases.rebuild(&self.nodes);
-        self.answered = Some(SystemTime::now());
-        self.take_all_pending();
+        self.nodes_listed_at = Some(SystemTime::now());
+        self.apply_all_postponed();
     }
 
-    pub(crate) fn take_link(&mut self, link: Link) {
+    pub(crate) fn set_link(&mut self, link: Link) {
         if link == Link::Online {
             self.needs_nodes = true;
         }
@@ -152,8 +152,8 @@ impl HomeState {
             return Err(format!("'{}' {shared}.", node.title()));
         }
         let topic = self.topics.with_prefix(&rest);
-        // A node's name may contain slashes, and must not turn a command to a lamp into a request
-        // to the gateway.
+        // A node's name may contain slashes. It must not turn a command to a lamp into a request to
+        // the gateway.
         let own = matches!(self.topics.subject(&topic), TopicSubject::Node { .. });
         if !own || topic.len() > MAX_TOPIC || topic.contains(['+', '#', '\0']) {
             return Err(format!(
@@ -183,10 +183,10 @@ impl HomeState {
     }
 
     fn report_status(&mut self, id: NodeId, status: DeviceStatus) {
-        let watched = self.pending_commands.iter_mut();
-        watched
+        let pending = self.pending_commands.iter_mut();
+        pending
             .filter(|one| one.node == id)
-            .for_each(|one| one.proof.take_status(status));
+            .for_each(|one| one.proof.record_status(status));
     }
 
     // Each unexpected topic causes a new request for the nodes only once.
@@ -199,7 +199,7 @@ impl HomeState {
     }
 }
 
-fn keep_topics(old: &ZwaveNode, new: &mut ZwaveNode) {
+fn carry_over_topics(old: &ZwaveNode, new: &mut ZwaveNode) {
     let topics = old.values.values().filter_map(|value| value.topic.clone());
     let mut topics = topics
         .filter_map(|topic| {

@@ -20,7 +20,7 @@ use crate::value::{NodeId, ValueId};
 const CLIENTS: &str = "_CLIENTS";
 /// Real gateways use the first; their documentation has the second.
 const EVENTS: [&str; 2] = ["_EVENTS", "_EVENTS_"];
-pub(crate) const UNNAMED: &str = "nodeID_";
+pub(crate) const UNNAMED_PREFIX: &str = "nodeID_";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TopicForm {
@@ -65,7 +65,7 @@ impl TopicStyle {
     pub(crate) fn base(self, id: NodeId, name: &str, location: &str) -> String {
         let own = match (self.names, name.is_empty()) {
             (false, _) => id.to_string(),
-            (true, true) => format!("{UNNAMED}{id}"),
+            (true, true) => format!("{UNNAMED_PREFIX}{id}"),
             (true, false) => sanitize(name),
         };
         if self.locations && !location.is_empty() {

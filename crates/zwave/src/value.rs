@@ -30,7 +30,7 @@ impl ValueId {
         }
     }
 
-    // The gateway only finds numeric keys as numbers.
+    // The gateway finds a numeric key only if it is a JSON number.
     pub(crate) fn json_key(&self) -> Option<Json> {
         let key = self.key.as_ref()?;
         Some(

@@ -1,8 +1,13 @@
-//! `cargo run --manifest-path fuzz/prepare/Cargo.toml`: writes what helps the fuzzers along: a
-//! dictionary of the language's words to `fuzz/math.dict`, the expressions of the table that is
-//! compared with mathjs to `fuzz/corpus/math/`, Wyoming's golden vectors to `fuzz/corpus/wyoming/`,
-//! the keys of a configuration to `fuzz/config.dict` and the examples of the documentation to
-//! `fuzz/corpus/config/`, and a few inputs of the right shape for each of the others.
+//! Writes dictionaries and initial corpora for the fuzzers.
+//!
+//! - `fuzz/math.dict`: the names, units and operators of the expression language
+//! - `fuzz/corpus/math/`: the expressions that are compared with mathjs
+//! - `fuzz/corpus/wyoming/`: Wyoming's golden vectors
+//! - `fuzz/config.dict`: the keys of a configuration
+//! - `fuzz/corpus/config/`: the examples of the documentation
+//! - for each of the others, a few valid inputs
+//!
+//! Run it with `cargo run --manifest-path fuzz/prepare/Cargo.toml`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +21,7 @@ const GOLDEN: &str =
 const CONFIG_SCHEMA: &str = include_str!("../../../docs/toolgate.schema.json");
 const CONFIG_TEMPLATE: &str = include_str!("../../../crates/toolgate/src/commands/init.jsonc");
 
-/// What a configuration has besides the words of its schema.
+/// Parts of a configuration that aren't words of its schema.
 const CONFIG_PIECES: [&str; 12] = [
     "${KEY}",
     "${NONE}",
@@ -41,8 +46,8 @@ const CONFIGS: [&str; 6] = [
     r#"{"servers":{"c":{"container":{"image":"i","engine":["podman"],"mounts":["a:/b:ro"]},"sandbox":{"level":"strict","ports":[1]},"env":{"TOKEN":"${KEY}"}}}}"#,
 ];
 
-/// What is neither a name nor a unit, or reaches further together with its arguments.
-const PIECES: [&str; 40] = [
+/// Parts of expressions that are neither names nor units, or are more useful with arguments.
+const MATH_PIECES: [&str; 40] = [
     " to ",
     " in ",
     " mod ",
@@ -134,7 +139,8 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Each event on its own, in pieces of seven bytes.
+/// Writes each event to a file of its own. The first byte makes the fuzzer read it in chunks of
+/// seven bytes.
 fn wyoming(corpus: &Path) -> io::Result<()> {
     fs::create_dir_all(corpus)?;
     for (number, vector) in GOLDEN.trim_end().split("\n\n").enumerate() {
@@ -151,8 +157,8 @@ fn wyoming(corpus: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The template of `toolgate init` and every example of the documentation, and all
-/// words of the schema.
+/// Writes the template of `toolgate init`, every example of the documentation, and a dictionary of
+/// the schema's words.
 fn config(folder: &Path) -> io::Result<()> {
     let corpus = folder.join("corpus/config");
     fs::create_dir_all(&corpus)?;
@@ -187,7 +193,7 @@ fn math(folder: &Path) -> io::Result<()> {
     let functions = toolgate_math::functions().map(|(name, ..)| format!("{name}("));
     let constants = toolgate_math::constants().map(|(name, ..)| name.to_owned());
     let units = toolgate_math::units().map(|(name, ..)| format!(" {name}"));
-    let pieces = PIECES.iter().map(|piece| (*piece).to_owned());
+    let pieces = MATH_PIECES.iter().map(|piece| (*piece).to_owned());
     let mut words: Vec<String> = functions
         .chain(constants)
         .chain(units)
@@ -212,7 +218,7 @@ fn math(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A word as libFuzzer's dictionaries spell it: in quotes, everything unusual as bytes.
+/// A line of a libFuzzer dictionary: the word in quotes, with unusual characters as bytes.
 fn entry(word: &str) -> String {
     let bytes = word.bytes().map(|byte| match byte {
         b'"' | b'\\' => format!("\\{}", char::from(byte)),

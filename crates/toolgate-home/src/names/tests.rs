@@ -59,7 +59,7 @@ fn outcome(found: Result<HomeDevice, ResolveError>) -> String {
 }
 
 #[test]
-fn people_are_understood() {
+fn devices_are_found_as_people_name_them() {
     for (said, expected) in [
         // The name, however it is said or written.
         ("Switch One", "2"),
@@ -123,7 +123,7 @@ fn people_are_understood() {
 }
 
 #[test]
-fn locks_go_by_their_exact_name() {
+fn locks_are_found_only_by_their_exact_name() {
     for (said, expected) in [
         ("Front Door", "9"),
         ("front door", "9"),
@@ -166,7 +166,7 @@ fn numbers(found: &[HomeDevice]) -> Vec<DeviceId> {
 }
 
 #[test]
-fn a_room_is_meant_by_all_of_its_words() {
+fn a_room_is_found_by_all_of_its_words() {
     for (said, expected) in [
         ("kitchen", vec![2, 3]),
         ("the Kitchen", vec![2, 3]),
@@ -184,7 +184,7 @@ fn a_room_is_meant_by_all_of_its_words() {
 }
 
 #[test]
-fn a_search_finds_words_and_puts_the_device_that_is_meant_first() {
+fn a_search_lists_the_device_with_that_name_first() {
     for (said, expected) in [
         ("lights", vec![3, 4, 5, 7]),
         ("light", vec![3, 4, 5, 7]),

@@ -1,8 +1,8 @@
-//! Splits a name into words, without what can't be heard.
+//! Splits names into words that are the same however a name is said or written.
 
 use toolgate_core::fold_letter;
 
-const ARTICLES: [&str; 9] = ["the", "a", "an", "my", "our", "in", "of", "at", "number"];
+const IGNORED_WORDS: [&str; 9] = ["the", "a", "an", "my", "our", "in", "of", "at", "number"];
 
 const ONES: &str = "\
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen \
@@ -10,20 +10,20 @@ sixteen seventeen eighteen nineteen";
 const TENS: [&str; 8] = [
     "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
 ];
-// The gateway limits names; this limits what people say.
+// Names in the home are limited elsewhere, names in a request only here.
 const MAX_WORDS: usize = 64;
 
-/// Lowercase words without accents and articles, with number words as digits. Punctuation
-/// separates words, apostrophes don't.
+/// Lowercase words without accents, articles and prepositions, with number words as digits.
+/// Punctuation separates words, apostrophes don't.
 pub(crate) fn name_words(text: &str) -> Vec<String> {
     let all = replace_number_words(split(text));
-    let large = all
+    let relevant = all
         .iter()
-        .filter(|word| !ARTICLES.contains(&word.as_str()))
+        .filter(|word| !IGNORED_WORDS.contains(&word.as_str()))
         .cloned()
         .collect::<Vec<_>>();
     // A device may be called "A".
-    if large.is_empty() { all } else { large }
+    if relevant.is_empty() { all } else { relevant }
 }
 
 fn split(text: &str) -> Vec<String> {
@@ -36,11 +36,12 @@ fn split(text: &str) -> Vec<String> {
         if is_ignored(c) {
             continue;
         }
-        let turns = word
+        // "Switch1" is "Switch 1".
+        let digits_begin_or_end = word
             .chars()
             .next_back()
             .is_some_and(|last| last.is_numeric() != c.is_numeric());
-        if (turns || !c.is_alphanumeric()) && !word.is_empty() {
+        if (digits_begin_or_end || !c.is_alphanumeric()) && !word.is_empty() {
             words.push(std::mem::take(&mut word));
         }
         if c.is_alphanumeric() {
@@ -58,21 +59,21 @@ fn is_ignored(c: char) -> bool {
 }
 
 fn replace_number_words(words: Vec<String>) -> Vec<String> {
-    let mut told = Vec::with_capacity(words.len());
+    let mut replaced = Vec::with_capacity(words.len());
     let mut words = words.into_iter().peekable();
     while let Some(word) = words.next() {
         let ones = |word: &String| ONES.split(' ').position(|known| known == word);
         if let Some(number) = ones(&word) {
-            told.push(number.to_string());
+            replaced.push(number.to_string());
         } else if let Some(tens) = TENS.iter().position(|known| *known == word) {
             let unit = words.next_if(|next| matches!(ones(next), Some(1..=9)));
             let unit = unit.as_ref().and_then(ones).unwrap_or(0);
-            told.push(((tens + 2) * 10 + unit).to_string());
+            replaced.push(((tens + 2) * 10 + unit).to_string());
         } else {
-            told.push(word);
+            replaced.push(word);
         }
     }
-    told
+    replaced
 }
 
 #[cfg(test)]
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_down_to_their_words() {
+    fn names_are_split_into_words() {
         for (text, expected) in [
             ("Switch One", "switch 1"),
             ("switch 1", "switch 1"),
@@ -112,9 +113,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_breaks_it(text in ".*") {
-            let once = name_words(&text);
-            prop_assert!(once.len() <= MAX_WORDS + 1);
+        fn any_text_has_a_bounded_number_of_words(text in ".*") {
+            prop_assert!(name_words(&text).len() <= MAX_WORDS + 1);
         }
     }
 }

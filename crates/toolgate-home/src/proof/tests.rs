@@ -25,24 +25,24 @@ fn play(wanted: WantedState, events: Vec<(u64, ProofEvent)>) -> (ProofStep, u64,
         let instant = start + Duration::from_millis(now);
         while let Some((_, event)) = events.next_if(|(at, _)| *at <= now) {
             match event {
-                Echo => proof.take_echo(instant),
-                Report(value, time) => proof.take_report(Some(&value), Some(time), instant),
-                Bare(value) => proof.take_report(Some(&value), None, instant),
-                Status(status) => proof.take_status(status),
-                Answer(value) => proof.take_answer(&value, instant),
+                Echo => proof.record_echo(instant),
+                Report(value, time) => proof.record_report(Some(&value), Some(time), instant),
+                Bare(value) => proof.record_report(Some(&value), None, instant),
+                Status(status) => proof.record_status(status),
+                Answer(value) => proof.record_reading(&value, instant),
             }
         }
         let until = match proof.step(instant) {
             ProofStep::Wait(until) => u64::try_from((until - start).as_millis()).unwrap(),
-            ProofStep::Ask => continue,
-            end => return (end, now, proof.asked),
+            ProofStep::RequestReading => continue,
+            end => return (end, now, proof.reading_requested),
         };
         now = events.peek().map_or(until, |(at, _)| until.min(*at));
     }
 }
 
 #[test]
-fn the_first_value_is_no_proof_and_the_second_is() {
+fn the_second_matching_value_proves_the_command() {
     let events = vec![
         (80, Echo),
         (81, Report(json!(true), 1)),
@@ -65,7 +65,7 @@ fn the_first_value_is_no_proof_and_the_second_is() {
 }
 
 #[test]
-fn the_first_value_delivered_twice_is_no_proof() {
+fn a_duplicate_of_the_first_value_proves_nothing() {
     let events = vec![
         (80, Echo),
         (81, Report(json!(true), 1)),
@@ -132,7 +132,7 @@ fn a_level_that_the_device_rounds_is_the_level() {
 }
 
 #[test]
-fn where_nothing_more_comes_the_device_is_read() {
+fn a_device_without_further_reports_is_read() {
     let events = vec![
         (80, Echo),
         (81, Report(json!(true), 1)),
@@ -152,15 +152,15 @@ fn where_nothing_more_comes_the_device_is_read() {
 }
 
 #[test]
-fn silence_is_no_answer() {
+fn a_silent_device_times_out() {
     assert_eq!(
         play(WantedState::Is(true), vec![]),
-        (ProofStep::Over, 10_000, true)
+        (ProofStep::TimedOut, 10_000, true)
     );
     let events = vec![(80, Echo), (81, Report(json!(true), 1))];
     assert_eq!(
         play(WantedState::Is(true), events),
-        (ProofStep::Over, 10_000, true)
+        (ProofStep::TimedOut, 10_000, true)
     );
 }
 
@@ -169,12 +169,12 @@ fn a_target_beyond_the_device_moves_nothing() {
     // As recorded: `targetValue` becomes 150, `currentValue` stays, and no error comes.
     assert_eq!(
         play(WantedState::Level(150), vec![(80, Echo)]).0,
-        ProofStep::Over
+        ProofStep::TimedOut
     );
 }
 
 #[test]
-fn a_node_that_dies_or_sleeps_ends_it() {
+fn a_dead_or_sleeping_node_ends_the_proof() {
     let events = vec![(4_000, Status(DeviceStatus::Dead))];
     assert_eq!(
         play(WantedState::Is(true), events),
@@ -188,7 +188,7 @@ fn a_node_that_dies_or_sleeps_ends_it() {
 }
 
 #[test]
-fn what_came_before_the_expected_value_does_not_count() {
+fn reports_before_the_expected_value_do_not_count() {
     let events = vec![
         (10, Report(json!(false), 1)),
         (80, Echo),

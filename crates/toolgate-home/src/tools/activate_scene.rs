@@ -9,7 +9,7 @@ use toolgate_core::{DefinitionError, Tool, ToolError, escape, nearest_names};
 use super::{
     HomeToolResult, build_tool, control_annotations, define_tool, lock_annotations, name_schema,
 };
-use crate::names::same_name;
+use crate::names::is_same_name;
 use crate::{CommandOutcome, HomeAccess, HomeScene, HomeTool, outcome_text};
 
 const MAX_NAMES: usize = 20;
@@ -23,7 +23,7 @@ struct SceneArguments {
 pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError> {
     let parameters = json!({ "sceneName": name_schema("The scene's name, such as \"Dinner\"") });
     // Only where locks are allowed can a scene move one, so only there it is destructive.
-    let annotations = if access.locks {
+    let annotations = if access.locks_allowed {
         lock_annotations()
     } else {
         control_annotations()
@@ -44,7 +44,7 @@ pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError
 }
 
 async fn activate(access: HomeAccess, arguments: SceneArguments) -> HomeToolResult {
-    access.settle().await;
+    access.wait_for_start().await;
     if let Some(problem) = access.problem() {
         return Err(ToolError::failed(format!("{problem} Nothing was sent.")));
     }
@@ -55,14 +55,14 @@ async fn activate(access: HomeAccess, arguments: SceneArguments) -> HomeToolResu
         .map_err(|reason| ToolError::failed(format!("{reason} Nothing was sent.")))?;
     let scene = find_scene(&access, &scenes, &arguments.scene_name)?;
     let label = &scene.label;
-    if scene.moves_locks && !access.locks {
+    if scene.moves_locks && !access.locks_allowed {
         return Err(ToolError::failed(format!(
             "The scene '{label}' moves a lock, and locks are off here. Start the server with {}=1 to allow it.",
             access.dialect.variable("ALLOW_LOCKS")
         )));
     }
-    match access.home.activate(scene).await {
-        CommandOutcome::Done { .. } => Ok(outcome_text::output(
+    match access.home.activate_scene(scene).await {
+        CommandOutcome::Done { .. } => Ok(outcome_text::tool_output(
             format!(
                 "The gateway started the scene '{label}'. It does not report the single devices."
             ),
@@ -88,7 +88,9 @@ fn find_scene<'a>(
     said: &str,
 ) -> Result<&'a HomeScene, ToolError> {
     let gateway = access.dialect.gateway;
-    let found = scenes.iter().filter(|scene| same_name(&scene.label, said));
+    let found = scenes
+        .iter()
+        .filter(|scene| is_same_name(&scene.label, said));
     let found = found.collect::<Vec<_>>();
     let said = escape(said.trim());
     let text = match found.as_slice() {

@@ -29,10 +29,10 @@ pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError
 }
 
 async fn check(access: HomeAccess, _: HealthArguments) -> HomeToolResult {
-    access.settle().await;
+    access.wait_for_start().await;
     let health = access.home.health();
     let message = format!("{} {}", sentence(&access, &health), locks(&access));
-    let named = |gateway| access.dialect.shown_gateway(gateway);
+    let named = |gateway| access.dialect.display_gateway(gateway);
     let fields = json!({
         "healthy": health.problem.is_none(),
         "problem": health.problem,
@@ -45,9 +45,9 @@ async fn check(access: HomeAccess, _: HealthArguments) -> HomeToolResult {
         "devices": health.devices,
         "deadDevices": health.dead,
         "stale": health.stale,
-        "locksEnabled": access.locks,
+        "locksEnabled": access.locks_allowed,
     });
-    Ok(outcome_text::output(message, None, fields))
+    Ok(outcome_text::tool_output(message, None, fields))
 }
 
 fn sentence(access: &HomeAccess, health: &HomeHealth) -> String {
@@ -55,7 +55,7 @@ fn sentence(access: &HomeAccess, health: &HomeHealth) -> String {
     if let Some(problem) = &health.problem {
         return format!("The {name} system is not available: {problem}");
     }
-    let shown = |gateway| access.dialect.shown_gateway(gateway);
+    let shown = |gateway| access.dialect.display_gateway(gateway);
     let gateway = shown(health.gateway.as_deref().unwrap_or_default());
     let version = health
         .gateway_version
@@ -90,7 +90,7 @@ fn sentence(access: &HomeAccess, health: &HomeHealth) -> String {
 }
 
 fn locks(access: &HomeAccess) -> String {
-    if access.locks {
+    if access.locks_allowed {
         return "Locks may be moved.".to_owned();
     }
     format!(

@@ -36,11 +36,11 @@ async fn read(access: HomeAccess, arguments: SensorArguments) -> HomeToolResult 
     let sentences = devices.iter().map(sentence).collect::<Vec<_>>();
     let message = access.with_problem(sentences.join(" "));
     let fields = devices.iter().map(|device| {
-        let mut fields = outcome_text::device(device);
+        let mut fields = outcome_text::device_fields(device);
         fields["readings"] = device
             .readings
             .iter()
-            .map(outcome_text::reading)
+            .map(outcome_text::reading_fields)
             .collect::<Vec<Value>>()
             .into();
         fields
@@ -49,7 +49,7 @@ async fn read(access: HomeAccess, arguments: SensorArguments) -> HomeToolResult 
     if let Some(problem) = access.problem() {
         fields["problem"] = problem.into();
     }
-    Ok(outcome_text::output(message, None, fields))
+    Ok(outcome_text::tool_output(message, None, fields))
 }
 
 fn find_devices(access: &HomeAccess, said: &str) -> Result<Vec<HomeDevice>, ToolError> {
@@ -88,9 +88,9 @@ fn sentence(device: &HomeDevice) -> String {
     let readings = readings.join(", ");
     let state = device.state.as_str();
     // A sensor's state is one of its readings.
-    let is_told =
+    let adds_nothing =
         device.readings.iter().any(|reading| reading.words == state) || state == "unknown";
-    match (readings.is_empty(), is_told) {
+    match (readings.is_empty(), adds_nothing) {
         (true, _) => format!("{title} is {state}; it measures nothing.{note}"),
         (false, true) => format!("{title}: {readings}.{note}"),
         (false, false) => format!("{title} is {state}: {readings}.{note}"),

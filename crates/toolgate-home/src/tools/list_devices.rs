@@ -19,13 +19,13 @@ struct ListArguments {
     filter: Option<String>,
     location: Option<String>,
     state: Option<String>,
-    #[serde(default = "usual")]
+    #[serde(default = "default_limit")]
     limit: usize,
     #[serde(default)]
     offset: usize,
 }
 
-fn usual() -> usize {
+fn default_limit() -> usize {
     DEFAULT_LIMIT
 }
 
@@ -81,10 +81,10 @@ async fn list(access: HomeAccess, arguments: ListArguments) -> HomeToolResult {
         text.push_str(&format!("\n- {}", line(device)));
     }
     let mut fields = json!({
-        "devices": shown.iter().map(outcome_text::device).collect::<Vec<Value>>(),
+        "devices": shown.iter().map(outcome_text::device_fields).collect::<Vec<Value>>(),
         "total": total,
         "offset": arguments.offset,
-        "locksEnabled": access.locks,
+        "locksEnabled": access.locks_allowed,
     });
     if let Some(next) = next {
         fields["nextOffset"] = next.into();
@@ -92,7 +92,7 @@ async fn list(access: HomeAccess, arguments: ListArguments) -> HomeToolResult {
     if let Some(problem) = access.problem() {
         fields["problem"] = problem.into();
     }
-    Ok(outcome_text::output(message, Some(text), fields))
+    Ok(outcome_text::tool_output(message, Some(text), fields))
 }
 
 /// `on` includes `on at 60 %`, but `off` does not include `offline`.
@@ -102,7 +102,7 @@ fn is_in_state(device: &HomeDevice, wanted: &str) -> bool {
     let begins = state
         .strip_prefix(&wanted)
         .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
-    begins || wanted == outcome_text::status(device.status)
+    begins || wanted == outcome_text::status_text(device.status)
 }
 
 fn summary(

@@ -24,6 +24,7 @@ const MAX_NAME_LEN: usize = 200;
 
 type HomeToolResult = Result<ToolOutput, ToolError>;
 
+/// All tools of a home server. `control_lock` is left out unless locks are allowed.
 pub fn home_tools(access: &HomeAccess) -> Result<Vec<Arc<dyn Tool>>, DefinitionError> {
     let mut tools = vec![
         list_devices::tool(access)?,
@@ -33,7 +34,7 @@ pub fn home_tools(access: &HomeAccess) -> Result<Vec<Arc<dyn Tool>>, DefinitionE
         activate_scene::tool(access)?,
         check_health::tool(access)?,
     ];
-    if access.locks {
+    if access.locks_allowed {
         tools.push(control_lock::tool(access)?);
     }
     Ok(tools)
@@ -70,25 +71,25 @@ where
 }
 
 fn read_only_annotations() -> Annotations {
-    let mut looks = Annotations::READ_ONLY;
-    looks.open_world = Some(false);
-    looks
+    let mut annotations = Annotations::READ_ONLY;
+    annotations.open_world = Some(false);
+    annotations
 }
 
 /// For tools whose effect can be undone and does not grow when repeated.
 fn control_annotations() -> Annotations {
-    let mut changes = Annotations::default();
-    changes.read_only = Some(false);
-    changes.idempotent = Some(true);
-    changes.destructive = Some(false);
-    changes.open_world = Some(false);
-    changes
+    let mut annotations = Annotations::default();
+    annotations.read_only = Some(false);
+    annotations.idempotent = Some(true);
+    annotations.destructive = Some(false);
+    annotations.open_world = Some(false);
+    annotations
 }
 
 fn lock_annotations() -> Annotations {
-    let mut endangers = control_annotations();
-    endangers.destructive = Some(true);
-    endangers
+    let mut annotations = control_annotations();
+    annotations.destructive = Some(true);
+    annotations
 }
 
 fn name_schema(description: &str) -> Value {

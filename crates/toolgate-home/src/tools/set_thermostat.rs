@@ -88,12 +88,12 @@ fn temperature_not_set(answer: HomeToolResult) -> ToolError {
 
 fn find_thermostat(access: &HomeAccess, said: Option<&str>) -> Result<HomeDevice, ToolError> {
     let Some(said) = said else {
-        return match only(access.home.devices()) {
+        return match only_thermostat(access.home.devices()) {
             Ok(Some(device)) => Ok(device),
             Ok(None) => Err(ToolError::failed(
                 access.with_problem("There is no thermostat in this home.".to_owned()),
             )),
-            Err(why) => Err(access.explain_resolve_error("thermostat", why)),
+            Err(error) => Err(access.explain_resolve_error("thermostat", error)),
         };
     };
     let found = access.resolve(said, false);
@@ -102,14 +102,14 @@ fn find_thermostat(access: &HomeAccess, said: Option<&str>) -> Result<HomeDevice
     {
         return Ok(device.clone());
     }
-    match only(access.devices_in_room(said)) {
+    match only_thermostat(access.devices_in_room(said)) {
         Ok(Some(device)) => Ok(device),
         Ok(None) => found,
-        Err(why) => Err(access.explain_resolve_error(said, why)),
+        Err(error) => Err(access.explain_resolve_error(said, error)),
     }
 }
 
-fn only(mut devices: Vec<HomeDevice>) -> Result<Option<HomeDevice>, ResolveError> {
+fn only_thermostat(mut devices: Vec<HomeDevice>) -> Result<Option<HomeDevice>, ResolveError> {
     devices.retain(|device| device.kind == DeviceKind::Thermostat);
     if devices.len() > 1 {
         return Err(ResolveError::Ambiguous {

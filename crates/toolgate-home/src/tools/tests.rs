@@ -84,14 +84,14 @@ impl Home for TwoLamps {
         async { Ok(Vec::new()) }.boxed()
     }
 
-    fn activate<'a>(&'a self, _: &'a HomeScene) -> BoxFuture<'a, CommandOutcome> {
+    fn activate_scene<'a>(&'a self, _: &'a HomeScene) -> BoxFuture<'a, CommandOutcome> {
         let reason = "nobody looks".to_owned();
         async { CommandOutcome::Refused { reason } }.boxed()
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_protocol_needs_nothing_but_a_home_and_a_dialect() {
+async fn a_new_protocol_needs_only_a_home_and_a_dialect() {
     let home = Arc::new(TwoLamps::default());
     let access = HomeAccess::new(home.clone(), &SMOKE, false);
     let manager = Arc::new(ToolManager::new());

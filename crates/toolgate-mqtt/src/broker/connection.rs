@@ -42,19 +42,19 @@ use crate::{
 };
 
 // Timeout for the first packet.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_CONNECT_BYTES: usize = 512 * 1024;
-const GOODBYE_LIMIT: Duration = Duration::from_secs(1);
-/// Unsent bytes at which a client that asks without reading is disconnected.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// A client with more unsent bytes is disconnected: it sends requests without reading responses.
 const MAX_UNSENT: usize = 2 * MAX_PACKET_BYTES;
 const MAX_WINDOW: u16 = 10_000;
-const PONG: [u8; 2] = [0xd0, 0];
+const PINGRESP_PACKET: [u8; 2] = [0xd0, 0];
 
 enum ConnectionEnd {
-    Goodbye,
-    /// The client vanished, or asked for its will to be published.
+    ClosedByClient,
+    /// The connection was lost, or the client asked for its will to be published.
     Lost,
-    Cut(ReasonCode),
+    ClosedByBroker(ReasonCode),
 }
 
 type ConnectionStep = Result<(), ConnectionEnd>;
@@ -69,11 +69,11 @@ struct ClientConnection {
     unacknowledged: HashSet<u16>,
     window: usize,
     last_id: u16,
-    largest: usize,
+    max_packet: usize,
     /// QoS 2 messages that were received and may be sent again.
     unreleased: HashSet<u16>,
-    heard: Instant,
-    silence: Option<Duration>,
+    last_received: Instant,
+    max_silence: Option<Duration>,
 }
 
 pub(super) async fn serve(
@@ -86,7 +86,7 @@ pub(super) async fn serve(
     let (reader, writer) = stream.into_split();
     let mut reader = FrameReader::new(reader, MAX_CONNECT_BYTES);
     let first = tokio::select! {
-        first = timeout(CONNECT_LIMIT, reader.next()) => first,
+        first = timeout(CONNECT_TIMEOUT, reader.next()) => first,
         _ = stopped.changed() => return,
     };
     let Ok(Ok(PacketFrame::Packet { first: 0x10, body })) = first else {
@@ -116,7 +116,7 @@ pub(super) async fn serve(
             if let Some(refusal) = refusal {
                 out.write_packet(&refusal);
             }
-            drop(timeout(GOODBYE_LIMIT, out.finish()).await);
+            drop(timeout(DISCONNECT_TIMEOUT, out.finish()).await);
         }
     }
 }
@@ -142,10 +142,10 @@ impl ClientConnection {
             unacknowledged: HashSet::new(),
             window: window.min(MAX_WINDOW).into(),
             last_id: 0,
-            largest: usize::try_from(largest).unwrap_or(usize::MAX),
+            max_packet: usize::try_from(largest).unwrap_or(usize::MAX),
             unreleased: HashSet::new(),
-            heard: Instant::now(),
-            silence: (connect.keep_alive > 0).then(|| keep_alive + keep_alive / 2),
+            last_received: Instant::now(),
+            max_silence: (connect.keep_alive > 0).then(|| keep_alive + keep_alive / 2),
         }
     }
 
@@ -154,20 +154,23 @@ impl ClientConnection {
             Err(end) => end,
             Ok(never) => match never {},
         };
-        use ConnectionEnd::{Cut, Goodbye};
-        let said_goodbye = matches!(end, Goodbye | Cut(ReasonCode::ServerShuttingDown));
+        use ConnectionEnd::{ClosedByBroker, ClosedByClient};
+        let is_clean = matches!(
+            end,
+            ClosedByClient | ClosedByBroker(ReasonCode::ServerShuttingDown)
+        );
         let serial = self.admission.serial;
         self.shared
             .router
             .lock()
-            .leave(&self.name, serial, said_goodbye);
-        if let ConnectionEnd::Cut(reason) = end {
-            debug!("the MQTT connection of a client is cut: {reason:?}");
+            .remove(&self.name, serial, is_clean);
+        if let ConnectionEnd::ClosedByBroker(reason) = end {
+            debug!("closing the MQTT connection of a client: {reason:?}");
             if self.version == 5 {
                 self.writer.write_packet(&DisconnectPacket::new(reason));
             }
         }
-        drop(timeout(GOODBYE_LIMIT, self.writer.finish()).await);
+        drop(timeout(DISCONNECT_TIMEOUT, self.writer.finish()).await);
     }
 
     async fn serve_packets(
@@ -175,12 +178,12 @@ impl ClientConnection {
         mut reader: FrameReader<OwnedReadHalf>,
         mut stopped: watch::Receiver<()>,
     ) -> Result<std::convert::Infallible, ConnectionEnd> {
-        let silence = self.silence.unwrap_or_default();
-        let idle = sleep_until(self.heard + silence);
+        let silence = self.max_silence.unwrap_or_default();
+        let idle = sleep_until(self.last_received + silence);
         tokio::pin!(idle);
         loop {
-            if self.writer.waiting() > MAX_UNSENT {
-                return Err(ConnectionEnd::Cut(ReasonCode::QuotaExceeded));
+            if self.writer.unsent_bytes() > MAX_UNSENT {
+                return Err(ConnectionEnd::ClosedByBroker(ReasonCode::QuotaExceeded));
             }
             let has_room = self.has_room();
             tokio::select! {
@@ -191,37 +194,37 @@ impl ClientConnection {
                 Some(delivery) = self.admission.deliveries.next(), if has_room => {
                     self.deliver_all(delivery);
                 }
-                reason = &mut self.admission.cut => {
+                reason = &mut self.admission.disconnect => {
                     let reason = reason.unwrap_or(ReasonCode::UnspecifiedError);
-                    return Err(ConnectionEnd::Cut(reason));
+                    return Err(ConnectionEnd::ClosedByBroker(reason));
                 }
                 _ = stopped.changed() => {
-                    return Err(ConnectionEnd::Cut(ReasonCode::ServerShuttingDown));
+                    return Err(ConnectionEnd::ClosedByBroker(ReasonCode::ServerShuttingDown));
                 }
-                () = &mut idle, if self.silence.is_some() => {
-                    if self.heard.elapsed() >= silence {
+                () = &mut idle, if self.max_silence.is_some() => {
+                    if self.last_received.elapsed() >= silence {
                         // This process itself may have been suspended, so bytes that have already
                         // arrived still count.
                         let frame = reader.next().now_or_never();
-                        self.handle_frame(frame.ok_or(ConnectionEnd::Cut(ReasonCode::KeepAliveTimeout))?)?;
+                        self.handle_frame(frame.ok_or(ConnectionEnd::ClosedByBroker(ReasonCode::KeepAliveTimeout))?)?;
                     }
-                    idle.as_mut().reset(self.heard + silence);
+                    idle.as_mut().reset(self.last_received + silence);
                 }
             }
         }
     }
 
     fn handle_frame(&mut self, frame: Result<PacketFrame, StreamEndError>) -> ConnectionStep {
-        let cut = |reason| Err(ConnectionEnd::Cut(reason));
+        let close = |reason| Err(ConnectionEnd::ClosedByBroker(reason));
         let (first, body): (u8, Bytes) = match frame {
             Ok(PacketFrame::Packet { first, body }) => (first, body),
-            Ok(PacketFrame::TooLarge { .. }) => return cut(ReasonCode::PacketTooLarge),
+            Ok(PacketFrame::TooLarge { .. }) => return close(ReasonCode::PacketTooLarge),
             Err(StreamEndError::Closed) => return Err(ConnectionEnd::Lost),
-            Err(StreamEndError::NotMqtt(_)) => return cut(ReasonCode::MalformedPacket),
+            Err(StreamEndError::NotMqtt(_)) => return close(ReasonCode::MalformedPacket),
         };
-        self.heard = Instant::now();
+        self.last_received = Instant::now();
         let Ok(packet) = decode(first, body, self.version) else {
-            return cut(ReasonCode::MalformedPacket);
+            return close(ReasonCode::MalformedPacket);
         };
         match packet {
             Packet::Publish(packet) => self.publish(packet)?,
@@ -237,20 +240,20 @@ impl ClientConnection {
             }
             Packet::Subscribe(packet) => self.subscribe(packet)?,
             Packet::Unsubscribe(packet) => self.unsubscribe(&packet)?,
-            Packet::PingReq => self.writer.write_bytes(&PONG),
+            Packet::PingReq => self.writer.write_bytes(&PINGRESP_PACKET),
             Packet::Disconnect(packet) if packet.reason_code == ReasonCode::Success => {
-                return Err(ConnectionEnd::Goodbye);
+                return Err(ConnectionEnd::ClosedByClient);
             }
             Packet::Disconnect(_) => return Err(ConnectionEnd::Lost),
             // A second CONNECT, or a packet that only brokers send. We never send QoS 2, so there
             // is nothing to acknowledge for it.
-            _ => return cut(ReasonCode::ProtocolError),
+            _ => return close(ReasonCode::ProtocolError),
         }
         Ok(())
     }
 
     fn publish(&mut self, packet: PublishPacket) -> ConnectionStep {
-        check_publish(&packet).map_err(ConnectionEnd::Cut)?;
+        check_publish(&packet).map_err(ConnectionEnd::ClosedByBroker)?;
         let (qos, id) = (packet.qos, packet.packet_id.unwrap_or_default());
         let again = qos == QoS::ExactlyOnce && self.unreleased.contains(&id);
         let mut reason = ReasonCode::Success;
@@ -282,7 +285,7 @@ impl ClientConnection {
     fn subscribe(&mut self, packet: SubscribePacket) -> ConnectionStep {
         let id = packet.properties.get_subscription_identifier();
         if packet.packet_id == 0 || id == Some(0) {
-            return Err(ConnectionEnd::Cut(ReasonCode::ProtocolError));
+            return Err(ConnectionEnd::ClosedByBroker(ReasonCode::ProtocolError));
         }
         let mut answer = SubAckPacket::new(packet.packet_id);
         answer.protocol_version = self.version;
@@ -315,7 +318,7 @@ impl ClientConnection {
 
     fn unsubscribe(&mut self, packet: &UnsubscribePacket) -> ConnectionStep {
         if packet.packet_id == 0 {
-            return Err(ConnectionEnd::Cut(ReasonCode::ProtocolError));
+            return Err(ConnectionEnd::ClosedByBroker(ReasonCode::ProtocolError));
         }
         let mut answer = UnsubAckPacket::new(packet.packet_id);
         answer.protocol_version = self.version;
@@ -369,7 +372,7 @@ impl ClientConnection {
             }
         }
         // A fixed header has at most five bytes.
-        if packet.body_encoded_size() + 5 > self.largest {
+        if packet.body_encoded_size() + 5 > self.max_packet {
             return;
         }
         if delivery.qos != QoS::AtMostOnce {

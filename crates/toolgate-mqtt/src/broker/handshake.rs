@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_same_is_the_same() {
+    fn only_equal_bytes_are_equal() {
         for (one, two) in [("", "a"), ("a", ""), ("ab", "a"), ("ab", "ac")] {
             assert!(
                 !constant_time_eq(one.as_bytes(), two.as_bytes()),

@@ -66,7 +66,7 @@ pub struct BrokerError {
     reason: String,
 }
 
-/// Dropping it stops it.
+/// A running broker, which stops when this is dropped.
 pub struct Broker {
     addr: SocketAddr,
     shutdown: watch::Sender<()>,
@@ -80,10 +80,10 @@ struct EmbeddedBrokerState {
 
 /// The most open connections, including those before their CONNECT. Further ones
 /// are closed at once.
-const CONNECTIONS_MAX: usize = 512;
-const STOP_LIMIT: Duration = Duration::from_secs(5);
+const MAX_CONNECTIONS: usize = 512;
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-const ACCEPT_FAILURES_MAX: u32 = 100;
+const MAX_ACCEPT_FAILURES: u32 = 100;
 
 impl Broker {
     /// Starts a broker, which accepts connections when this returns.
@@ -124,7 +124,7 @@ impl Broker {
             ..
         } = self;
         drop(shutdown);
-        let ended = tokio::time::timeout(STOP_LIMIT, &mut running).await;
+        let ended = tokio::time::timeout(STOP_TIMEOUT, &mut running).await;
         if ended.is_err() {
             running.abort();
         }
@@ -144,7 +144,7 @@ async fn accept(
     shared: Arc<EmbeddedBrokerState>,
     mut stopped: watch::Receiver<()>,
 ) {
-    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = JoinSet::new();
     let mut failures = 0;
     loop {
@@ -166,7 +166,7 @@ async fn accept(
                     drop(permit);
                 });
             }
-            Err(error) if failures == ACCEPT_FAILURES_MAX => {
+            Err(error) if failures == MAX_ACCEPT_FAILURES => {
                 tracing::error!("the embedded MQTT broker stopped: {error}");
                 return;
             }
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_port_that_is_taken_is_named_and_free_again_after_a_stop() {
+    async fn a_taken_port_is_named_and_free_again_after_a_stop() {
         let broker = Broker::start(BrokerSettings::default()).await.unwrap();
         let settings = BrokerSettings {
             bind: broker.addr(),

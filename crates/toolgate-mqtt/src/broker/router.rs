@@ -16,17 +16,17 @@ use tokio::sync::{mpsc, oneshot};
 use super::routed_message::RoutedMessage;
 
 // Limits for a home. Nothing that a client sends may use up the memory.
-const CLIENTS_MAX: usize = 256;
-const SUBSCRIPTIONS_MAX: usize = 1000;
-const RETAINED_MAX: usize = 100_000;
-const RETAINED_SIZE_MAX: usize = 1024 * 1024;
-const RETAINED_BYTES_MAX: usize = 256 * 1024 * 1024;
+const MAX_CLIENTS: usize = 256;
+const MAX_SUBSCRIPTIONS: usize = 1000;
+const MAX_RETAINED: usize = 100_000;
+const MAX_RETAINED_SIZE: usize = 1024 * 1024;
+const MAX_RETAINED_BYTES: usize = 256 * 1024 * 1024;
 /// The queue for a client that does not read.
-const QUEUE_MAX: usize = 10_000;
-const QUEUE_BYTES_MAX: usize = 32 * 1024 * 1024;
+const MAX_QUEUED: usize = 10_000;
+const MAX_QUEUED_BYTES: usize = 32 * 1024 * 1024;
 // Retained messages don't count towards the queue, so that a new reader can receive all of them.
 // This only stops a client that requests them again and again.
-const REPLAY_MAX: usize = 4 * RETAINED_MAX;
+const MAX_REPLAYED: usize = 4 * MAX_RETAINED;
 
 pub(super) struct QueuedDelivery {
     pub(super) message: Arc<RoutedMessage>,
@@ -78,7 +78,7 @@ struct RouterClient {
     serial: u64,
     queue: mpsc::UnboundedSender<QueuedDelivery>,
     load: Arc<QueueLoad>,
-    cut: oneshot::Sender<ReasonCode>,
+    disconnect: oneshot::Sender<ReasonCode>,
     will: Option<RoutedMessage>,
     subscriptions: BTreeMap<String, (SubscriptionOptions, Option<u32>)>,
 }
@@ -109,9 +109,9 @@ impl RouterClient {
         };
         let messages = self.load.messages.fetch_add(1, Ordering::Relaxed);
         let bytes = self.load.bytes.fetch_add(message.size, Ordering::Relaxed);
-        // Fails only while its connection is ending, which removes the peer.
+        // Fails only while its connection is ending, which removes the client.
         drop(self.queue.send(delivery));
-        messages < QUEUE_MAX && bytes < QUEUE_BYTES_MAX
+        messages < MAX_QUEUED && bytes < MAX_QUEUED_BYTES
     }
 
     fn replay(&self, message: Arc<RoutedMessage>, options: SubscriptionOptions, id: Option<u32>) {
@@ -133,12 +133,12 @@ impl RouterClient {
 pub(super) struct RouterAdmission {
     pub(super) serial: u64,
     pub(super) deliveries: DeliveryQueue,
-    pub(super) cut: oneshot::Receiver<ReasonCode>,
+    pub(super) disconnect: oneshot::Receiver<ReasonCode>,
 }
 
 #[derive(Default)]
 pub(super) struct MessageRouter {
-    peers: HashMap<String, RouterClient>,
+    clients: HashMap<String, RouterClient>,
     retained: BTreeMap<String, Arc<RoutedMessage>>,
     retained_bytes: usize,
     last_serial: u64,
@@ -152,61 +152,62 @@ impl MessageRouter {
         name: &str,
         will: Option<RoutedMessage>,
     ) -> Result<RouterAdmission, ReasonCode> {
-        if !self.peers.contains_key(name) && self.peers.len() >= CLIENTS_MAX {
+        if !self.clients.contains_key(name) && self.clients.len() >= MAX_CLIENTS {
             return Err(ReasonCode::ServerBusy);
         }
         self.disconnect(name, ReasonCode::SessionTakenOver);
         self.last_serial += 1;
         let serial = self.last_serial;
         let (queue, receiver) = mpsc::unbounded_channel();
-        let (cut, was_cut) = oneshot::channel();
+        let (disconnect, disconnected) = oneshot::channel();
         let load = Arc::new(QueueLoad::default());
-        let peer = RouterClient {
+        let client = RouterClient {
             serial,
             queue,
             load: load.clone(),
-            cut,
+            disconnect,
             will,
             subscriptions: BTreeMap::new(),
         };
-        self.peers.insert(name.to_owned(), peer);
+        self.clients.insert(name.to_owned(), client);
         Ok(RouterAdmission {
             serial,
             deliveries: DeliveryQueue {
                 queue: receiver,
                 load,
             },
-            cut: was_cut,
+            disconnect: disconnected,
         })
     }
 
-    /// Removes a client and publishes its will unless it said goodbye.
-    pub(super) fn leave(&mut self, name: &str, serial: u64, said_goodbye: bool) {
+    /// Removes a client, and publishes its will unless the connection ended cleanly.
+    pub(super) fn remove(&mut self, name: &str, serial: u64, is_clean: bool) {
         if self
-            .peers
+            .clients
             .get(name)
-            .is_none_or(|peer| peer.serial != serial)
+            .is_none_or(|client| client.serial != serial)
         {
             return;
         }
-        let will = self.peers.remove(name).and_then(|peer| peer.will);
-        if let Some(will) = will.filter(|_| !said_goodbye) {
+        let will = self.clients.remove(name).and_then(|client| client.will);
+        if let Some(will) = will.filter(|_| !is_clean) {
             self.route(will, None);
         }
     }
 
     fn disconnect(&mut self, name: &str, reason: ReasonCode) {
-        if let Some(peer) = self.peers.remove(name) {
-            if peer.cut.send(reason).is_err() {
-                tracing::debug!("an MQTT connection ended before it was cut");
+        if let Some(client) = self.clients.remove(name) {
+            if client.disconnect.send(reason).is_err() {
+                tracing::debug!("an MQTT connection ended before it was closed");
             }
-            if let Some(will) = peer.will {
+            if let Some(will) = client.will {
                 self.route(will, None);
             }
         }
     }
 
-    // Fails if the message can't be retained and the sender can be told; then nobody receives it.
+    // Fails if the message can't be retained and its sender can be told so. Then nobody receives
+    // it.
     pub(super) fn publish(
         &mut self,
         message: RoutedMessage,
@@ -226,8 +227,8 @@ impl MessageRouter {
             self.retain(&message);
         }
         let mut full = Vec::new();
-        for (name, peer) in &self.peers {
-            if !peer.enqueue(&message, sender == Some(name)) {
+        for (name, client) in &self.clients {
+            if !client.enqueue(&message, sender == Some(name)) {
                 full.push(name.clone());
             }
         }
@@ -241,9 +242,9 @@ impl MessageRouter {
         let old = self.retained.get(&message.topic);
         let bytes = self.retained_bytes - old.map_or(0, |old| old.size);
         message.payload.is_empty()
-            || (message.size <= RETAINED_SIZE_MAX
-                && (old.is_some() || self.retained.len() < RETAINED_MAX)
-                && bytes + message.size <= RETAINED_BYTES_MAX)
+            || (message.size <= MAX_RETAINED_SIZE
+                && (old.is_some() || self.retained.len() < MAX_RETAINED)
+                && bytes + message.size <= MAX_RETAINED_BYTES)
     }
 
     fn retain(&mut self, message: &Arc<RoutedMessage>) {
@@ -264,15 +265,20 @@ impl MessageRouter {
         options: SubscriptionOptions,
         id: Option<u32>,
     ) -> Result<bool, ReasonCode> {
-        // A peer that was just disconnected is no longer registered.
-        let peer = self.peers.get_mut(name).ok_or(ReasonCode::QuotaExceeded)?;
-        let is_new = !peer.subscriptions.contains_key(filter);
-        if is_new && peer.subscriptions.len() >= SUBSCRIPTIONS_MAX
-            || peer.load.replayed.load(Ordering::Relaxed) > REPLAY_MAX
+        // A client that was just disconnected is no longer registered.
+        let client = self
+            .clients
+            .get_mut(name)
+            .ok_or(ReasonCode::QuotaExceeded)?;
+        let is_new = !client.subscriptions.contains_key(filter);
+        if is_new && client.subscriptions.len() >= MAX_SUBSCRIPTIONS
+            || client.load.replayed.load(Ordering::Relaxed) > MAX_REPLAYED
         {
             return Err(ReasonCode::QuotaExceeded);
         }
-        peer.subscriptions.insert(filter.to_owned(), (options, id));
+        client
+            .subscriptions
+            .insert(filter.to_owned(), (options, id));
         Ok(is_new)
     }
 
@@ -289,18 +295,18 @@ impl MessageRouter {
             *bytes -= if lives { 0 } else { message.size };
             lives
         });
-        let Some(peer) = self.peers.get(name) else {
+        let Some(client) = self.clients.get(name) else {
             return;
         };
         for (topic, message) in &self.retained {
             if topic_matches_filter(topic, filter) {
-                peer.replay(message.clone(), options, id);
+                client.replay(message.clone(), options, id);
             }
         }
     }
 
     pub(super) fn unsubscribe(&mut self, name: &str, filter: &str) -> bool {
-        let peer = self.peers.get_mut(name);
-        peer.is_some_and(|peer| peer.subscriptions.remove(filter).is_some())
+        let client = self.clients.get_mut(name);
+        client.is_some_and(|client| client.subscriptions.remove(filter).is_some())
     }
 }

@@ -15,13 +15,13 @@ pub(super) struct ReconnectDelay {
 }
 
 impl ReconnectDelay {
-    const FIRST: Duration = Duration::from_millis(250);
+    const FIRST_DELAY: Duration = Duration::from_millis(250);
     const MAX_DELAY: Duration = Duration::from_secs(30);
-    // At least this long if a person has to fix something, because retrying soon can't help.
-    const SLOW: Duration = Duration::from_secs(10);
-    // Only a connection that lasted this long resets the delay. Otherwise one that breaks at once
-    // would be retried at once for ever.
-    const GOOD: Duration = Duration::from_secs(10);
+    // The minimum if a person has to fix something, because retrying sooner can't help.
+    const MIN_USER_ACTION: Duration = Duration::from_secs(10);
+    // Only a connection that lasted this long resets the delay. Otherwise one that always breaks at
+    // once would be retried at once, forever.
+    const STABLE_AFTER: Duration = Duration::from_secs(10);
 
     pub(super) fn connected(&mut self) {
         self.online = Some(Instant::now());
@@ -31,14 +31,14 @@ impl ReconnectDelay {
         if self
             .online
             .take()
-            .is_some_and(|since| since.elapsed() >= Self::GOOD)
+            .is_some_and(|since| since.elapsed() >= Self::STABLE_AFTER)
         {
             self.failures = 0;
         }
-        let mut longest = backoff(Self::FIRST, self.failures, Self::MAX_DELAY);
+        let mut longest = backoff(Self::FIRST_DELAY, self.failures, Self::MAX_DELAY);
         self.failures = self.failures.saturating_add(1);
         if link_error.needs_user_action() {
-            longest = longest.max(Self::SLOW);
+            longest = longest.max(Self::MIN_USER_ACTION);
         }
         jitter(longest, 0.5..1.0)
     }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_to_half_a_minute_and_differ() {
+    fn delays_grow_to_half_a_minute_and_differ() {
         let mut backoff = ReconnectDelay::default();
         let mut longest = 0.25;
         for _ in 0..20 {
@@ -65,14 +65,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_password_is_not_tried_often() {
+    fn a_wrong_password_is_retried_slowly() {
         let mut backoff = ReconnectDelay::default();
         let link_error = LinkError::Credentials { given: true };
         assert!(backoff.next(&link_error) >= Duration::from_secs(5));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_a_connection_that_lasted_makes_the_next_try_quick_again() {
+    async fn only_a_lasting_connection_resets_the_delay() {
         let mut backoff = ReconnectDelay::default();
         for _ in 0..10 {
             backoff.connected();
@@ -80,7 +80,7 @@ mod tests {
         }
         assert!(backoff.next(&LinkError::Lost) > Duration::from_secs(10));
         backoff.connected();
-        tokio::time::advance(ReconnectDelay::GOOD).await;
-        assert!(backoff.next(&LinkError::Lost) <= ReconnectDelay::FIRST);
+        tokio::time::advance(ReconnectDelay::STABLE_AFTER).await;
+        assert!(backoff.next(&LinkError::Lost) <= ReconnectDelay::FIRST_DELAY);
     }
 }

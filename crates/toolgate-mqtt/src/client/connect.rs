@@ -27,10 +27,10 @@ use crate::{
 // is skipped.
 pub(super) const MAX_PACKET: usize = 16 * 1024 * 1024;
 // The timeout from opening the connection to the broker's CONNACK.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_CONNACK: usize = 64 * 1024;
 /// The number of unconfirmed publishes, unless the broker allows fewer.
-const WINDOW: usize = 64;
+const MAX_UNCONFIRMED: usize = 64;
 
 pub(super) type BrokerReader = FrameReader<ReadHalf<Box<dyn BrokerStream>>>;
 pub(super) type BrokerWriter = WriteHalf<Box<dyn BrokerStream>>;
@@ -49,10 +49,10 @@ pub(super) struct SessionTerms {
     /// The protocol level; 4 is MQTT 3.1.1.
     pub(super) version: u8,
     pub(super) window: usize,
-    pub(super) largest: usize,
-    pub(super) retain: bool,
+    pub(super) max_packet: usize,
+    pub(super) retain_available: bool,
     /// Whether messages name the filters that they match.
-    pub(super) names_filters: bool,
+    pub(super) subscription_ids_available: bool,
     pub(super) keep_alive: Duration,
 }
 
@@ -89,13 +89,13 @@ async fn connect_with_version(
     id: &str,
     version: u8,
 ) -> Result<BrokerLink, LinkError> {
-    let talking = async {
+    let attempt = async {
         let stream = open(settings).await?;
         handshake(settings, id, version, stream).await
     };
-    tokio::time::timeout(CONNECT_LIMIT, talking)
+    tokio::time::timeout(CONNECT_TIMEOUT, attempt)
         .await
-        .unwrap_or(Err(LinkError::Silent(CONNECT_LIMIT)))
+        .unwrap_or(Err(LinkError::Silent(CONNECT_TIMEOUT)))
 }
 
 async fn open(settings: &MqttClientSettings) -> Result<Box<dyn BrokerStream>, LinkError> {
@@ -187,12 +187,12 @@ async fn handshake(
 ) -> Result<BrokerLink, LinkError> {
     let (reader, mut writer) = tokio::io::split(stream);
     let mut reader = FrameReader::new(reader, MAX_CONNACK);
-    let mut hello = BytesMut::new();
+    let mut packet = BytesMut::new();
     connect_packet(settings, id, version)
-        .encode(&mut hello)
+        .encode(&mut packet)
         .map_err(|error| LinkError::Tls(error.to_string()))?;
     let sent = async {
-        writer.write_all(&hello).await?;
+        writer.write_all(&packet).await?;
         writer.flush().await
     };
     // A write error is ignored, because the broker may have answered before it hung up, and its
@@ -252,10 +252,10 @@ fn parse_connack(
 ) -> Result<SessionTerms, LinkError> {
     let mut terms = SessionTerms {
         version,
-        window: WINDOW,
-        largest: MAX_PACKET,
-        retain: true,
-        names_filters: false,
+        window: MAX_UNCONFIRMED,
+        max_packet: MAX_PACKET,
+        retain_available: true,
+        subscription_ids_available: false,
         keep_alive: settings.keep_alive,
     };
     if body.len() < 2 {
@@ -281,15 +281,15 @@ fn parse_connack(
         return Err(LinkError::NoQos);
     }
     if let Some(window) = answer.receive_maximum() {
-        terms.window = usize::from(window).clamp(1, WINDOW);
+        terms.window = usize::from(window).clamp(1, MAX_UNCONFIRMED);
     }
     if let Some(largest) = answer.maximum_packet_size() {
-        terms.largest = MAX_PACKET.min(usize::try_from(largest).unwrap_or(MAX_PACKET));
+        terms.max_packet = MAX_PACKET.min(usize::try_from(largest).unwrap_or(MAX_PACKET));
     }
     if let Some(seconds @ 1..) = answer.properties.get_server_keep_alive() {
         terms.keep_alive = settings.keep_alive.min(Duration::from_secs(seconds.into()));
     }
-    terms.retain = flag(PropertyId::RetainAvailable);
-    terms.names_filters = flag(PropertyId::SubscriptionIdentifierAvailable);
+    terms.retain_available = flag(PropertyId::RetainAvailable);
+    terms.subscription_ids_available = flag(PropertyId::SubscriptionIdentifierAvailable);
     Ok(terms)
 }

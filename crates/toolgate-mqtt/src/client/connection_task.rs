@@ -41,7 +41,7 @@ impl ConnectionTask {
         settings.keep_alive = settings.keep_alive.clamp(least, most);
         let reason = LinkError::Connecting.describe(&settings);
         let (state, watcher) = watch::channel(MqttState::Offline { reason });
-        let keeper = Self {
+        let task = Self {
             id: client_name(&settings.client_id),
             settings: Arc::new(settings),
             commands,
@@ -49,7 +49,7 @@ impl ConnectionTask {
             subscribers: SubscriptionTable::default(),
             losses: VecDeque::new(),
         };
-        (keeper, watcher)
+        (task, watcher)
     }
 
     pub(super) async fn run(mut self) {
@@ -58,13 +58,13 @@ impl ConnectionTask {
         loop {
             let settings = self.settings.clone();
             let id = self.id.clone();
-            let Some(dialled) = self
+            let Some(connected) = self
                 .wait_for(connect::connect(&settings, &id, &mut v3))
                 .await
             else {
                 return;
             };
-            let link_error = match dialled {
+            let link_error = match connected {
                 Ok(link) => {
                     backoff.connected();
                     info!(broker = %settings.address(), "connected to the MQTT broker");
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_clients_never_have_the_same_name_unless_told_so() {
+    fn client_ids_differ_unless_they_are_set() {
         let prefix = MqttClientId::Prefix("house".to_owned());
         let (one, two) = (client_name(&prefix), client_name(&prefix));
         assert!(one.starts_with("house-") && one != two, "{one} {two}");
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn losses_in_quick_succession_are_a_fight_and_old_ones_are_forgotten() {
+    async fn losses_in_quick_succession_are_a_conflict() {
         let mut losses = VecDeque::new();
         for times in 1..=4 {
             let link_error = count_losses(&mut losses, LinkError::TakenOver(1));

@@ -1,4 +1,4 @@
-//! Why a client is offline, as sentences for people.
+//! The reasons why a client is offline, as sentences for people.
 
 use std::{io, time::Duration};
 
@@ -7,7 +7,8 @@ use toolgate_core::escape;
 
 use crate::{MqttClientSettings, frames::StreamEndError};
 
-/// Shown as what the broker does and what helps; [`describe`](Self::describe) adds which broker.
+/// Displays what the broker does and what helps, without a subject: [`describe`](Self::describe)
+/// puts the broker in front.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LinkError {
     #[error("is not connected yet.")]
@@ -159,8 +160,8 @@ impl LinkError {
         }
     }
 
-    pub(super) fn from_stream_end(torn: &StreamEndError) -> Self {
-        match torn {
+    pub(super) fn from_stream_end(error: &StreamEndError) -> Self {
+        match error {
             StreamEndError::Closed => Self::Lost,
             StreamEndError::NotMqtt(bytes) => Self::from_bytes(*bytes),
         }

@@ -1,4 +1,4 @@
-//! The MQTT client: its handle, and the messages it sends to the connection's task.
+//! The MQTT client: the handle, and the commands it sends to the task of the connection.
 
 mod backoff;
 mod connect;
@@ -24,8 +24,8 @@ use crate::{
     Mqtt, MqttClientSettings, MqttState, PublishError, TopicSubscription, message::SubscriptionFeed,
 };
 
-/// Clones share the connection. It is closed, with a goodbye to the broker, when the
-/// last one is dropped.
+/// A client of any broker, which reconnects by itself. Clones share the connection. It is closed,
+/// with a DISCONNECT, when the last one is dropped.
 #[derive(Debug, Clone)]
 pub struct MqttClient {
     // Unbounded, but it can't pile up: publishers wait for the outcome, and a message that waits
@@ -95,17 +95,17 @@ impl Drop for WithdrawOnDrop {
     }
 }
 
-const CONFIRM_LIMIT: Duration = Duration::from_secs(5);
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_PAYLOAD_BYTES: usize = connect::MAX_PACKET - 128 * 1024;
 
 impl MqttClient {
     /// Starts to connect and returns at once. Must be called in a tokio runtime;
     /// [`state`](Mqtt::state) shows the progress.
     pub fn open(settings: MqttClientSettings) -> Self {
-        let (commands, orders) = mpsc::unbounded_channel();
+        let (commands, receiver) = mpsc::unbounded_channel();
         let queue = settings.queue;
-        let (keeper, state) = connection_task::ConnectionTask::new(settings, orders);
-        tokio::spawn(keeper.run());
+        let (task, state) = connection_task::ConnectionTask::new(settings, receiver);
+        tokio::spawn(task.run());
         Self {
             commands,
             state,
@@ -134,7 +134,7 @@ impl MqttClient {
         self.commands
             .send(ClientCommand::Publish(publish))
             .map_err(|_| offline("The connection to the MQTT broker was closed."))?;
-        match tokio::time::timeout(CONFIRM_LIMIT, answer).await {
+        match tokio::time::timeout(CONFIRM_TIMEOUT, answer).await {
             Ok(Ok(outcome)) => outcome,
             _ if stage.withdraw() => Err(offline(
                 "The MQTT broker accepts no messages at the moment; nothing was sent. Is it overloaded?",
@@ -142,7 +142,7 @@ impl MqttClient {
             _ => Err(PublishError::Unknown {
                 reason: format!(
                     "The message was sent, but the MQTT broker did not confirm it within {} s: it may have arrived.",
-                    CONFIRM_LIMIT.as_secs()
+                    CONFIRM_TIMEOUT.as_secs()
                 ),
             }),
         }
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_not_be_published_is_refused_before_anything_is_sent() {
+    fn invalid_messages_are_refused_before_anything_is_sent() {
         let long = "x".repeat(65536);
         for topic in ["", "a/+/b", "#", "a\0b", "a\nb", &long] {
             assert!(
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_either_sent_or_taken_back() {
+    fn a_message_is_either_sent_or_withdrawn() {
         let stage = SendState::default();
         assert!(stage.send());
         assert!(!stage.withdraw() && !stage.send());

@@ -1,4 +1,4 @@
-//! One session with a broker, from CONNACK to its end.
+//! One session with a broker, from the CONNACK to its end.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -45,19 +45,19 @@ pub(super) struct BrokerSession<'a> {
     /// Sent but not confirmed, by packet id, with the position of its end in the output.
     unconfirmed: HashMap<u16, (PendingPublish, u64)>,
     last_id: u16,
-    heard: Instant,
-    spoke: Instant,
-    asked: Instant,
+    last_received: Instant,
+    last_sent: Instant,
+    last_ping: Instant,
 }
 
-const PING: [u8; 2] = [0xc0, 0];
-const GOODBYE: [u8; 2] = [0xe0, 0];
+const PINGREQ_PACKET: [u8; 2] = [0xc0, 0];
+const DISCONNECT_PACKET: [u8; 2] = [0xe0, 0];
 const DISCONNECT: u8 = 14;
-const GOODBYE_LIMIT: Duration = Duration::from_secs(1);
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl<'a> BrokerSession<'a> {
-    // Subscribes to all filters first, so that a publisher receives the reply to its first
-    // message.
+    // Subscribes to all filters first, so that the reply to the first published message is
+    // received.
     pub(super) fn new(
         link: BrokerLink,
         subscribers: &'a mut SubscriptionTable,
@@ -70,9 +70,9 @@ impl<'a> BrokerSession<'a> {
             waiting: VecDeque::new(),
             unconfirmed: HashMap::new(),
             last_id: 0,
-            heard: now,
-            spoke: now,
-            asked: now,
+            last_received: now,
+            last_sent: now,
+            last_ping: now,
         };
         for (filter, id) in session.subscribers.filters() {
             session.subscribe(&filter, id);
@@ -95,7 +95,7 @@ impl<'a> BrokerSession<'a> {
                     Err(torn) => Err(LinkError::from_stream_end(&torn)),
                 },
                 moved = self.out.flush_step(), if self.out.is_busy() => {
-                    self.spoke = Instant::now();
+                    self.last_sent = Instant::now();
                     moved.map_err(|_| LinkError::Lost)
                 },
                 command = commands.recv() => match command {
@@ -104,7 +104,7 @@ impl<'a> BrokerSession<'a> {
                         Ok(())
                     }
                     None => {
-                        self.goodbye().await;
+                        self.disconnect().await;
                         return BrokerSessionEnd::Closed;
                     }
                 },
@@ -143,9 +143,9 @@ impl<'a> BrokerSession<'a> {
             .with_retain(publish.retain);
         packet.protocol_version = self.terms.version;
         // A fixed header has at most five bytes.
-        let refused = if packet.body_encoded_size() + 5 > self.terms.largest {
+        let refused = if packet.body_encoded_size() + 5 > self.terms.max_packet {
             Some("The broker does not take messages of this size.")
-        } else if publish.retain && !self.terms.retain {
+        } else if publish.retain && !self.terms.retain_available {
             Some("The broker keeps no messages.")
         } else {
             None
@@ -170,14 +170,14 @@ impl<'a> BrokerSession<'a> {
         let id = self.free_id();
         let mut packet = SubscribePacket::new(id).add_filter(filter, QoS::AtLeastOnce);
         packet.protocol_version = self.terms.version;
-        if self.terms.names_filters {
+        if self.terms.subscription_ids_available {
             packet = packet.with_subscription_identifier(filter_id);
         }
         self.out.write_packet(&packet);
     }
 
     fn handle_frame(&mut self, frame: PacketFrame) -> Result<(), LinkError> {
-        self.heard = Instant::now();
+        self.last_received = Instant::now();
         let (first, body) = match frame {
             PacketFrame::Packet { first, body } => (first, body),
             PacketFrame::TooLarge { size, id } => {
@@ -186,7 +186,7 @@ impl<'a> BrokerSession<'a> {
                 return Ok(());
             }
         };
-        // Not decoded, because a goodbye counts even with an unknown reason.
+        // Not decoded, because a DISCONNECT counts even with an unknown reason.
         if first >> 4 == DISCONNECT {
             return Err(disconnect_error(self.terms.version, &body));
         }
@@ -245,20 +245,21 @@ impl<'a> BrokerSession<'a> {
     }
 
     fn check_liveness(&mut self, reader: &mut BrokerReader) -> Result<(), LinkError> {
-        let silence = self.heard.elapsed();
+        let silence = self.last_received.elapsed();
         if silence >= self.terms.keep_alive {
             // This process itself may have been suspended, so bytes that have already arrived still
             // count.
             return match reader.next().now_or_never() {
                 Some(Ok(frame)) => self.handle_frame(frame),
-                Some(Err(torn)) => Err(LinkError::from_stream_end(&torn)),
+                Some(Err(error)) => Err(LinkError::from_stream_end(&error)),
                 None => Err(LinkError::TimedOut(silence)),
             };
         }
         let half = self.terms.keep_alive / 2;
-        if (silence >= half || self.spoke.elapsed() >= half) && self.asked.elapsed() >= half {
-            self.asked = Instant::now();
-            self.out.write_bytes(&PING);
+        if (silence >= half || self.last_sent.elapsed() >= half) && self.last_ping.elapsed() >= half
+        {
+            self.last_ping = Instant::now();
+            self.out.write_bytes(&PINGREQ_PACKET);
         }
         self.waiting.retain(|publish| publish.stage.is_waiting());
         for filter in self.subscribers.remove_dropped() {
@@ -270,12 +271,12 @@ impl<'a> BrokerSession<'a> {
         Ok(())
     }
 
-    // Says goodbye, so that the broker does not publish our last will.
-    async fn goodbye(&mut self) {
-        self.out.write_bytes(&GOODBYE);
-        let sent = tokio::time::timeout(GOODBYE_LIMIT, self.out.finish()).await;
+    // Tells the broker, so that it does not publish our last will.
+    async fn disconnect(&mut self) {
+        self.out.write_bytes(&DISCONNECT_PACKET);
+        let sent = tokio::time::timeout(DISCONNECT_TIMEOUT, self.out.finish()).await;
         if !matches!(sent, Ok(Ok(()))) {
-            debug!("the MQTT broker did not hear our goodbye");
+            debug!("the DISCONNECT could not be sent to the MQTT broker");
         }
     }
 

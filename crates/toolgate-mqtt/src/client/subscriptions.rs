@@ -72,9 +72,9 @@ impl SubscriptionTable {
             if concerned {
                 readers
                     .feeds
-                    .retain(|feed| match feed.put(message.clone()) {
-                        FeedOutcome::Taken => true,
-                        FeedOutcome::Gone => false,
+                    .retain(|feed| match feed.try_send(message.clone()) {
+                        FeedOutcome::Queued => true,
+                        FeedOutcome::Closed => false,
                         FeedOutcome::Dropped => {
                             self.drops.count(filter);
                             true
@@ -88,7 +88,7 @@ impl SubscriptionTable {
     pub(super) fn remove_dropped(&mut self) -> Vec<String> {
         self.drops.log_due();
         for readers in self.filters.values_mut() {
-            readers.feeds.retain(|feed| !feed.is_gone());
+            readers.feeds.retain(|feed| !feed.is_closed());
         }
         let gone = self
             .filters
@@ -119,7 +119,7 @@ impl DropLog {
     fn log_due(&mut self) -> u64 {
         let early = self
             .last_logged
-            .is_some_and(|told| told.elapsed() < Self::PAUSE);
+            .is_some_and(|last| last.elapsed() < Self::PAUSE);
         if early || self.unlogged == 0 {
             return 0;
         }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_reaches_those_whose_filter_it_matches() {
+    async fn a_message_reaches_the_readers_of_matching_filters() {
         let mut subscribers = SubscriptionTable::default();
         let mut readers = Vec::new();
         for filter in ["zwave/#", "zwave/+/on", "zwave/a/on", "other", "#"] {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_broker_that_names_the_filter_is_believed() {
+    async fn subscription_ids_decide_who_receives_a_message() {
         let mut subscribers = SubscriptionTable::default();
         let (feed, mut all) = SubscriptionFeed::new(10);
         subscribers.add("#", feed);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_nobody_reads_any_more_is_given_back() {
+    fn a_filter_without_readers_is_removed() {
         let mut subscribers = SubscriptionTable::default();
         let (feed, one) = SubscriptionFeed::new(10);
         subscribers.add("a", feed);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn drops_are_told_once_a_minute_and_none_is_forgotten() {
+    async fn drops_are_logged_once_a_minute_with_their_number() {
         let mut drops = DropLog::default();
         drops.count("a");
         assert_eq!(drops.unlogged, 0);

@@ -57,7 +57,7 @@ impl RunningBroker {
             folder: TempDir::new().expect("a folder"),
             process: None,
         };
-        running.again().await;
+        running.restart().await;
         running
     }
 
@@ -69,7 +69,7 @@ impl RunningBroker {
         self.addr
     }
 
-    pub(crate) async fn again(&mut self) {
+    pub(crate) async fn restart(&mut self) {
         assert!(self.process.is_none(), "it runs already");
         self.process = Some(match self.kind {
             Kind::Embedded => self.embedded().await,

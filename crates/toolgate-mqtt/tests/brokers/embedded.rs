@@ -92,7 +92,7 @@ async fn publish(port: &str, version: &str, qos: &str, args: &[&str]) {
 }
 
 #[tokio::test]
-async fn what_is_no_proper_start_is_refused() {
+async fn an_invalid_connect_is_refused() {
     let broker = start().await;
     let old = [
         0x10, 14, 0, 6, b'M', b'Q', b'I', b's', b'd', b'p', 3, 2, 0, 60, 0, 0,
@@ -119,7 +119,7 @@ async fn what_is_no_proper_start_is_refused() {
 }
 
 #[tokio::test]
-async fn errors_after_the_welcome_end_the_connection_with_their_reason() {
+async fn errors_after_the_connack_end_the_connection_with_their_reason() {
     let broker = start().await;
     let cases: [(&[u8], u8); 6] = [
         (&connect(5, 0, "a", &[]), 0x82),
@@ -141,7 +141,7 @@ async fn errors_after_the_welcome_end_the_connection_with_their_reason() {
 }
 
 #[tokio::test]
-async fn a_taken_name_is_handed_over_and_the_will_comes_first() {
+async fn a_taken_client_id_is_handed_over_after_the_will() {
     let broker = start().await;
     let reader = connected(&broker.url()).await;
     let mut messages = reader.subscribe("will");
@@ -166,7 +166,7 @@ async fn a_taken_name_is_handed_over_and_the_will_comes_first() {
 }
 
 #[tokio::test]
-async fn a_will_is_published_when_a_goodbye_asks_for_it() {
+async fn a_will_is_published_if_the_disconnect_asks_for_it() {
     let broker = start().await;
     let reader = connected(&broker.url()).await;
     let mut messages = reader.subscribe("will/+");
@@ -187,7 +187,7 @@ async fn a_will_is_published_when_a_goodbye_asks_for_it() {
 }
 
 #[tokio::test]
-async fn a_kept_message_that_is_too_large_is_refused() {
+async fn an_oversized_retained_message_is_refused() {
     let broker = start().await;
     let client = connected(&broker.url()).await;
     let mut messages = client.subscribe("big");
@@ -203,7 +203,7 @@ async fn a_kept_message_that_is_too_large_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_who_never_reads_is_cut_and_the_others_go_on() {
+async fn a_client_that_never_reads_is_disconnected_alone() {
     let broker = start().await;
     let mut deaf = admitted(&broker, 4, "deaf").await;
     deaf.write_all(&[0x82, 6, 0, 1, 0, 1, b'#', 0])
@@ -228,7 +228,7 @@ async fn one_who_never_reads_is_cut_and_the_others_go_on() {
 }
 
 #[tokio::test]
-async fn one_who_only_asks_is_cut_too() {
+async fn a_client_that_only_sends_requests_is_disconnected() {
     let broker = start().await;
     let mut stream = admitted(&broker, 4, "asker").await;
     let pings = [0xc0, 0].repeat(1024 * 1024);

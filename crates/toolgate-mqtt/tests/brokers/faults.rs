@@ -14,18 +14,18 @@ use crate::{
 };
 
 with_each_broker!(
-    a_broker_that_is_restarted_finds_nothing_sent_twice,
-    a_broker_that_is_killed_finds_nothing_sent_twice,
-    subscriptions_live_on_after_a_restart,
+    nothing_is_sent_twice_after_the_broker_restarts,
+    nothing_is_sent_twice_after_the_broker_is_killed,
+    subscriptions_survive_a_broker_restart,
     a_flood_is_bounded_and_counted,
-    a_message_of_100_mb_is_left_out,
+    a_message_of_100_mb_is_skipped,
 );
 
-async fn a_broker_that_is_restarted_finds_nothing_sent_twice(kind: Kind) {
+async fn nothing_is_sent_twice_after_the_broker_restarts(kind: Kind) {
     interrupted(kind, false).await;
 }
 
-async fn a_broker_that_is_killed_finds_nothing_sent_twice(kind: Kind) {
+async fn nothing_is_sent_twice_after_the_broker_is_killed(kind: Kind) {
     interrupted(kind, true).await;
 }
 
@@ -66,7 +66,7 @@ async fn interrupted(kind: Kind, killed: bool) {
     offline(&writer, "").await;
     offline(&reader, "").await;
 
-    broker.again().await;
+    broker.restart().await;
     // Confirmed on the subscription's connection, which is therefore active again.
     publish_again(&reader, "flight/begin", "").await;
     publish_again(&writer, "flight/end", "").await;
@@ -89,7 +89,7 @@ async fn interrupted(kind: Kind, killed: bool) {
     }
 }
 
-async fn subscriptions_live_on_after_a_restart(kind: Kind) {
+async fn subscriptions_survive_a_broker_restart(kind: Kind) {
     let mut broker = RunningBroker::start(kind).await;
     let client = connected(&broker.url()).await;
     let mut one = client.subscribe("a/+");
@@ -102,7 +102,7 @@ async fn subscriptions_live_on_after_a_restart(kind: Kind) {
             matches!(error, Err(PublishError::Offline { .. })),
             "{error:?}"
         );
-        broker.again().await;
+        broker.restart().await;
         publish_again(&client, "a/x", "new").await;
         publish_again(&client, "b", "new").await;
         assert_eq!(in_time("one", one.next()).await.unwrap().payload, "new");
@@ -121,7 +121,7 @@ async fn a_flood_is_bounded_and_counted(kind: Kind) {
     let mut slow = client.subscribe("flood/#");
     publish_again(&client, "flood/begin", "").await;
 
-    let mut flood = talker(&broker).await;
+    let mut flood = connect_raw_client(&broker).await;
     let message = publish_bytes("flood/x", b"0123456789");
     flood.write_all(&message.repeat(MESSAGES)).await.unwrap();
     let dropped = async {
@@ -159,7 +159,7 @@ async fn a_flood_is_bounded_and_counted(kind: Kind) {
     );
 }
 
-async fn a_message_of_100_mb_is_left_out(kind: Kind) {
+async fn a_message_of_100_mb_is_skipped(kind: Kind) {
     let broker = RunningBroker::start(kind).await;
     for version in [MqttVersion::V3, MqttVersion::V5] {
         let mut settings = settings(&broker.url());
@@ -168,7 +168,7 @@ async fn a_message_of_100_mb_is_left_out(kind: Kind) {
         online(&client).await;
         let mut messages = client.subscribe("big/#");
         publish_again(&client, "big/begin", "").await;
-        let mut talker = talker(&broker).await;
+        let mut talker = connect_raw_client(&broker).await;
         let message = publish_bytes("big/one", &vec![b'x'; 100_000_000]);
         // A broker may hang up on it.
         drop(talker.write_all(&message).await);
@@ -186,7 +186,7 @@ async fn a_message_of_100_mb_is_left_out(kind: Kind) {
     }
 }
 
-async fn talker(broker: &RunningBroker) -> TcpStream {
+async fn connect_raw_client(broker: &RunningBroker) -> TcpStream {
     let mut stream = TcpStream::connect(broker.addr()).await.unwrap();
     let id = format!("talker{}", fastrand::u32(..));
     let mut hello = vec![

@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn garbage_instead_of_a_welcome_is_named() {
+async fn garbage_instead_of_a_connack_is_reported() {
     for (bytes, says) in [
         (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], "not MQTT"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "not MQTT"),
@@ -49,7 +49,7 @@ async fn garbage_instead_of_a_welcome_is_named() {
 }
 
 #[tokio::test]
-async fn a_client_id_that_is_refused_is_named() {
+async fn a_refused_client_id_is_reported() {
     let fake = ScriptedBroker::new().await;
     let client = MqttClient::open(settings(&fake.url()));
     let (mut stream, _) = fake.client().await;
@@ -58,7 +58,7 @@ async fn a_client_id_that_is_refused_is_named() {
 }
 
 #[tokio::test]
-async fn random_bytes_after_the_welcome_never_harm() {
+async fn random_bytes_after_the_connack_are_survived() {
     let mut random = fastrand::Rng::with_seed(20_261_115);
     for _ in 0..200 {
         let fake = ScriptedBroker::new().await;
@@ -121,7 +121,7 @@ async fn a_message_that_is_not_confirmed_is_unknown_and_never_sent_again() {
 }
 
 #[tokio::test]
-async fn a_broker_that_never_confirms_is_not_waited_for() {
+async fn a_broker_that_never_confirms_does_not_block() {
     let fake = ScriptedBroker::new().await;
     let client = MqttClient::open(settings(&fake.url()));
     let _stream = fake.welcomed().await;
@@ -147,7 +147,7 @@ async fn a_broker_that_never_confirms_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_message_nobody_waits_for_any_more_is_not_sent_late() {
+async fn a_withdrawn_message_is_not_sent_late() {
     let fake = ScriptedBroker::new().await;
     let client = MqttClient::open(settings(&fake.url()));
     let mut stream = fake.welcomed().await;
@@ -183,7 +183,7 @@ async fn a_message_nobody_waits_for_any_more_is_not_sent_late() {
 }
 
 #[tokio::test]
-async fn a_broker_that_says_nothing_is_named() {
+async fn a_silent_broker_is_reported() {
     let fake = ScriptedBroker::new().await;
     let client = MqttClient::open(settings(&fake.url()));
     let _held = fake.client().await;

@@ -4,7 +4,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a test that can not go on says where"
+    reason = "a test that can't go on says where"
 )]
 
 mod brokers;

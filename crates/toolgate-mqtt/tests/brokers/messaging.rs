@@ -15,11 +15,11 @@ use crate::{
 with_each_broker!(
     messages_arrive_as_they_were_sent,
     overlapping_filters_do_not_double_a_message,
-    what_the_broker_keeps_comes_first_and_is_marked,
-    the_last_will_is_published_only_without_a_goodbye,
-    a_wrong_password_is_named_and_nothing_else_is_tried,
+    retained_messages_come_first_and_are_marked,
+    the_last_will_is_published_only_without_a_disconnect,
+    a_wrong_password_is_reported_and_nothing_else_is_tried,
     both_versions_are_spoken,
-    a_client_id_that_two_want_is_named_as_a_fight,
+    two_clients_with_one_id_are_reported_as_a_conflict,
     the_connection_ends_with_the_last_clone,
 );
 
@@ -78,7 +78,7 @@ async fn overlapping_filters_do_not_double_a_message(kind: Kind) {
     }
 }
 
-async fn what_the_broker_keeps_comes_first_and_is_marked(kind: Kind) {
+async fn retained_messages_come_first_and_are_marked(kind: Kind) {
     let broker = RunningBroker::start(kind).await;
     let writer = connected(&broker.url()).await;
     writer.publish("kept", "old".into(), true).await.unwrap();
@@ -92,7 +92,7 @@ async fn what_the_broker_keeps_comes_first_and_is_marked(kind: Kind) {
     assert!(live.payload == "new" && !live.retained);
 }
 
-async fn the_last_will_is_published_only_without_a_goodbye(kind: Kind) {
+async fn the_last_will_is_published_only_without_a_disconnect(kind: Kind) {
     let broker = RunningBroker::start(kind).await;
     let watcher = connected(&broker.url()).await;
     let mut wills = watcher.subscribe("will/+");
@@ -129,7 +129,7 @@ async fn the_last_will_is_published_only_without_a_goodbye(kind: Kind) {
     assert_eq!(next(&mut kept).await.topic, "will/end");
 }
 
-async fn a_wrong_password_is_named_and_nothing_else_is_tried(kind: Kind) {
+async fn a_wrong_password_is_reported_and_nothing_else_is_tried(kind: Kind) {
     let broker = RunningBroker::guarded(kind, ("house", "sesame-1")).await;
     for (user, password, says) in [
         (
@@ -187,7 +187,7 @@ async fn both_versions_are_spoken(kind: Kind) {
     }
 }
 
-async fn a_client_id_that_two_want_is_named_as_a_fight(kind: Kind) {
+async fn two_clients_with_one_id_are_reported_as_a_conflict(kind: Kind) {
     let broker = RunningBroker::start(kind).await;
     let mut settings = settings(&broker.url());
     settings.client_id = MqttClientId::Exactly("the-only-one".to_owned());
@@ -220,7 +220,7 @@ async fn the_connection_ends_with_the_last_clone(kind: Kind) {
 }
 
 #[tokio::test]
-async fn a_broker_that_is_not_there_is_named_at_once_and_found_when_it_comes() {
+async fn a_missing_broker_is_reported_at_once_and_found_when_it_starts() {
     let addr = crate::brokers::free_port();
     let client = MqttClient::open(settings(&format!("mqtt://{addr}")));
     let reason = offline(&client, "nothing listens on that port").await;
@@ -245,7 +245,7 @@ async fn a_broker_that_is_not_there_is_named_at_once_and_found_when_it_comes() {
 }
 
 #[tokio::test]
-async fn a_name_that_nobody_has_is_named() {
+async fn an_unknown_host_is_reported() {
     let client = MqttClient::open(settings("mqtt://no-such-host.invalid"));
     offline(&client, "the host name is unknown").await;
     assert!(matches!(
@@ -255,7 +255,7 @@ async fn a_name_that_nobody_has_is_named() {
 }
 
 #[tokio::test]
-async fn a_filter_that_is_none_gives_nothing() {
+async fn an_invalid_filter_delivers_nothing() {
     let client = MqttClient::open(settings("mqtt://127.0.0.1:1"));
     for filter in ["", "a/#/b", "a+", "a\0"] {
         assert_eq!(client.subscribe(filter).next().await, None, "{filter}");

@@ -17,7 +17,7 @@ enum OldBrokerBehavior {
     HangsUp,
 }
 
-async fn be_old(fake: ScriptedBroker, manners: OldBrokerBehavior) -> (Vec<u8>, TcpStream) {
+async fn run_old_broker(fake: ScriptedBroker, behavior: OldBrokerBehavior) -> (Vec<u8>, TcpStream) {
     let mut asked = Vec::new();
     loop {
         let (mut stream, connect) = fake.client().await;
@@ -26,7 +26,7 @@ async fn be_old(fake: ScriptedBroker, manners: OldBrokerBehavior) -> (Vec<u8>, T
             stream.write_all(&[0x20, 2, 0, 0]).await.unwrap();
             return (asked, stream);
         }
-        if let OldBrokerBehavior::Says = manners {
+        if let OldBrokerBehavior::Says = behavior {
             stream.write_all(&[0x20, 2, 0, 1]).await.unwrap();
         }
     }
@@ -34,28 +34,28 @@ async fn be_old(fake: ScriptedBroker, manners: OldBrokerBehavior) -> (Vec<u8>, T
 
 #[tokio::test]
 async fn the_older_version_is_spoken_with_an_old_broker() {
-    for manners in [OldBrokerBehavior::Says, OldBrokerBehavior::HangsUp] {
+    for behavior in [OldBrokerBehavior::Says, OldBrokerBehavior::HangsUp] {
         let fake = ScriptedBroker::new().await;
         let client = MqttClient::open(settings(&fake.url()));
-        let (asked, _stream) = in_time("the old broker", be_old(fake, manners)).await;
-        assert_eq!(asked, [5, 4], "{manners:?}");
+        let (asked, _stream) = in_time("the old broker", run_old_broker(fake, behavior)).await;
+        assert_eq!(asked, [5, 4], "{behavior:?}");
         online(&client).await;
     }
 }
 
 #[tokio::test]
-async fn a_version_that_was_asked_for_is_not_given_up() {
+async fn a_required_version_is_not_given_up() {
     let fake = ScriptedBroker::new().await;
     let mut settings = settings(&fake.url());
     settings.version = MqttVersion::V5;
     let client = MqttClient::open(settings);
-    let broker = tokio::spawn(be_old(fake, OldBrokerBehavior::Says));
+    let broker = tokio::spawn(run_old_broker(fake, OldBrokerBehavior::Says));
     offline(&client, "does not speak this version of MQTT").await;
     broker.abort();
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_named_by_an_old_broker_too() {
+async fn a_wrong_password_at_an_old_broker_is_reported() {
     let fake = ScriptedBroker::new().await;
     let mut settings = settings(&fake.url());
     settings.username = Some("house".to_owned());

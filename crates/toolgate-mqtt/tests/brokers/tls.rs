@@ -150,7 +150,7 @@ async fn a_broker_of_a_known_authority_is_trusted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_wrong_certificate_is_named_and_nothing_is_sent() {
+async fn every_invalid_certificate_is_reported_and_nothing_is_sent() {
     if !tools_are_there() {
         return;
     }
@@ -193,7 +193,7 @@ async fn every_wrong_certificate_is_named_and_nothing_is_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_for_another_name_is_named() {
+async fn a_certificate_for_another_name_is_reported() {
     if !tools_are_there() {
         return;
     }

@@ -40,7 +40,7 @@ const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 /// Fields whose value is a string, or perhaps one, though no sigil says so. Everything else without
 /// a sigil is a number or a truth value: only the compiler would know better.
 const STRINGS: &[&str] = &[
-    "broker = settings.address()",
+    "broker = broker.address()",
     "approval = approval",
     "caller = caller",
     "changes = changes",
@@ -52,7 +52,7 @@ const STRINGS: &[&str] = &[
     "line = line",
     "panic = panic_text(&*panic)",
     "phase = name",
-    "prefix = chosen.house.prefix",
+    "prefix = settings.house.prefix",
     "problem = problem",
     "run = id",
     "server = self.diagnostics.server()",

@@ -167,7 +167,7 @@ async fn vo1_a_lost_broker_and_its_recovery_are_announced() {
     until("it is said", || {
         said("I can't reach the smart home, but I can")
     });
-    broker.again().await;
+    broker.restart().await;
     let _home = SimulatedHome::behind(broker);
     gateway.until("MCP server can do its work again");
     until("its return is said", || {

@@ -10,7 +10,7 @@ const LAMP: &str =
     "zwave/Living_Room/Living_Room_Lamp/switch_multilevel/endpoint_0/targetValue/set";
 
 #[tokio::test(start_paused = true)]
-async fn a_command_is_sent_once_and_its_outcome_told() {
+async fn a_command_is_sent_once_and_its_outcome_reported() {
     for (name, action, level, told, sent) in [
         (
             "Kitchen Light",
@@ -75,7 +75,7 @@ async fn a_command_is_sent_once_and_its_outcome_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_can_not_be_done_is_refused_before_anything_is_sent() {
+async fn impossible_commands_are_refused_before_anything_is_sent() {
     let fixture = fixture().await;
     for (arguments, told) in [
         (
@@ -214,7 +214,7 @@ async fn a_mode_comes_before_its_temperature() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_device_that_sleeps_is_told_when_it_wakes() {
+async fn a_command_to_a_sleeping_device_waits_until_it_wakes() {
     let fixture = fixture().await;
     let (text, fields) = fixture
         .call(
@@ -303,7 +303,7 @@ async fn a_scene_that_moves_a_lock_needs_locks_to_be_allowed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_device_that_falls_back_is_a_failure() {
+async fn a_device_that_falls_back_fails_the_command() {
     let fixture = fixture().await;
     let mut faults = DeviceFaults::default();
     faults.jams = true;

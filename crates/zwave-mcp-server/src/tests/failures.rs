@@ -8,7 +8,7 @@ use super::*;
 const REASON: &str = "The MQTT broker is away. Start it.";
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_device_is_told_with_its_last_state() {
+async fn a_dead_device_is_reported_with_its_last_state() {
     let fixture = fixture().await;
     let error = fixture
         .error(
@@ -82,7 +82,7 @@ async fn known_devices_stay_listed_while_the_broker_is_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_gateway_without_answers_is_told() {
+async fn a_silent_gateway_is_reported() {
     let fixture = fixture().await;
     for (fault, told) in [
         (ApiFault::Silent, "did not answer"),

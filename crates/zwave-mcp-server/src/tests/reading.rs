@@ -45,7 +45,7 @@ async fn a_list_has_name_room_type_status_and_state() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_is_narrowed_by_words_room_and_state() {
+async fn a_list_is_filtered_by_words_room_and_state() {
     let fixture = fixture().await;
     for (arguments, expected) in [
         (
@@ -177,7 +177,7 @@ async fn a_room_is_read_as_a_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_measures_nothing_still_tells_its_state() {
+async fn a_device_without_readings_reports_its_state() {
     let fixture = fixture().await;
     let text = |name| fixture.text("get_device_sensor_data", json!({ "deviceName": name }));
     assert_eq!(
@@ -192,7 +192,7 @@ async fn what_measures_nothing_still_tells_its_state() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn health_tells_gateway_devices_and_locks() {
+async fn health_reports_gateway_devices_and_locks() {
     let fixture = fixture().await;
     let (text, fields) = fixture.call("check_zwave_health", json!({})).await.unwrap();
     assert!(

@@ -6,7 +6,7 @@ use serde_json::json;
 use zwave::sim::{HousePlan, SimulationOptions};
 
 use crate::brokers::{RunningBroker, mosquitto_is_there, readable};
-use crate::fixture::{BrokerObserver, HouseFixture, told, well};
+use crate::fixture::{BrokerObserver, HouseFixture, listed_device, wait_until_healthy};
 use toolgate_mqtt::Mqtt;
 
 const DOCUMENT: &str = include_str!("../../../../docs/zwave.md");
@@ -45,11 +45,11 @@ async fn the_documented_access_list_lets_lights_go_on_and_locks_stay() {
         },
         gateway: Some(("gateway", WORD)),
     };
-    fixture.move_in();
+    fixture.start_house();
 
     let user = [("MQTT_USERNAME", "assistant"), ("MQTT_PASSWORD", WORD)];
     let mut client = fixture.server_with(&user).await;
-    well(&mut client).await;
+    wait_until_healthy(&mut client).await;
     for (tool, arguments) in [
         (
             "control_zwave_device",
@@ -84,5 +84,8 @@ async fn the_documented_access_list_lets_lights_go_on_and_locks_stay() {
         assert!(put.is_err(), "{topic}");
     }
     assert_eq!(fixture.count(9).received, 0);
-    assert_eq!(told(&mut client, "Front Door").await["state"], "locked");
+    assert_eq!(
+        listed_device(&mut client, "Front Door").await["state"],
+        "locked"
+    );
 }

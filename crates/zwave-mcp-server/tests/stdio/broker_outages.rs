@@ -7,7 +7,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::brokers::{Kind, mosquitto_is_there, with_each_broker};
 use crate::client::StdioClient;
-use crate::fixture::{GUARD, HouseFixture, told, well};
+use crate::fixture::{GUARD, HouseFixture, listed_device, wait_until_healthy};
 
 const LIGHT: u16 = 2;
 
@@ -16,12 +16,12 @@ fn turn(action: &str) -> Value {
 }
 
 with_each_broker!(
-    a_broker_that_comes_after_the_server,
-    a_broker_killed_in_mid_command,
-    a_gateway_that_comes_after_the_server,
+    a_broker_that_starts_late_is_found,
+    a_command_arrives_once_although_the_broker_is_killed,
+    a_gateway_that_starts_late_is_found,
 );
 
-async fn a_broker_that_comes_after_the_server(kind: Kind) {
+async fn a_broker_that_starts_late_is_found(kind: Kind) {
     let mut fixture = HouseFixture::demo(kind).await;
     fixture.broker.kill();
     let mut client = fixture.server_with(&[]).await;
@@ -33,15 +33,15 @@ async fn a_broker_that_comes_after_the_server(kind: Kind) {
         let (failed, text, _) = client.call(tool, arguments).await;
         assert!(failed && text.contains("MQTT broker"), "{tool}: {text}");
     }
-    fixture.broker.again().await;
-    well(&mut client).await;
+    fixture.broker.restart().await;
+    wait_until_healthy(&mut client).await;
     let (failed, text, _) = client.call("control_zwave_device", turn("on")).await;
     assert!(!failed, "{text}");
     // The command that was refused before did not arrive late.
     assert_eq!(fixture.count(LIGHT).received, 1);
 }
 
-async fn a_broker_killed_in_mid_command(kind: Kind) {
+async fn a_command_arrives_once_although_the_broker_is_killed(kind: Kind) {
     let mut fixture = HouseFixture::demo(kind).await;
     let mut client = fixture.server().await;
     for round in 0..3 {
@@ -53,14 +53,14 @@ async fn a_broker_killed_in_mid_command(kind: Kind) {
                     sleep(Duration::from_millis(1)).await;
                 }
                 fixture.broker.kill();
-                fixture.broker.again().await;
+                fixture.broker.restart().await;
             });
-        well(&mut client).await;
+        wait_until_healthy(&mut client).await;
         assert_eq!(fixture.count(LIGHT).received, before + 1, "{text}");
         // It arrived, whatever the answer said, and is known by now.
         assert_eq!(fixture.state("Kitchen Light"), action);
         assert_eq!(
-            told(&mut client, "Kitchen Light").await["state"],
+            listed_device(&mut client, "Kitchen Light").await["state"],
             action,
             "{text}"
         );
@@ -69,7 +69,7 @@ async fn a_broker_killed_in_mid_command(kind: Kind) {
     assert!(!failed, "{text}");
 }
 
-async fn a_gateway_that_comes_after_the_server(kind: Kind) {
+async fn a_gateway_that_starts_late_is_found(kind: Kind) {
     let mut fixture = HouseFixture::empty(kind).await;
     let mut client = fixture.server_with(&[]).await;
     let (failed, text, _) = client.call("list_zwave_devices", json!({})).await;
@@ -78,9 +78,12 @@ async fn a_gateway_that_comes_after_the_server(kind: Kind) {
         "{text}"
     );
     assert!(text.contains("Is zwave-js-ui running"), "{text}");
-    fixture.move_in();
-    well(&mut client).await;
-    assert_eq!(told(&mut client, "Kitchen Light").await["state"], "off");
+    fixture.start_house();
+    wait_until_healthy(&mut client).await;
+    assert_eq!(
+        listed_device(&mut client, "Kitchen Light").await["state"],
+        "off"
+    );
 }
 
 async fn until_connected(client: &mut StdioClient, connected: bool) {
@@ -97,7 +100,7 @@ async fn until_connected(client: &mut StdioClient, connected: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broker_that_stops_in_its_tracks_is_found_out_and_survived() {
+async fn a_frozen_broker_is_detected_and_survived() {
     if !mosquitto_is_there() {
         return;
     }
@@ -115,7 +118,7 @@ async fn a_broker_that_stops_in_its_tracks_is_found_out_and_survived() {
         "{text}"
     );
     fixture.broker.freeze(false);
-    well(&mut client).await;
+    wait_until_healthy(&mut client).await;
     // The first command may still have been in the broker's socket.
     sleep(Duration::from_millis(1500)).await;
     let count = fixture.count(9);

@@ -6,13 +6,13 @@ use serde_json::json;
 use crate::client::StdioClient;
 
 #[tokio::test]
-async fn it_exits_0_when_stdin_closes() {
+async fn the_server_exits_0_when_stdin_closes() {
     let client = StdioClient::start(&[]).await;
     assert_eq!(client.leave().await.0.code(), Some(0));
 }
 
 #[tokio::test]
-async fn it_exits_0_on_sigterm_and_ctrl_c() {
+async fn the_server_exits_0_on_sigterm_and_ctrl_c() {
     for signal in [Signal::TERM, Signal::INT] {
         let mut client = StdioClient::start(&[]).await;
         client.ask("ping", json!({})).await;

@@ -39,7 +39,7 @@ impl HouseFixture {
     /// The demo home without events of its own.
     pub(crate) async fn demo(kind: Kind) -> Self {
         let mut fixture = Self::empty(kind).await;
-        fixture.move_in();
+        fixture.start_house();
         fixture
     }
 
@@ -49,7 +49,7 @@ impl HouseFixture {
             options,
             ..Self::empty(kind).await
         };
-        fixture.move_in();
+        fixture.start_house();
         fixture
     }
 
@@ -67,7 +67,7 @@ impl HouseFixture {
         }
     }
 
-    pub(crate) fn move_in(&mut self) {
+    pub(crate) fn start_house(&mut self) {
         let mut settings = MqttClientSettings::new(&self.broker.url()).unwrap();
         settings.will = Some(self.options.will());
         settings.client_id = MqttClientId::Exactly(self.options.client_id());
@@ -95,7 +95,7 @@ impl HouseFixture {
     /// A server that already knows the devices.
     pub(crate) async fn server(&self) -> StdioClient {
         let mut client = self.server_with(&[]).await;
-        well(&mut client).await;
+        wait_until_healthy(&mut client).await;
         client
     }
 
@@ -114,7 +114,7 @@ impl HouseFixture {
     }
 }
 
-pub(crate) async fn well(client: &mut StdioClient) {
+pub(crate) async fn wait_until_healthy(client: &mut StdioClient) {
     let wait = async {
         loop {
             let (_, _, fields) = client.call("check_zwave_health", json!({})).await;
@@ -127,7 +127,7 @@ pub(crate) async fn well(client: &mut StdioClient) {
     timeout(GUARD, wait).await.expect("it never is well");
 }
 
-pub(crate) async fn told(client: &mut StdioClient, name: &str) -> Value {
+pub(crate) async fn listed_device(client: &mut StdioClient, name: &str) -> Value {
     let (failed, text, fields) = client.call("list_zwave_devices", json!({})).await;
     assert!(!failed, "{text}");
     let devices = fields["devices"].as_array().unwrap().iter();

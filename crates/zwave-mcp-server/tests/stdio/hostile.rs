@@ -5,17 +5,17 @@ use serde_json::{Value, json};
 use zwave::sim::{HousePlan, SimulationOptions};
 
 use crate::brokers::{Kind, with_each_broker};
-use crate::fixture::{BrokerObserver, HouseFixture, eventually, told, well};
+use crate::fixture::{BrokerObserver, HouseFixture, eventually, listed_device, wait_until_healthy};
 
 const LOCK: &str = "zwave/Hall/Front_Door/door_lock/endpoint_0/currentMode";
 
 with_each_broker!(
-    garbage_makes_nothing_known_and_nothing_lost,
-    names_that_want_to_be_topics,
-    a_flood_while_tools_are_called,
+    garbage_adds_and_removes_no_devices,
+    device_names_cannot_become_topics,
+    tools_work_during_a_flood_of_messages,
 );
 
-async fn garbage_makes_nothing_known_and_nothing_lost(kind: Kind) {
+async fn garbage_adds_and_removes_no_devices(kind: Kind) {
     let fixture = HouseFixture::demo(kind).await;
     let witness = BrokerObserver::of(&fixture).await;
     let mut client = fixture.server().await;
@@ -65,14 +65,14 @@ async fn garbage_makes_nothing_known_and_nothing_lost(kind: Kind) {
         )
         .await;
     let seen = async {
-        while told(&mut client, "Kitchen Light").await["state"] != "on" {
+        while listed_device(&mut client, "Kitchen Light").await["state"] != "on" {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     };
     tokio::time::timeout(crate::fixture::GUARD, seen)
         .await
         .unwrap();
-    let state = told(&mut client, "Front Door").await["state"].clone();
+    let state = listed_device(&mut client, "Front Door").await["state"].clone();
     assert_ne!(state, "unlocked");
     let (failed, text, _) = client
         .call(
@@ -85,7 +85,7 @@ async fn garbage_makes_nothing_known_and_nothing_lost(kind: Kind) {
     assert_eq!(client.leave().await.0.code(), Some(0));
 }
 
-async fn names_that_want_to_be_topics(kind: Kind) {
+async fn device_names_cannot_become_topics(kind: Kind) {
     let switch = json!([{ "switch": { "on": false } }]);
     let lock = json!([{ "lock": { "locked": true } }]);
     let long = "x".repeat(70_000);
@@ -111,7 +111,7 @@ async fn names_that_want_to_be_topics(kind: Kind) {
     };
     let fixture = HouseFixture::with(kind, HousePlan::from_json(&plan).unwrap(), options).await;
     let mut client = fixture.server_with(&[]).await;
-    well(&mut client).await;
+    wait_until_healthy(&mut client).await;
     let witness = BrokerObserver::of(&fixture).await;
     for said in [
         "+",
@@ -159,7 +159,7 @@ async fn names_that_want_to_be_topics(kind: Kind) {
     assert_eq!(client.leave().await.0.code(), Some(0));
 }
 
-async fn a_flood_while_tools_are_called(kind: Kind) {
+async fn tools_work_during_a_flood_of_messages(kind: Kind) {
     let fixture = HouseFixture::demo(kind).await;
     let witness = BrokerObserver::of(&fixture).await;
     let mut client = fixture.server().await;

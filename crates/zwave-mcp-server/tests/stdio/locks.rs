@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use zwave::sim::DeviceFaults;
 
 use crate::brokers::{Kind, with_each_broker};
-use crate::fixture::{BrokerObserver, HouseFixture, told, well};
+use crate::fixture::{BrokerObserver, HouseFixture, listed_device, wait_until_healthy};
 
 const LOCK: u16 = 9;
 const COMMANDS: &str = "zwave/Hall/Front_Door/door_lock/endpoint_0/targetMode/set";
@@ -22,21 +22,21 @@ fn faults(set: impl FnOnce(&mut DeviceFaults)) -> DeviceFaults {
     faults
 }
 
-async fn nothing_comes_late(fixture: &HouseFixture, count: zwave::sim::CommandCount) {
+async fn assert_nothing_is_sent_late(fixture: &HouseFixture, count: zwave::sim::CommandCount) {
     sleep(Duration::from_millis(1500)).await;
     assert_eq!(fixture.count(LOCK), count);
 }
 
 with_each_broker!(
-    devices_that_answer_badly,
-    a_kept_command_on_the_topic,
-    the_broker_killed_in_mid_command,
-    the_server_killed_in_mid_command,
-    an_unlock_while_the_broker_is_away,
-    an_unlock_while_the_gateway_is_away,
+    misbehaving_devices_have_their_outcomes,
+    a_retained_command_moves_nothing,
+    a_lock_moves_at_most_once_although_the_broker_is_killed,
+    a_lock_moves_at_most_once_although_the_server_is_killed,
+    an_unlock_is_refused_while_the_broker_is_away,
+    an_unlock_is_refused_while_the_gateway_is_away,
 );
 
-async fn devices_that_answer_badly(kind: Kind) {
+async fn misbehaving_devices_have_their_outcomes(kind: Kind) {
     let late = Duration::from_secs(31);
     let unknown = [
         "It is not known whether Front Door",
@@ -57,19 +57,25 @@ async fn devices_that_answer_badly(kind: Kind) {
         ),
         (
             "the acknowledgement comes after 31 s",
-            faults(|f| (f.tells_after, f.loses_answers) = (late, true)),
+            faults(|f| (f.publish_delay, f.loses_answers) = (late, true)),
             &unknown,
             1,
             1,
         ),
         (
             "delivered twice",
-            faults(|f| f.hears_twice = true),
+            faults(|f| f.receives_twice = true),
             &done,
             2,
             1,
         ),
-        ("told twice", faults(|f| f.tells_twice = true), &done, 1, 1),
+        (
+            "told twice",
+            faults(|f| f.publishes_twice = true),
+            &done,
+            1,
+            1,
+        ),
         (
             "jams",
             faults(|f| f.jams = true),
@@ -95,10 +101,10 @@ async fn devices_that_answer_badly(kind: Kind) {
         for part in says {
             assert!(text.contains(part), "{name}: {text}");
         }
-        if wrong.tells_after == late {
+        if wrong.publish_delay == late {
             // The late report updates the state, but nothing is sent again.
             let wait = async {
-                while told(&mut client, "Front Door").await["state"] != "unlocked" {
+                while listed_device(&mut client, "Front Door").await["state"] != "unlocked" {
                     sleep(Duration::from_millis(200)).await;
                 }
             };
@@ -113,15 +119,18 @@ async fn devices_that_answer_badly(kind: Kind) {
     futures::future::join_all(each).await;
 }
 
-async fn a_kept_command_on_the_topic(kind: Kind) {
+async fn a_retained_command_moves_nothing(kind: Kind) {
     let mut fixture = HouseFixture::demo(kind).await;
     fixture.house = None;
     let witness = BrokerObserver::of(&fixture).await;
     // The door is already locked, so the gateway's command moves nothing.
     witness.put(COMMANDS, r#"{"value":255}"#, true).await;
-    fixture.move_in();
+    fixture.start_house();
     let mut client = fixture.server().await;
-    assert_eq!(told(&mut client, "Front Door").await["state"], "locked");
+    assert_eq!(
+        listed_device(&mut client, "Front Door").await["state"],
+        "locked"
+    );
     let (failed, text, _) = client.call("control_lock", unlock()).await;
     assert!(!failed, "{text}");
     let count = fixture.count(LOCK);
@@ -129,11 +138,14 @@ async fn a_kept_command_on_the_topic(kind: Kind) {
     drop(client);
     // A new server receives the retained command too.
     let mut client = fixture.server().await;
-    assert_eq!(told(&mut client, "Front Door").await["state"], "unlocked");
-    nothing_comes_late(&fixture, count).await;
+    assert_eq!(
+        listed_device(&mut client, "Front Door").await["state"],
+        "unlocked"
+    );
+    assert_nothing_is_sent_late(&fixture, count).await;
 }
 
-async fn the_broker_killed_in_mid_command(kind: Kind) {
+async fn a_lock_moves_at_most_once_although_the_broker_is_killed(kind: Kind) {
     let moments = [
         None,
         Some(0),
@@ -152,9 +164,9 @@ async fn the_broker_killed_in_mid_command(kind: Kind) {
                 Some(moment) => sleep(Duration::from_millis(moment)).await,
             }
             fixture.broker.kill();
-            fixture.broker.again().await;
+            fixture.broker.restart().await;
         });
-        well(&mut client).await;
+        wait_until_healthy(&mut client).await;
         let count = fixture.count(LOCK);
         assert!(
             count.received <= 1 && count.moved <= 1,
@@ -182,16 +194,16 @@ async fn the_broker_killed_in_mid_command(kind: Kind) {
             }
         }
         assert_eq!(
-            told(&mut client, "Front Door").await["state"],
+            listed_device(&mut client, "Front Door").await["state"],
             really,
             "{moment:?}"
         );
-        nothing_comes_late(&fixture, count).await;
+        assert_nothing_is_sent_late(&fixture, count).await;
     });
     futures::future::join_all(each).await;
 }
 
-async fn the_server_killed_in_mid_command(kind: Kind) {
+async fn a_lock_moves_at_most_once_although_the_server_is_killed(kind: Kind) {
     let fixture = HouseFixture::demo(kind).await;
     let mut client = fixture.server().await;
     tokio::select! {
@@ -203,11 +215,14 @@ async fn the_server_killed_in_mid_command(kind: Kind) {
     let mut client = fixture.server().await;
     let count = fixture.count(LOCK);
     assert_eq!((count.received, count.moved), (1, 1));
-    nothing_comes_late(&fixture, count).await;
-    assert_eq!(told(&mut client, "Front Door").await["state"], "unlocked");
+    assert_nothing_is_sent_late(&fixture, count).await;
+    assert_eq!(
+        listed_device(&mut client, "Front Door").await["state"],
+        "unlocked"
+    );
 }
 
-async fn an_unlock_while_the_broker_is_away(kind: Kind) {
+async fn an_unlock_is_refused_while_the_broker_is_away(kind: Kind) {
     let mut fixture = HouseFixture::demo(kind).await;
     let mut client = fixture.server().await;
     fixture.broker.kill();
@@ -222,13 +237,16 @@ async fn an_unlock_while_the_broker_is_away(kind: Kind) {
         last.contains("MQTT broker") && last.contains("Nothing was sent, and nothing will be."),
         "{last}"
     );
-    fixture.broker.again().await;
-    well(&mut client).await;
-    nothing_comes_late(&fixture, zwave::sim::CommandCount::default()).await;
-    assert_eq!(told(&mut client, "Front Door").await["state"], "locked");
+    fixture.broker.restart().await;
+    wait_until_healthy(&mut client).await;
+    assert_nothing_is_sent_late(&fixture, zwave::sim::CommandCount::default()).await;
+    assert_eq!(
+        listed_device(&mut client, "Front Door").await["state"],
+        "locked"
+    );
 }
 
-async fn an_unlock_while_the_gateway_is_away(kind: Kind) {
+async fn an_unlock_is_refused_while_the_gateway_is_away(kind: Kind) {
     let mut fixture = HouseFixture::demo(kind).await;
     let witness = BrokerObserver::of(&fixture).await;
     let mut client = fixture.server().await;
@@ -256,9 +274,15 @@ async fn an_unlock_while_the_gateway_is_away(kind: Kind) {
         "{text}"
     );
     // The known state is still reported, but marked as stale.
-    assert_eq!(told(&mut client, "Front Door").await["stale"], true);
-    fixture.move_in();
-    well(&mut client).await;
-    nothing_comes_late(&fixture, zwave::sim::CommandCount::default()).await;
-    assert_eq!(told(&mut client, "Front Door").await["state"], "locked");
+    assert_eq!(
+        listed_device(&mut client, "Front Door").await["stale"],
+        true
+    );
+    fixture.start_house();
+    wait_until_healthy(&mut client).await;
+    assert_nothing_is_sent_late(&fixture, zwave::sim::CommandCount::default()).await;
+    assert_eq!(
+        listed_device(&mut client, "Front Door").await["state"],
+        "locked"
+    );
 }

@@ -6,7 +6,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a test that can not go on says where"
+    reason = "a test that can't go on says where"
 )]
 
 mod acl;

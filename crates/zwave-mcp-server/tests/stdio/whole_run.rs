@@ -4,7 +4,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use zwave::sim::{HousePlan, PayloadForm, SimulationOptions, TopicForm};
 
-use crate::fixture::{BrokerObserver, HouseFixture, kinds, well};
+use crate::fixture::{BrokerObserver, HouseFixture, kinds, wait_until_healthy};
 
 /// Every tool, and whether it must fail.
 fn calls() -> Vec<(&'static str, Value, bool)> {
@@ -139,7 +139,7 @@ async fn turns_on(fixture: &HouseFixture, case: &str) {
     let mut client = fixture
         .server_with(&[("MQTT_TOPIC_PREFIX", "home/z wave")])
         .await;
-    well(&mut client).await;
+    wait_until_healthy(&mut client).await;
     let light = json!({ "deviceName": "Kitchen Light", "action": "on" });
     let (failed, text, fields) = client.call("control_zwave_device", light).await;
     assert!(!failed, "{case}: {text}");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::client::StdioClient;
 
 /// An address where nothing accepts: the port is bound but not served.
-fn nowhere() -> (std::net::UdpSocket, String) {
+fn silent_address() -> (std::net::UdpSocket, String) {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let url = format!("mqtt://127.0.0.1:{}", socket.local_addr().unwrap().port());
     (socket, url)
@@ -30,7 +30,7 @@ fn calls() -> Vec<(&'static str, Value)> {
 
 #[tokio::test]
 async fn ms1_stdout_is_json_rpc_alone_at_every_log_level() {
-    let (_taken, url) = nowhere();
+    let (_taken, url) = silent_address();
     for level in ["error", "info", "debug", "trace"] {
         let mut client = StdioClient::start(&[
             ("MQTT_BROKER_URL", &url),
@@ -57,7 +57,7 @@ async fn ms1_stdout_is_json_rpc_alone_at_every_log_level() {
 
 #[tokio::test]
 async fn ms1_a_line_that_cannot_be_read_is_answered_without_an_id_and_the_next_is_served() {
-    let (_taken, url) = nowhere();
+    let (_taken, url) = silent_address();
     let mut client = StdioClient::start(&[("MQTT_BROKER_URL", &url)]).await;
     for (line, code) in [
         (&b"garbage"[..], -32700),
@@ -79,7 +79,7 @@ async fn ms1_a_line_that_cannot_be_read_is_answered_without_an_id_and_the_next_i
 
 #[tokio::test]
 async fn without_a_broker_every_tool_says_what_is_missing() {
-    let (_taken, url) = nowhere();
+    let (_taken, url) = silent_address();
     let mut client =
         StdioClient::start(&[("MQTT_BROKER_URL", &url), ("ZWAVE_ALLOW_LOCKS", "1")]).await;
     for (tool, arguments) in calls() {

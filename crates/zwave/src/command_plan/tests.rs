@@ -133,7 +133,7 @@ fn a_command_is_one_write() {
 }
 
 #[test]
-fn what_can_not_be_done_is_refused_in_words() {
+fn impossible_commands_are_refused_with_a_reason() {
     for (node, command, reason) in [
         (
             switch(),
@@ -191,7 +191,7 @@ fn what_can_not_be_done_is_refused_in_words() {
 }
 
 #[test]
-fn only_the_right_value_is_a_proof() {
+fn only_the_wanted_value_is_proof() {
     for (wanted, yes, no) in [
         (WantedState::Is(true), json!(true), json!(1)),
         (WantedState::On, json!(1), json!(0)),

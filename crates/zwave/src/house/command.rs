@@ -1,4 +1,4 @@
-//! Carries out a command, from the checks before it is sent to its confirmation.
+//! Carries out a command, from the checks before it is sent to the proof that it worked.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use toolgate_home::{
 use super::{HouseState, connection_problem};
 use crate::api::ApiFunction;
 use crate::command_plan::{CommandPlan, plan_command};
-use crate::device::{class, device, level_state, lock_state, switch_state, with_unit};
+use crate::device::{class, level_state, lock_state, switch_state, to_device, with_unit};
 use crate::node::ZwaveNode;
 use crate::payload;
 use crate::state::{HomeState, MessageTime, PendingCommand};
@@ -42,7 +42,7 @@ impl Drop for PreparedCommand<'_> {
 
 impl HouseState {
     pub(super) fn command_lock(&self, device: DeviceId) -> Arc<tokio::sync::Mutex<()>> {
-        let mut busy = self.busy.lock();
+        let mut busy = self.command_locks.lock();
         busy.retain(|_, one| Arc::strong_count(one) > 1);
         Arc::clone(busy.entry(device).or_default())
     }
@@ -69,9 +69,9 @@ impl HouseState {
             });
         }
         let topic = state.set_topic(node, &plan.target).map_err(refused)?;
-        // Watched from before the publish, because the report may be faster than the broker's
+        // Registered before the publish, because the report may arrive before the broker's
         // acknowledgement.
-        let number = self.next_watch.fetch_add(1, Ordering::Relaxed);
+        let number = self.next_command.fetch_add(1, Ordering::Relaxed);
         let (node, asleep) = (node.id, node.status == DeviceStatus::Asleep);
         state.pending_commands.push(PendingCommand {
             number,
@@ -99,7 +99,7 @@ impl PreparedCommand<'_> {
             changes.borrow_and_update();
             let now = Instant::now();
             let step = find(&mut self.inner.state(), self.number)
-                .map_or(ProofStep::Over, |watched| watched.proof.step(now));
+                .map_or(ProofStep::TimedOut, |watched| watched.proof.step(now));
             let until = match step {
                 ProofStep::Done => {
                     let state = self.last_state().state;
@@ -114,8 +114,8 @@ impl PreparedCommand<'_> {
                     let last = self.last_state();
                     return CommandOutcome::Asleep { last };
                 }
-                ProofStep::Over => return self.unknown_outcome(doubt),
-                ProofStep::Ask => {
+                ProofStep::TimedOut => return self.unknown_outcome(doubt),
+                ProofStep::RequestReading => {
                     asking = Box::pin(self.read_device());
                     continue;
                 }
@@ -127,7 +127,7 @@ impl PreparedCommand<'_> {
                 value = &mut asking => {
                     asking = Box::pin(future::pending());
                     if let Some(value) = value {
-                        self.take_answer(value);
+                        self.record_reading(value);
                     }
                 }
             }
@@ -145,14 +145,14 @@ impl PreparedCommand<'_> {
         }
         let args = json!([value]);
         let answer = self.inner.request::<Json>(ApiFunction::PollValue, &args);
-        payload::keep_value(&answer.await.ok()??)
+        payload::scalar_value(&answer.await.ok()??)
     }
 
-    fn take_answer(&self, answer: Json) {
+    fn record_reading(&self, answer: Json) {
         let now = MessageTime::now();
         let mut state = self.inner.state();
         if let Some(watched) = find(&mut state, self.number) {
-            watched.proof.take_answer(&answer, now.instant);
+            watched.proof.record_reading(&answer, now.instant);
         }
         let node = state.nodes.get_mut(&self.node);
         if let Some(value) = node.and_then(|node| node.values.get_mut(&self.plan.current)) {
@@ -218,7 +218,7 @@ fn last_state(node: &ZwaveNode, plan: &CommandPlan) -> LastState {
     let value = node.values.get(&plan.current);
     let updated = value.and_then(|value| value.updated);
     LastState {
-        state: device(node, false).state,
+        state: to_device(node, false).state,
         at: updated.and_then(|at| SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(at))),
     }
 }

@@ -11,8 +11,8 @@ use super::HouseState;
 use crate::api::ApiFunction;
 use crate::node::{BoundedList, DescribedNode, MAX_NODES};
 
-/// A starting gateway sends many events at once: one request covers them all.
-const GATHER: Duration = Duration::from_secs(2);
+/// How long events are collected: a starting gateway sends many, and one request covers them all.
+const COLLECT_TIME: Duration = Duration::from_secs(2);
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(8);
 
@@ -22,16 +22,16 @@ pub(crate) async fn keep_node_list(inner: Arc<HouseState>) {
         let (due, first) = {
             let state = inner.state();
             let is_due = state.needs_nodes && state.is_current();
-            (is_due, state.answered.is_none())
+            (is_due, state.nodes_listed_at.is_none())
         };
         if !due {
             inner.wake.notified().await;
             continue;
         }
         if !first {
-            sleep(GATHER).await;
+            sleep(COLLECT_TIME).await;
         }
-        // Cleared before the request, so that an event meanwhile leads to another one.
+        // Cleared before the request, so that an event during it leads to another request.
         inner.state().needs_nodes = false;
         type NodeList = BoundedList<DescribedNode, { MAX_NODES + 100 }>;
         let args = json!([]);
@@ -40,7 +40,7 @@ pub(crate) async fn keep_node_list(inner: Arc<HouseState>) {
             .await
         {
             Ok(nodes) => {
-                inner.state().take_nodes(nodes.unwrap_or_default().0);
+                inner.state().replace_nodes(nodes.unwrap_or_default().0);
                 failures = 0;
                 inner.changed();
             }

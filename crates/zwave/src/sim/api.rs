@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::options::ApiFault;
-use super::publishing::{HOME, HOME_NAME, VERSION};
+use super::publishing::{HOME_ID, HOME_NAME, VERSION};
 use super::radio::{FAIL, PendingReply, RadioJob, RadioWork, ReplyKind};
 use super::world::SimulatedWorld;
 use crate::value::{NodeId, ValueId};
@@ -45,9 +45,9 @@ impl SimulatedWorld {
                 }
                 None => json!(false),
             },
-            "_activateScene" => return self.activate(reply),
-            "setNodeName" => return self.rename(reply, |node, text| node.name = text),
-            "setNodeLocation" => return self.rename(reply, |node, text| node.location = text),
+            "_activateScene" => return self.activate_scene(reply),
+            "setNodeName" => return self.rename_node(reply, |node, text| node.name = text),
+            "setNodeLocation" => return self.rename_node(reply, |node, text| node.location = text),
             _ => return self.refuse(&reply, "Unknown API"),
         };
         self.answer(Some(reply), Some(result));
@@ -73,7 +73,7 @@ impl SimulatedWorld {
 
     fn info(&self) -> Json {
         json!({
-            "homeid": HOME, "name": HOME_NAME, "controllerId": 1, "uptime": self.uptime(),
+            "homeid": HOME_ID, "name": HOME_NAME, "controllerId": 1, "uptime": self.uptime(),
             "status": "scan done", "cntStatus": "Scan completed", "inclusionState": 0,
             "appVersion": VERSION, "zwaveVersion": "15.29.0", "serverVersion": "3.10.2",
         })
@@ -102,7 +102,7 @@ impl SimulatedWorld {
             let reason = "Cannot read properties of undefined (reading 'commandClass')";
             return self.refuse(&reply, reason);
         }
-        match self.value(&reply.args[0]) {
+        match self.find_value(&reply.args[0]) {
             Some((node, value)) => {
                 let wish = reply.args[1].clone();
                 self.enqueue_write(node, value, wish, Some(reply));
@@ -112,7 +112,7 @@ impl SimulatedWorld {
     }
 
     fn request_value(&mut self, mut reply: PendingReply) {
-        let Some((node, value)) = self.value(&reply.args[0]) else {
+        let Some((node, value)) = self.find_value(&reply.args[0]) else {
             return self.refuse(&reply, "The value cannot be polled");
         };
         reply.kind = ReplyKind::Value(value);
@@ -143,7 +143,7 @@ impl SimulatedWorld {
         self.enqueue_read(id, values.unwrap_or_default(), Some(reply));
     }
 
-    fn activate(&mut self, reply: PendingReply) {
+    fn activate_scene(&mut self, reply: PendingReply) {
         let wanted = reply.args[0].as_u64();
         let Some(scene) = self.scenes.iter().find(|scene| Some(scene.id) == wanted) else {
             return self.refuse(&reply, "No scene found with given sceneid");
@@ -159,7 +159,7 @@ impl SimulatedWorld {
     }
 
     /// As in the real gateway, a node's topics change only when its values are next published.
-    fn rename(
+    fn rename_node(
         &mut self,
         reply: PendingReply,
         set: impl FnOnce(&mut super::node::SimulatedNode, String),
@@ -180,13 +180,17 @@ impl SimulatedWorld {
         self.nodes.contains_key(&id).then_some(id)
     }
 
-    fn value(&self, told: &Json) -> Option<(NodeId, usize)> {
-        let node = self.known_node(&told["nodeId"])?;
+    fn find_value(&self, description: &Json) -> Option<(NodeId, usize)> {
+        let node = self.known_node(&description["nodeId"])?;
         let id = ValueId {
-            command_class: told["commandClass"].as_u64()?.try_into().ok()?,
-            endpoint: told["endpoint"].as_u64().unwrap_or(0).try_into().ok()?,
-            property: told["property"].as_str()?.to_owned(),
-            key: match &told["propertyKey"] {
+            command_class: description["commandClass"].as_u64()?.try_into().ok()?,
+            endpoint: description["endpoint"]
+                .as_u64()
+                .unwrap_or(0)
+                .try_into()
+                .ok()?,
+            property: description["property"].as_str()?.to_owned(),
+            key: match &description["propertyKey"] {
                 Json::String(key) => Some(key.clone()),
                 Json::Number(key) => Some(key.to_string()),
                 _ => None,
@@ -212,13 +216,13 @@ impl SimulatedWorld {
         message: &str,
         result: Option<Json>,
     ) {
-        let mut told = json!({
+        let mut payload = json!({
             "success": success, "message": message, "args": reply.args, "origin": reply.origin,
         });
         if let Some(result) = result {
-            told["result"] = result;
+            payload["result"] = result;
         }
         let topic = format!("_CLIENTS/{}/api/{}", self.gateway, reply.function);
-        self.publish(&topic, &told, false);
+        self.publish(&topic, &payload, false);
     }
 }

@@ -1,4 +1,4 @@
-//! What zwave-js tells of each device part. The texts are in `catalog.json`, as recorded.
+//! How zwave-js describes each part of a device. The texts are in `catalog.json`, as recorded.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -35,11 +35,11 @@ struct PartDescription {
     values: Vec<SimulatedValue>,
 }
 
-// The tests compare what comes of the file with a recording, so the fallback is never used.
+// The tests compare the parsed file with a recording, so the fallback is never used.
 pub(super) static CATALOG: LazyLock<Catalog> =
     LazyLock::new(|| serde_json::from_str(include_str!("catalog.json")).unwrap_or_default());
 
-pub(super) fn class(number: u16) -> (&'static str, u8) {
+pub(super) fn class_info(number: u16) -> (&'static str, u8) {
     let class = CATALOG.command_classes.get(&number);
     class.map_or(("Unknown", 1), |(name, version)| (name, *version))
 }
@@ -87,7 +87,7 @@ pub(super) fn values(part: &PlannedPart) -> Vec<SimulatedValue> {
             sensor.id.property.clone_from(kind);
             sensor.label = format!("Sensor state ({kind})");
         }
-        // Null, because the device was asked and did not know.
+        // Null, because the real device was read and had no value.
         (PlannedPart::Basic, [_, target, ..]) => target.known = Some(Json::Null),
         _ => {}
     }
@@ -127,8 +127,8 @@ pub(super) fn broadcast<'a>(all: impl Iterator<Item = &'a SimulatedValue>) -> Ve
     let mut values: Vec<SimulatedValue> = Vec::new();
     for value in all {
         let id = &value.id;
-        let told = value.writeable && [37, 38, 64, 67, 98].contains(&id.command_class);
-        if told && !values.iter().any(|known| known.id == *id) {
+        let is_writable = value.writeable && [37, 38, 64, 67, 98].contains(&id.command_class);
+        if is_writable && !values.iter().any(|known| known.id == *id) {
             let mut value = value.clone();
             (value.write_only, value.real, value.known) = (true, None, None);
             values.push(value);

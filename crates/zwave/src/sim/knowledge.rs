@@ -1,10 +1,10 @@
-//! The simulated gateway's knowledge of its devices, and how it is updated.
+//! Updates the state of devices, and what the simulated gateway knows of it.
 
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use super::catalog::class;
+use super::catalog::class_info;
 use super::device::{is_movement, read_back_values, write_effect};
 use super::radio::PendingReply;
 use super::runner::SimulatedChange;
@@ -13,8 +13,8 @@ use crate::value::NodeId;
 use toolgate_home::DeviceStatus;
 
 /// The gateway reads a device back after a command: at once, or for a dimmer once it has faded.
-const VERIFY: Duration = Duration::from_secs(1);
-const VERIFY_DIMMER: Duration = Duration::from_secs(5);
+const READ_BACK: Duration = Duration::from_secs(1);
+const READ_BACK_DIMMER: Duration = Duration::from_secs(5);
 /// A `result.status` of `writeValue`: sent but not confirmed.
 const SENT: u8 = 254;
 
@@ -23,19 +23,19 @@ impl SimulatedWorld {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
         };
-        let told = &mut node.values[value];
-        let before = told.real.replace(real.clone());
+        let simulated = &mut node.values[value];
+        let before = simulated.real.replace(real.clone());
         if before.as_ref() == Some(&real) {
             return;
         }
-        if is_movement(told) {
+        if is_movement(simulated) {
             node.count.moved += 1;
         }
-        if told.is(38, "currentValue") && real != json!(0) {
+        if simulated.is(38, "currentValue") && real != json!(0) {
             node.last_level = real.as_u64().unwrap_or(node.last_level);
         }
-        let label = told.label.clone();
-        if let Some(device) = node.device().filter(|_| self.watched) {
+        let label = simulated.label.clone();
+        if let Some(device) = node.device().filter(|_| self.has_observers) {
             self.changes.push(SimulatedChange {
                 device,
                 label,
@@ -63,12 +63,16 @@ impl SimulatedWorld {
             self.learn(id, value, &expected, dated);
         }
         self.answer(reply, Some(json!({ "status": SENT })));
-        self.forget_verify(id, target);
-        let usual = if class == 38 { VERIFY_DIMMER } else { VERIFY };
+        self.cancel_read_back(id, target);
+        let usual = if class == 38 {
+            READ_BACK_DIMMER
+        } else {
+            READ_BACK
+        };
         let usual = self.options.scaled(usual);
         self.after(
-            faults.verifies_after.unwrap_or(usual),
-            ScheduledEvent::Verify(id, target),
+            faults.read_back_delay.unwrap_or(usual),
+            ScheduledEvent::ReadBack(id, target),
         );
     }
 
@@ -100,9 +104,9 @@ impl SimulatedWorld {
     pub(super) fn learn_actual(&mut self, id: NodeId, value: usize) {
         let node = self.nodes.get(&id);
         let real = node.and_then(|node| {
-            let told = &node.values[value];
-            if !told.is(38, "targetValue") {
-                return told.real.clone();
+            let simulated = &node.values[value];
+            if !simulated.is(38, "targetValue") {
+                return simulated.real.clone();
             }
             // A dimmer that has finished fading is at its target.
             node.values[node.find(38, "currentValue")?].real.clone()
@@ -117,20 +121,20 @@ impl SimulatedWorld {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
         };
-        let told = &mut node.values[value];
-        let before = told.known.replace(known.clone());
+        let simulated = &mut node.values[value];
+        let before = simulated.known.replace(known.clone());
         if dated {
-            told.updated = Some(wall);
+            simulated.updated = Some(wall);
         }
         let mut change = json!({
-            "commandClassName": class(told.id.command_class).0,
-            "commandClass": told.id.command_class, "endpoint": told.id.endpoint,
-            "property": told.id.property, "newValue": known, "prevValue": before,
-            "propertyName": told.property_name(),
+            "commandClassName": class_info(simulated.id.command_class).0,
+            "commandClass": simulated.id.command_class, "endpoint": simulated.id.endpoint,
+            "property": simulated.id.property, "newValue": known, "prevValue": before,
+            "propertyName": simulated.property_name(),
         });
-        if let Some(key) = told.id.json_key() {
+        if let Some(key) = simulated.id.json_key() {
             change["propertyKey"] = key;
-            change["propertyKeyName"] = json!(told.key_name);
+            change["propertyKeyName"] = json!(simulated.key_name);
         }
         let summary = node.summary();
         self.publish_value(id, value);

@@ -11,7 +11,7 @@ use crate::value::{NodeId, short_number};
 
 pub(super) const TICK: Duration = Duration::from_secs(10);
 const MOTION_LASTS: Duration = Duration::from_secs(20);
-const DOOR_STAYS: Duration = Duration::from_secs(15);
+const DOOR_STAYS_OPEN: Duration = Duration::from_secs(15);
 
 impl SimulatedWorld {
     pub(super) fn tick(&mut self) {
@@ -41,7 +41,7 @@ impl SimulatedWorld {
                 self.report_for(MOTION_LASTS, id, at, [8, 0]);
             }
             (113, "Access Control", _) if number == 23.0 && self.random.u32(..90) == 0 => {
-                self.report_for(DOOR_STAYS, id, at, [22, 23]);
+                self.report_for(DOOR_STAYS_OPEN, id, at, [22, 23]);
             }
             (50, "value", Some("66049")) if number > 0.0 && self.random.u32(..6) == 0 => {
                 self.report_power(id);
@@ -57,7 +57,7 @@ impl SimulatedWorld {
     fn report_for(&mut self, time: Duration, node: NodeId, value: usize, [now, then]: [u8; 2]) {
         self.report_value(node, value, json!(now));
         let to = json!(then);
-        self.after(time, ScheduledEvent::Calm(node, value, to));
+        self.after(time, ScheduledEvent::Revert(node, value, to));
     }
 
     fn drift(&mut self, id: NodeId, at: usize, once_in: u32, step: f64) {
@@ -65,7 +65,7 @@ impl SimulatedWorld {
             return;
         };
         let value = &node.values[at];
-        let home = at_first(node, &value.id.property);
+        let home = initial_sensor_value(node, &value.id.property);
         let now = value.real.as_ref().and_then(Json::as_f64).unwrap_or(home);
         if self.random.u32(..once_in) != 0 {
             return;
@@ -114,7 +114,7 @@ impl SimulatedWorld {
     }
 }
 
-fn at_first(node: &SimulatedNode, wanted: &str) -> f64 {
+fn initial_sensor_value(node: &SimulatedNode, wanted: &str) -> f64 {
     let parts = node.parts.iter();
     let mut values = parts.filter_map(|part| match part {
         PlannedPart::Sensor { kind, value } if kind == wanted => Some(*value),

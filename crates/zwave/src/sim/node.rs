@@ -11,7 +11,7 @@ use super::plan::{PlannedNode, PlannedPart, SleepMode};
 use super::radio::RadioJob;
 use super::runner::CommandCount;
 use super::value::SimulatedValue;
-use crate::device::device;
+use crate::device::to_device;
 use crate::node::DescribedNode;
 use crate::value::{NodeId, ValueId};
 use toolgate_home::{DeviceStatus, HomeDevice};
@@ -102,15 +102,16 @@ impl SimulatedNode {
     }
 
     pub(super) fn device(&self) -> Option<HomeDevice> {
-        let mut told = self.describe();
+        let mut description = self.describe();
         let values = self.values.iter().map(|value| {
             let mut known = value.clone();
             known.known.clone_from(&value.real);
             (value.id.to_string(), Json::Object(known.describe(self.id)))
         });
-        told.insert("values".to_owned(), values.collect());
-        let told = serde_json::from_value::<DescribedNode>(Json::Object(told)).ok()?;
-        Some(device(&told.into_node()?, false))
+        description.insert("values".to_owned(), values.collect());
+        let description =
+            serde_json::from_value::<DescribedNode>(Json::Object(description)).ok()?;
+        Some(to_device(&description.into_node()?, false))
     }
 
     pub(super) fn describe_fully(&self) -> Json {

@@ -16,12 +16,14 @@ pub struct SimulationOptions {
     pub payloads: PayloadForm,
     /// Whether topics have node names instead of numbers; named topics always do.
     pub node_names: bool,
-    /// Whether things happen on their own: temperatures drift, people walk by.
+    /// Whether values change without a command: temperatures drift, people walk by.
     pub life: bool,
     /// A speed-up factor for radio and gateway. A real switch takes more than a second
     /// to confirm a command.
     pub speed: u32,
+    /// The same seed gives the same changes.
     pub seed: u64,
+    /// The time at which the simulation starts; now by default.
     pub epoch: Option<SystemTime>,
 }
 
@@ -57,6 +59,7 @@ impl SimulationOptions {
         sanitize(&format!("ZWAVE_GATEWAY-{}", self.gateway))
     }
 
+    /// The last will of the gateway's connection, which marks it as offline.
     pub fn will(&self) -> LastWill {
         let prefix = self.prefix.trim_matches('/');
         LastWill {
@@ -79,6 +82,8 @@ impl SimulationOptions {
     }
 }
 
+/// The payload types of zwave-js-ui, which its settings call `JSON Time-Value`,
+/// `Entire Z-Wave value Object` and `Just value`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum PayloadForm {
     #[default]
@@ -93,13 +98,18 @@ pub struct DeviceFaults {
     pub dead: bool,
     /// Follows commands, but nothing is reported. It still answers requests.
     pub loses_reports: bool,
+    /// Never answers requests to read it.
     pub loses_answers: bool,
-    pub tells_after: Duration,
-    pub verifies_after: Option<Duration>,
+    /// How long after a command the gateway publishes the new value.
+    pub publish_delay: Duration,
+    /// How long after a command the gateway reads the device, instead of the usual time.
+    pub read_back_delay: Option<Duration>,
     /// Seems to follow commands but doesn't move.
     pub jams: bool,
-    pub hears_twice: bool,
-    pub tells_twice: bool,
+    /// Receives each command twice.
+    pub receives_twice: bool,
+    /// The gateway publishes each value twice.
+    pub publishes_twice: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -37,7 +37,7 @@ pub struct PlannedNode {
 pub enum SleepMode {
     #[default]
     Awake,
-    /// Wakes briefly every so many seconds.
+    /// Wakes briefly at this interval, in seconds.
     WakesEvery(u32),
     Dead,
 }
@@ -68,6 +68,7 @@ pub enum PlannedPart {
     Meter {
         kwh: f64,
         watts: f64,
+        /// The power in watts while it is switched on.
         #[serde(default)]
         draws: f64,
     },
@@ -184,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_demo_has_what_it_promises() {
+    fn the_demo_has_every_kind_of_device() {
         let plan = HousePlan::from_json(include_str!("demo.json")).unwrap();
         assert_eq!(plan, HousePlan::demo());
         assert!((12..=16).contains(&plan.nodes.len()));
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_those_of_devices_and_each_once() {
+    fn invalid_and_repeated_node_numbers_are_refused() {
         for ids in [vec![1], vec![0], vec![255], vec![4096], vec![2, 3, 2]] {
             let nodes = ids.iter().map(|id| format!(r#"{{"id":{id},"parts":[]}}"#));
             let nodes = nodes.collect::<Vec<_>>().join(",");

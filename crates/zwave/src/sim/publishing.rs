@@ -26,11 +26,11 @@ impl SimulatedWorld {
         let wall = self.wall();
         let own = format!("_CLIENTS/{}", self.gateway);
         for (topic, value) in [("version", json!(VERSION)), ("status", json!(true))] {
-            let told = json!({ "value": value, "time": wall });
-            self.publish(&format!("{own}/{topic}"), &told, true);
+            let payload = json!({ "value": value, "time": wall });
+            self.publish(&format!("{own}/{topic}"), &payload, true);
         }
         self.publish("driver/status", &json!(true), true);
-        let driver = json!([{ "homeid": HOME, "name": HOME_NAME, "controllerId": 1 }]);
+        let driver = json!([{ "homeid": HOME_ID, "name": HOME_NAME, "controllerId": 1 }]);
         self.event("driver", "driver_ready", &driver);
         let ids = self.nodes.keys().copied().collect::<Vec<_>>();
         for id in &ids {
@@ -66,17 +66,17 @@ impl SimulatedWorld {
         let Some(node) = self.nodes.get(&id) else {
             return;
         };
-        let (told, twice) = (&node.values[value], node.faults.tells_twice);
-        if told.unpublished {
+        let (simulated, twice) = (&node.values[value], node.faults.publishes_twice);
+        if simulated.unpublished {
             return;
         }
         let names = [
             ("nodeName", node.name.as_str()),
             ("nodeLocation", &node.location),
         ];
-        let payload = self.payload(id, told, &names);
-        let topic = self.topic_of(&self.base(id), told);
-        if told.writeable && self.routes.len() < MAX_ROUTES {
+        let payload = self.payload(id, simulated, &names);
+        let topic = self.value_topic(&self.base(id), simulated);
+        if simulated.writeable && self.routes.len() < MAX_ROUTES {
             self.routes.insert(topic.clone(), (id, value));
         }
         for _ in 0..if twice { 2 } else { 1 } {
@@ -87,7 +87,7 @@ impl SimulatedWorld {
     fn publish_broadcast(&mut self, value: &SimulatedValue) {
         let base = self.style.base(255, "Broadcast", "");
         let payload = self.payload(255, value, &[("nodeName", "Broadcast")]);
-        let topic = self.topic_of(&base, value);
+        let topic = self.value_topic(&base, value);
         self.push(&topic, payload, true);
     }
 
@@ -116,22 +116,22 @@ impl SimulatedWorld {
 
     pub(super) fn publish_status(&mut self, id: NodeId, status: DeviceStatus) {
         let there = status != DeviceStatus::Dead;
-        let told = match self.options.payloads {
+        let payload = match self.options.payloads {
             PayloadForm::Raw => json!(there),
             _ => json!({ "time": self.wall(), "value": there, "status": status, "nodeId": id }),
         };
-        self.publish(&format!("{}/status", self.base(id)), &told, true);
+        self.publish(&format!("{}/status", self.base(id)), &payload, true);
     }
 
     pub(super) fn publish_active(&mut self, id: NodeId) {
         let Some(node) = self.nodes.get(&id) else {
             return;
         };
-        let told = match self.options.payloads {
+        let payload = match self.options.payloads {
             PayloadForm::Raw => json!(node.last_active),
             _ => json!({ "time": self.wall(), "value": node.last_active }),
         };
-        self.publish(&format!("{}/lastActive", self.base(id)), &told, true);
+        self.publish(&format!("{}/lastActive", self.base(id)), &payload, true);
     }
 
     pub(super) fn event(&mut self, source: &str, name: &str, data: &Json) {
@@ -158,11 +158,11 @@ impl SimulatedWorld {
         }
     }
 
-    fn topic_of(&self, base: &str, value: &SimulatedValue) -> String {
+    fn value_topic(&self, base: &str, value: &SimulatedValue) -> String {
         let suffix = topic::value_suffix(self.style.form, &value.id, value.property_name());
         format!("{base}/{suffix}")
     }
 }
 
-pub(super) const HOME: u32 = 2_119_630_849;
+pub(super) const HOME_ID: u32 = 2_119_630_849;
 pub(super) const HOME_NAME: &str = "0x7e570001";

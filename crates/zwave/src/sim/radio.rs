@@ -69,7 +69,7 @@ impl SimulatedWorld {
             return;
         }
         // A newer command replaces a waiting one, which the real gateway only mentions in its log.
-        queue.retain(|waiting| !same_write(waiting, &job));
+        queue.retain(|waiting| !is_same_write(waiting, &job));
         queue.push_back(job);
         self.start_sending();
     }
@@ -172,18 +172,18 @@ impl SimulatedWorld {
                 self.set_actual(id, value, real);
             }
             if draws && self.options.life {
-                self.after(POWER_REPORT, ScheduledEvent::Draw(id));
+                self.after(POWER_REPORT, ScheduledEvent::ReportPower(id));
             }
         }
         if faults.loses_reports {
             return;
         }
-        if faults.tells_after.is_zero() {
+        if faults.publish_delay.is_zero() {
             return self.publish_echo(id, target, wish, reply);
         }
         let sent = wish.clone();
         let echo = ScheduledEvent::Echo(id, target, sent, reply);
-        self.after(faults.tells_after, echo);
+        self.after(faults.publish_delay, echo);
     }
 
     fn apply_read(&mut self, id: NodeId, mut rest: Vec<Vec<usize>>, reply: Option<PendingReply>) {
@@ -229,7 +229,7 @@ impl SimulatedWorld {
     }
 }
 
-fn same_write(waiting: &RadioJob, new: &RadioJob) -> bool {
+fn is_same_write(waiting: &RadioJob, new: &RadioJob) -> bool {
     let written = |job: &RadioJob| match job.work {
         RadioWork::Write { value, .. } => Some((job.node, value)),
         _ => None,

@@ -18,8 +18,8 @@ use super::world::{SimulatedPublish, SimulatedWorld};
 use crate::value::{NodeId, ValueId};
 
 /// The queue of messages to the broker. A large building announces itself with this many.
-const MAX_OUT: usize = 200_000;
-const IN_FLIGHT: usize = 32;
+const MAX_OUTGOING: usize = 200_000;
+const MAX_IN_FLIGHT: usize = 32;
 const MAX_CHANGES: usize = 1_024;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -34,12 +34,12 @@ pub struct SimulatedChange {
 pub struct CommandCount {
     /// The commands that reached it.
     pub received: u64,
-    /// How often it moved. A lock that is locked twice moves once.
+    /// How often its state changed. A lock that is locked twice moves once.
     pub moved: u64,
 }
 
-/// A simulated home. When its last clone is dropped it vanishes without a goodbye, like a real
-/// gateway that lost power. Give [`SimulationOptions::will`] to its connection.
+/// A simulated home. When its last clone is dropped, it vanishes without a DISCONNECT, like a real
+/// gateway that lost power. So its connection needs [`SimulationOptions::will`].
 #[derive(Clone)]
 pub struct SimulatedHouse {
     shared: Arc<SharedWorld>,
@@ -61,7 +61,7 @@ impl SimulatedHouse {
             wake: Notify::new(),
             changes: broadcast::Sender::new(MAX_CHANGES),
         });
-        let (sender, receiver) = mpsc::channel(MAX_OUT);
+        let (sender, receiver) = mpsc::channel(MAX_OUTGOING);
         let mut tasks = JoinSet::new();
         tasks.spawn(run(Arc::clone(&shared), Arc::clone(&mqtt), sender));
         tasks.spawn(publish(mqtt, receiver));
@@ -83,7 +83,7 @@ impl SimulatedHouse {
 
     /// Subscribes to changes. A slow receiver misses the oldest.
     pub fn changes(&self) -> broadcast::Receiver<SimulatedChange> {
-        self.world().watched = true;
+        self.world().has_observers = true;
         self.shared.changes.subscribe()
     }
 
@@ -126,7 +126,7 @@ impl SimulatedHouse {
 }
 
 impl SharedWorld {
-    /// Advances to the present, applies `then`, and sends what follows. Returns the time
+    /// Advances to the present, applies `then`, and sends the resulting messages. Returns the time
     /// of the next event.
     fn step(
         &self,
@@ -174,7 +174,7 @@ async fn run(shared: Arc<SharedWorld>, mqtt: Arc<dyn Mqtt>, out: mpsc::Sender<Si
         tokio::select! {
             message = messages.next() => match message {
                 Some(message) => {
-                    shared.step(&out, |world| world.take(&message.topic, &message.payload));
+                    shared.step(&out, |world| world.handle_message(&message.topic, &message.payload));
                 }
                 None => return,
             },
@@ -205,5 +205,5 @@ async fn publish(mqtt: Arc<dyn Mqtt>, out: mpsc::Receiver<SimulatedPublish>) {
         }
     });
     // `buffered` starts them in order, but does not wait for one confirmation before the next.
-    sent.buffered(IN_FLIGHT).for_each(async |()| {}).await;
+    sent.buffered(MAX_IN_FLIGHT).for_each(async |()| {}).await;
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::catalog::class;
+use super::catalog::class_info;
 use super::node::object;
 use crate::value::{NodeId, ValueId};
 
@@ -44,7 +44,7 @@ impl SimulatedValue {
     }
 
     pub(super) fn describe(&self, node: NodeId) -> Map<String, Json> {
-        let (class_name, version) = class(self.id.command_class);
+        let (class_name, version) = class_info(self.id.command_class);
         let mut all = object(json!({
             "id": format!("{node}-{}", self.id), "nodeId": node, "toUpdate": false,
             "commandClass": self.id.command_class, "commandClassName": class_name,

@@ -36,15 +36,15 @@ pub(super) enum ScheduledEvent {
     Radio,
     /// The gateway publishes the value that was sent to this target.
     Echo(NodeId, usize, Json, Option<PendingReply>),
-    /// The gateway reads a target back.
-    Verify(NodeId, usize),
+    /// The gateway reads the device after a command to this target.
+    ReadBack(NodeId, usize),
     Wake(NodeId),
     Sleep(NodeId),
     Tick,
-    /// A passing event is over, and the value is this again.
-    Calm(NodeId, usize, Json),
-    /// A plug's power follows its switch.
-    Draw(NodeId),
+    /// A temporary change, such as motion, is over, and the value becomes this one.
+    Revert(NodeId, usize, Json),
+    /// A plug reports its power some time after it was switched.
+    ReportPower(NodeId),
 }
 
 #[derive(Debug)]
@@ -65,7 +65,7 @@ pub(super) struct SimulatedWorld {
     pub now: Instant,
     pub out: Vec<SimulatedPublish>,
     pub changes: Vec<SimulatedChange>,
-    pub watched: bool,
+    pub has_observers: bool,
     dues: BTreeMap<(Instant, u64), ScheduledEvent>,
     count: u64,
     started: Instant,
@@ -103,7 +103,7 @@ impl SimulatedWorld {
             now,
             out: Vec::new(),
             changes: Vec::new(),
-            watched: false,
+            has_observers: false,
             dues: BTreeMap::new(),
             count: 0,
             started: now,
@@ -140,9 +140,9 @@ impl SimulatedWorld {
         self.dues.insert((self.now + wait, self.count), due);
     }
 
-    pub(super) fn forget_verify(&mut self, node: NodeId, value: usize) {
+    pub(super) fn cancel_read_back(&mut self, node: NodeId, value: usize) {
         self.dues.retain(|_, due| {
-            !matches!(due, ScheduledEvent::Verify(n, target) if *n == node && *target == value)
+            !matches!(due, ScheduledEvent::ReadBack(n, target) if *n == node && *target == value)
         });
     }
 
@@ -170,16 +170,16 @@ impl SimulatedWorld {
             ScheduledEvent::Echo(node, target, sent, reply) => {
                 self.publish_echo(node, target, &sent, reply);
             }
-            ScheduledEvent::Verify(node, target) => self.read_back(node, target),
+            ScheduledEvent::ReadBack(node, target) => self.read_back(node, target),
             ScheduledEvent::Wake(node) => self.wake(node),
             ScheduledEvent::Sleep(node) => self.set_status(node, DeviceStatus::Asleep),
             ScheduledEvent::Tick => self.tick(),
-            ScheduledEvent::Calm(node, value, to) => self.report_value(node, value, to),
-            ScheduledEvent::Draw(node) => self.report_power(node),
+            ScheduledEvent::Revert(node, value, to) => self.report_value(node, value, to),
+            ScheduledEvent::ReportPower(node) => self.report_power(node),
         }
     }
 
-    pub(super) fn take(&mut self, topic: &str, payload: &[u8]) {
+    pub(super) fn handle_message(&mut self, topic: &str, payload: &[u8]) {
         let prefix = self.topics.with_prefix("");
         let rest = topic.strip_prefix(&prefix);
         let rest = rest.and_then(|rest| rest.strip_suffix("/set"));
@@ -222,7 +222,7 @@ impl SimulatedWorld {
         let Some(found) = self.nodes.get(&node) else {
             return;
         };
-        let times = if found.faults.hears_twice { 2 } else { 1 };
+        let times = if found.faults.receives_twice { 2 } else { 1 };
         let Some(wish) = super::device::parse_write(&found.values[value], payload) else {
             return;
         };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::node::{MAX_NODES, ZwaveNode};
-use crate::topic::{TopicStyle, UNNAMED};
+use crate::topic::{TopicStyle, UNNAMED_PREFIX};
 use crate::value::NodeId;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,8 +11,8 @@ enum BaseOwner {
     One(NodeId),
     /// Two nodes could have it under different gateway settings; a status message will decide.
     Contested,
-    /// Two nodes have it under the same settings, because their names are
-    /// alike; nothing can decide.
+    /// Two nodes have it under the same settings, because their names are alike, so nothing can
+    /// decide.
     Shared,
 }
 
@@ -60,8 +60,8 @@ impl BaseTopics {
 
     pub(crate) fn learn(&mut self, base: &str, node: NodeId, live: bool) {
         // Every node has a few bases; more would be a flood.
-        let room = self.owners.len() < 8 * MAX_NODES;
-        if self.is_shared(base) || !(room || self.owners.contains_key(base)) {
+        let has_room = self.owners.len() < 8 * MAX_NODES;
+        if self.is_shared(base) || !(has_room || self.owners.contains_key(base)) {
             return;
         }
         self.owners.insert(base.to_owned(), BaseOwner::One(node));
@@ -74,7 +74,7 @@ impl BaseTopics {
         match self.owners.get(base) {
             Some(BaseOwner::One(node)) => Some(*node),
             Some(_) => None,
-            None => numbered(base),
+            None => parse_unnamed_base(base),
         }
     }
 
@@ -94,7 +94,7 @@ pub(crate) fn is_base_of(node: &ZwaveNode, base: &str) -> bool {
     styles.any(|style| style.base(node.id, &node.name, &node.location) == base)
 }
 
-fn numbered(base: &str) -> Option<NodeId> {
+fn parse_unnamed_base(base: &str) -> Option<NodeId> {
     let last = base.rsplit('/').next()?;
-    last.strip_prefix(UNNAMED)?.parse().ok()
+    last.strip_prefix(UNNAMED_PREFIX)?.parse().ok()
 }

@@ -35,7 +35,7 @@ impl SeenGateways {
         self.wanted.as_deref()
     }
 
-    /// The gateway to use: one that is alive, then the one that came last.
+    /// The gateway to use. One that is alive comes first, then the one that started last.
     pub(crate) fn current(&self) -> Option<&SeenGateway> {
         match &self.wanted {
             Some(name) => self.all.get(name),
@@ -50,33 +50,35 @@ impl SeenGateways {
             .map(|one| one.name.as_str())
     }
 
-    /// Updates a gateway's status. True if it has just come, or come again.
-    pub(crate) fn take_status(&mut self, name: &str, alive: bool, since: Option<u64>) -> bool {
+    /// Updates a gateway's status. Returns true if it has just come online or restarted.
+    pub(crate) fn update_status(&mut self, name: &str, alive: bool, since: Option<u64>) -> bool {
         let Some(gateway) = self.entry(name) else {
             return false;
         };
-        let came = alive && (!gateway.alive || since.is_some_and(|since| since > gateway.since));
+        let has_started =
+            alive && (!gateway.alive || since.is_some_and(|since| since > gateway.since));
         gateway.alive = alive;
         gateway.since = since.unwrap_or(gateway.since);
-        came
+        has_started
     }
 
-    pub(crate) fn take_version(&mut self, name: &str, version: Option<String>) {
+    pub(crate) fn set_version(&mut self, name: &str, version: Option<String>) {
         if let Some(gateway) = self.entry(name) {
             gateway.version = version;
         }
     }
 
-    // Notes a live message. A gateway without a status counts as alive, but one that said goodbye
-    // must announce itself again.
+    // Records a live message. A gateway that never published a status counts as alive, but one that
+    // went offline must announce itself again.
     pub(crate) fn note_activity(&mut self, name: &str) -> bool {
-        !self.all.contains_key(name) && self.take_status(name, true, None)
+        !self.all.contains_key(name) && self.update_status(name, true, None)
     }
 
     fn entry(&mut self, name: &str) -> Option<&mut SeenGateway> {
-        let room = self.all.len() < MAX_GATEWAYS && !name.is_empty() && name.len() <= MAX_NAME;
+        let is_allowed =
+            self.all.len() < MAX_GATEWAYS && !name.is_empty() && name.len() <= MAX_NAME;
         if !self.all.contains_key(name) {
-            if !room {
+            if !is_allowed {
                 return None;
             }
             let gateway = SeenGateway {
@@ -94,38 +96,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gateway_that_is_alive_is_the_one() {
+    fn the_newest_live_gateway_is_used() {
         let mut gateways = SeenGateways::default();
         assert!(gateways.current().is_none());
-        assert!(!gateways.take_status("old", false, None));
+        assert!(!gateways.update_status("old", false, None));
         assert_eq!(gateways.current().map(|one| one.alive), Some(false));
-        assert!(gateways.take_status("a", true, Some(5)));
-        assert!(!gateways.take_status("a", true, Some(5)), "told again");
-        assert!(gateways.take_status("a", true, Some(6)), "restarted");
-        assert!(gateways.take_status("b", true, Some(9)));
+        assert!(gateways.update_status("a", true, Some(5)));
+        assert!(!gateways.update_status("a", true, Some(5)), "repeated");
+        assert!(gateways.update_status("a", true, Some(6)), "restarted");
+        assert!(gateways.update_status("b", true, Some(9)));
         assert_eq!(gateways.current().map(|one| one.name.as_str()), Some("b"));
-        gateways.take_status("b", false, None);
+        gateways.update_status("b", false, None);
         assert!(
             !gateways.note_activity("b"),
-            "what came late does not revive it"
+            "a late message does not revive it"
         );
         assert_eq!(gateways.current().map(|one| one.name.as_str()), Some("a"));
     }
 
     #[test]
-    fn a_gateway_that_never_told_its_status_is_known_by_what_it_does() {
+    fn an_active_gateway_without_a_status_counts_as_alive() {
         let mut gateways = SeenGateways::default();
         assert!(gateways.note_activity("a"));
         assert_eq!(gateways.current().map(|one| one.alive), Some(true));
     }
 
     #[test]
-    fn a_gateway_that_was_asked_for_is_the_only_one() {
+    fn only_the_configured_gateway_is_used() {
         let mut gateways = SeenGateways::default();
         gateways.restrict_to(Some("My House"));
-        gateways.take_status("ZWAVE_GATEWAY-a", true, Some(9));
+        gateways.update_status("ZWAVE_GATEWAY-a", true, Some(9));
         assert!(gateways.current().is_none());
-        gateways.take_status("ZWAVE_GATEWAY-My_House", false, None);
+        gateways.update_status("ZWAVE_GATEWAY-My_House", false, None);
         assert_eq!(gateways.current().map(|one| one.alive), Some(false));
         assert_eq!(gateways.alive().collect::<Vec<_>>(), ["ZWAVE_GATEWAY-a"]);
         gateways.restrict_to(Some("ZWAVE_GATEWAY-a"));
@@ -133,12 +135,12 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_does_not_pile_up() {
+    fn the_number_of_gateways_is_bounded() {
         let mut gateways = SeenGateways::default();
         for number in 0..1_000 {
-            gateways.take_status(&format!("g{number}"), true, None);
+            gateways.update_status(&format!("g{number}"), true, None);
         }
-        gateways.take_status(&"x".repeat(70_000), true, None);
+        gateways.update_status(&"x".repeat(70_000), true, None);
         assert_eq!(gateways.alive().count(), MAX_GATEWAYS);
     }
 }

@@ -10,11 +10,11 @@ use super::bases::is_base_of;
 use super::{HomeState, MessageTime};
 use crate::node::{DescribedNode, MAX_NODES, ZwaveNode, is_device};
 use crate::payload::{self, MAX_PAYLOAD, ValueReport};
-use crate::topic::{self, TopicSubject, UNNAMED};
+use crate::topic::{self, TopicSubject, UNNAMED_PREFIX};
 use crate::value::{NodeId, ValueId};
 use toolgate_home::{DeviceStatus, ReadingSource};
 
-/// A node's status, in the format that is more than a boolean.
+/// A node's status, in the payload formats that are objects.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct NodeStatusPayload {
@@ -35,28 +35,28 @@ impl HomeState {
     ) -> Option<&'a str> {
         let topics = self.topics.clone();
         match topics.subject(&message.topic) {
-            TopicSubject::GatewayStatus(gateway) => self.take_gateway(gateway, message),
+            TopicSubject::GatewayStatus(gateway) => self.apply_gateway_status(gateway, message),
             TopicSubject::GatewayVersion(gateway) => {
                 let version = payload::parse_report(&message.payload).value;
                 let version = version.and_then(|version| version.as_str().map(str::to_owned));
-                self.gateways.take_version(gateway, version);
+                self.gateways.set_version(gateway, version);
             }
             TopicSubject::Event(gateway, "node" | "driver", event) if !message.retained => {
                 self.needs_nodes |= self.gateways.note_activity(gateway);
-                self.take_event(event, &message.payload);
+                self.apply_event(event, &message.payload);
             }
             TopicSubject::DriverStatus => {
                 let ready = payload::parse_flag(&message.payload);
-                self.needs_nodes |= ready == Some(true) && self.driver == Some(false);
-                self.driver = ready;
+                self.needs_nodes |= ready == Some(true) && self.driver_ready == Some(false);
+                self.driver_ready = ready;
             }
             TopicSubject::Node(rest) => match self.routes.get_key_value(rest) {
                 Some((topic, (node, id))) => {
                     let (topic, node, id) = (Arc::clone(topic), *node, id.clone());
                     let report = payload::parse_report(&message.payload);
-                    self.take_report(node, &id, &report, &topic, message.retained, now);
+                    self.apply_report(node, &id, &report, &topic, message.retained, now);
                 }
-                None => self.take_new_topic(rest, message, now),
+                None => self.apply_new_topic(rest, message, now),
             },
             // Gateways never publish replies as retained, so a retained one answers nobody.
             TopicSubject::Reply(gateway, function) if !message.retained => {
@@ -71,14 +71,14 @@ impl HomeState {
         None
     }
 
-    fn take_gateway(&mut self, gateway: &str, message: &MqttMessage) {
-        let told = payload::parse_report(&message.payload);
+    fn apply_gateway_status(&mut self, gateway: &str, message: &MqttMessage) {
+        let reported = payload::parse_report(&message.payload);
         // An unreadable status must not count as online.
-        let alive = told.value.as_ref().and_then(Json::as_bool) == Some(true);
-        self.needs_nodes |= self.gateways.take_status(gateway, alive, told.time);
+        let alive = reported.value.as_ref().and_then(Json::as_bool) == Some(true);
+        self.needs_nodes |= self.gateways.update_status(gateway, alive, reported.time);
     }
 
-    fn take_event(&mut self, event: &str, payload: &[u8]) {
+    fn apply_event(&mut self, event: &str, payload: &[u8]) {
         match event {
             "node_ready"
             | "node_added"
@@ -96,21 +96,21 @@ impl HomeState {
             }
             "node_alive" | "node_dead" | "node_sleep" | "node_wake_up" => {
                 if let Some((id, Some(status))) = event_subject(payload) {
-                    self.take_status(id, status);
+                    self.update_status(id, status);
                 }
             }
             _ => {}
         }
     }
 
-    fn take_status(&mut self, id: NodeId, status: DeviceStatus) {
+    fn update_status(&mut self, id: NodeId, status: DeviceStatus) {
         if let Some(node) = self.nodes.get_mut(&id) {
             node.status = status;
             self.report_status(id, status);
         }
     }
 
-    pub(super) fn take_report(
+    pub(super) fn apply_report(
         &mut self,
         node: NodeId,
         id: &ValueId,
@@ -122,7 +122,7 @@ impl HomeState {
         let Some(known) = self.nodes.get_mut(&node) else {
             return;
         };
-        self.needs_nodes |= take_name(known, report, retained);
+        self.needs_nodes |= update_name(known, report, retained);
         let Some(value) = known.values.get_mut(id) else {
             return;
         };
@@ -132,8 +132,8 @@ impl HomeState {
             value.topic = Some(Arc::clone(topic));
         }
         // A retained message may be older than the gateway's list.
-        let told = value.source != ReadingSource::Retained && value.value.is_some();
-        if retained && told && report.time <= value.updated {
+        let reported = value.source != ReadingSource::Retained && value.value.is_some();
+        if retained && reported && report.time <= value.updated {
             return;
         }
         value.updated = match (report.time, retained) {
@@ -152,26 +152,26 @@ impl HomeState {
         if report.value.is_some() {
             known.last_active = known.last_active.max(report.time);
         }
-        let watched = self.pending_commands.iter_mut();
-        for watched in watched.filter(|one| one.node == node) {
+        let pending = self.pending_commands.iter_mut();
+        for command in pending.filter(|one| one.node == node) {
             // If target and current value are the same, a message is a report rather than an echo.
-            if watched.current == *id {
+            if command.current == *id {
                 let value = report.value.as_ref();
-                watched.proof.take_report(value, report.time, now.instant);
-            } else if watched.target == *id {
-                watched.proof.take_echo(now.instant);
+                command.proof.record_report(value, report.time, now.instant);
+            } else if command.target == *id {
+                command.proof.record_echo(now.instant);
             }
         }
     }
 
-    fn take_new_topic(&mut self, rest: &str, message: &MqttMessage, now: MessageTime) {
+    fn apply_new_topic(&mut self, rest: &str, message: &MqttMessage, now: MessageTime) {
         // A value may be named `status`, so value topics are tried first.
         if topic::split_topic(rest).is_some() {
-            return self.take_value(rest, message, now);
+            return self.apply_value(rest, message, now);
         }
         match rest.rsplit_once('/') {
-            Some((base, "status")) => self.take_node_status(base, message),
-            Some((base, "nodeinfo")) => self.take_node_info(base, message),
+            Some((base, "status")) => self.apply_node_status(base, message),
+            Some((base, "nodeinfo")) => self.apply_node_info(base, message),
             Some((base, "lastActive")) => {
                 let at = payload::parse_report(&message.payload).value;
                 let at = at.as_ref().and_then(Json::as_u64);
@@ -179,16 +179,16 @@ impl HomeState {
                     node.last_active = node.last_active.max(at);
                 }
             }
-            _ => self.take_value(rest, message, now),
+            _ => self.apply_value(rest, message, now),
         }
     }
 
-    fn take_node_status(&mut self, base: &str, message: &MqttMessage) {
+    fn apply_node_status(&mut self, base: &str, message: &MqttMessage) {
         if message.payload.len() > MAX_PAYLOAD {
             return;
         }
-        let told = serde_json::from_slice::<NodeStatusPayload>(&message.payload).ok();
-        let id = match told.as_ref().and_then(|told| told.node_id) {
+        let reported = serde_json::from_slice::<NodeStatusPayload>(&message.payload).ok();
+        let id = match reported.as_ref().and_then(|reported| reported.node_id) {
             Some(id) => self.learn_base(base, id, message).then_some(id),
             None => self.bases.node(base),
         };
@@ -196,12 +196,14 @@ impl HomeState {
             return;
         };
         let flag = || payload::parse_flag(&message.payload);
-        let there = told.as_ref().map_or_else(flag, |told| told.value);
+        let there = reported
+            .as_ref()
+            .map_or_else(flag, |reported| reported.value);
         let was = self
             .nodes
             .get(&id)
             .map_or(DeviceStatus::Unknown, |node| node.status);
-        let status = match (there, told.and_then(|told| told.status)) {
+        let status = match (there, reported.and_then(|reported| reported.status)) {
             (Some(false), _) => DeviceStatus::Dead,
             (_, Some(status)) => status,
             // A bare `true` is published for sleeping nodes too, so it only corrects dead and
@@ -211,37 +213,38 @@ impl HomeState {
             }
             _ => was,
         };
-        self.take_status(id, status);
+        self.update_status(id, status);
     }
 
-    fn take_node_info(&mut self, base: &str, message: &MqttMessage) {
+    fn apply_node_info(&mut self, base: &str, message: &MqttMessage) {
         if message.payload.len() > MAX_PAYLOAD {
             return;
         }
-        let Ok(told) = serde_json::from_slice::<DescribedNode>(&message.payload) else {
+        let Ok(reported) = serde_json::from_slice::<DescribedNode>(&message.payload) else {
             return;
         };
-        let id = told.id;
-        let Some(told) = told.into_node() else {
+        let id = reported.id;
+        let Some(reported) = reported.into_node() else {
             if let Some(id) = id {
                 self.ignored_nodes.insert(id);
                 self.nodes.remove(&id);
             }
             return;
         };
-        if !self.learn_base(base, told.id, message) {
+        if !self.learn_base(base, reported.id, message) {
             return;
         }
-        if let Some(node) = self.nodes.get_mut(&told.id) {
+        if let Some(node) = self.nodes.get_mut(&reported.id) {
             if !node.described {
-                (node.name, node.location) = (told.name.clone(), told.location.clone());
-                node.device_class = told.device_class;
+                (node.name, node.location) = (reported.name.clone(), reported.location.clone());
+                node.device_class = reported.device_class;
             } else if !message.retained {
-                self.needs_nodes |= (&node.name, &node.location) != (&told.name, &told.location);
+                self.needs_nodes |=
+                    (&node.name, &node.location) != (&reported.name, &reported.location);
             }
-            node.last_active = node.last_active.max(told.last_active);
+            node.last_active = node.last_active.max(reported.last_active);
         }
-        self.take_status(told.id, told.status);
+        self.update_status(reported.id, reported.status);
     }
 
     /// Learns the node of a base, and the node itself if it is new. Returns false if the
@@ -263,26 +266,29 @@ impl HomeState {
                 }
             }
             Some(_) => {}
-            None if self.answered.is_some() && !message.retained => {
+            None if self.nodes_listed_at.is_some() && !message.retained => {
                 self.needs_nodes = true;
                 return false;
             }
-            None if self.answered.is_some() || self.nodes.len() >= MAX_NODES => return false,
+            None if self.nodes_listed_at.is_some() || self.nodes.len() >= MAX_NODES => {
+                return false;
+            }
             None => {
                 self.nodes.insert(id, guess_node(base, id));
             }
         }
         self.bases.learn(base, id, !message.retained);
-        self.take_pending(base);
+        self.apply_postponed(base);
         true
     }
 }
 
-fn take_name(node: &mut ZwaveNode, report: &ValueReport, retained: bool) -> bool {
+fn update_name(node: &mut ZwaveNode, report: &ValueReport, retained: bool) -> bool {
     let (name, location) = (&report.node_name, &report.node_location);
     if node.described {
-        let differs =
-            |told: &Option<String>, known: &String| told.as_ref().is_some_and(|told| told != known);
+        let differs = |reported: &Option<String>, known: &String| {
+            reported.as_ref().is_some_and(|reported| reported != known)
+        };
         return !retained && (differs(name, &node.name) || differs(location, &node.location));
     }
     if let Some(name) = name.as_ref().filter(|name| !name.is_empty()) {
@@ -294,7 +300,7 @@ fn take_name(node: &mut ZwaveNode, report: &ValueReport, retained: bool) -> bool
 
 fn guess_node(base: &str, id: NodeId) -> ZwaveNode {
     let (location, name) = base.rsplit_once('/').unwrap_or(("", base));
-    let unnamed = name.starts_with(UNNAMED) || name == id.to_string();
+    let unnamed = name.starts_with(UNNAMED_PREFIX) || name == id.to_string();
     ZwaveNode {
         id,
         name: if unnamed {

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use toolgate_mqtt::MqttMessage;
 
-use super::{HomeState, MAX_PENDING, MAX_PENDING_BYTES, MAX_ROUTES, MessageTime};
+use super::{HomeState, MAX_POSTPONED, MAX_POSTPONED_BYTES, MAX_ROUTES, MessageTime};
 use crate::node::{MAX_ALL_VALUES, MAX_VALUES, NodeValue};
 use crate::payload::{self, ValueReport};
 use crate::topic::{self, TopicForm, TopicStyle, ValueSuffix};
 use crate::value::{NodeId, ValueId};
 
 impl HomeState {
-    pub(super) fn take_value(&mut self, rest: &str, message: &MqttMessage, now: MessageTime) {
+    pub(super) fn apply_value(&mut self, rest: &str, message: &MqttMessage, now: MessageTime) {
         let report = payload::parse_report(&message.payload);
         let described = report.described.as_ref();
-        let told = described.and_then(|told| Some((told.node_id?, told.id()?)));
+        let identity = described.and_then(|value| Some((value.node_id?, value.id()?)));
         let split = topic::split_topic(rest);
-        let found = match (told, split) {
+        let found = match (identity, split) {
             (Some((node, id)), split) => {
                 // A complete description identifies its node even on a custom topic without a base.
                 let known = split.is_some() || self.nodes.contains_key(&node);
@@ -44,7 +44,7 @@ impl HomeState {
         if self.routes.len() < MAX_ROUTES {
             self.routes.insert(Arc::clone(&topic), (node, id.clone()));
         }
-        self.take_report(node, &id, &report, &topic, message.retained, now);
+        self.apply_report(node, &id, &report, &topic, message.retained, now);
     }
 
     /// Finds the value of a topic among the known nodes. The base is tried both with and without
@@ -76,8 +76,8 @@ impl HomeState {
         Some((node, same.map_or(id, |(id, _)| id.clone())))
     }
 
-    // Adds an unknown value, but only to a node that nobody described: a mere message must not
-    // turn a lamp into a lock.
+    // Adds an unknown value, but only to a node that the gateway has not described: a message alone
+    // must not turn a lamp into a lock.
     fn ensure_value(&mut self, node: NodeId, id: &ValueId, report: &ValueReport) -> bool {
         let Some(known) = self.nodes.get(&node) else {
             return false;
@@ -90,7 +90,7 @@ impl HomeState {
             return false;
         }
         let value = match &report.described {
-            Some(told) => (**told).clone().into_value(),
+            Some(described) => (**described).clone().into_value(),
             None => NodeValue {
                 property_name: id.property.clone(),
                 ..NodeValue::default()
@@ -129,27 +129,27 @@ impl HomeState {
             return;
         };
         let size = message.topic.len() + message.payload.len();
-        let fits =
-            self.pending_count < MAX_PENDING && self.pending_bytes + size < MAX_PENDING_BYTES;
-        if message.retained && self.answered.is_none() && fits {
-            self.pending_count += 1;
-            self.pending_bytes += size;
-            let waiting = self.pending.entry(base.to_owned()).or_default();
+        let fits = self.postponed_count < MAX_POSTPONED
+            && self.postponed_bytes + size < MAX_POSTPONED_BYTES;
+        if message.retained && self.nodes_listed_at.is_none() && fits {
+            self.postponed_count += 1;
+            self.postponed_bytes += size;
+            let waiting = self.postponed.entry(base.to_owned()).or_default();
             waiting.push(message.clone());
         }
     }
 
-    pub(super) fn take_pending(&mut self, base: &str) {
+    pub(super) fn apply_postponed(&mut self, base: &str) {
         let now = MessageTime::now();
-        for message in self.pending.remove(base).unwrap_or_default() {
+        for message in self.postponed.remove(base).unwrap_or_default() {
             self.apply_message(&message, now);
         }
     }
 
-    // Processes everything that is stored: a message without a node now will never have one.
-    pub(super) fn take_all_pending(&mut self) {
+    // A message whose node is still unknown is dropped, because the gateway's list is complete.
+    pub(super) fn apply_all_postponed(&mut self) {
         let now = MessageTime::now();
-        for message in std::mem::take(&mut self.pending).into_values().flatten() {
+        for message in std::mem::take(&mut self.postponed).into_values().flatten() {
             self.apply_message(&message, now);
         }
     }

@@ -45,7 +45,7 @@ fn a_node_has_a_base_for_every_setting() {
 }
 
 #[test]
-fn suffixes_of_real_values_go_both_ways() {
+fn suffixes_of_real_values_are_built_and_parsed() {
     let key = |key: &str| Some(key.to_owned());
     for (class, property, key, name, named, numbered) in [
         (
@@ -172,7 +172,7 @@ fn a_topic_is_split_at_its_class_from_the_right() {
 }
 
 #[test]
-fn a_topic_tells_what_it_is_about() {
+fn the_subject_of_a_topic_is_parsed() {
     let topics = HomeTopics::new("/home/zwave/");
     assert_eq!(topics.subscription_filter(), "home/zwave/#");
     assert_eq!(

@@ -11,7 +11,7 @@ const NAMED: &str = include_str!("../data/start-named-time-value.txt");
 const CURRENT: &str = "zwave/Kitchen/Switch_One/switch_binary/endpoint_0/currentValue";
 
 #[tokio::test(start_paused = true)]
-async fn garbage_is_unknown_and_never_an_old_state() {
+async fn a_garbage_payload_makes_the_state_unknown() {
     let (memory, house) = recorded(NAMED).await;
     for garbage in [
         "not json {",
@@ -33,7 +33,7 @@ async fn garbage_is_unknown_and_never_an_old_state() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn garbage_on_every_topic_leaves_the_house_as_it_is() {
+async fn garbage_on_any_topic_changes_no_device() {
     let (memory, house) = recorded(NAMED).await;
     let before = house.devices();
     let deep = "[".repeat(100_000);
@@ -87,7 +87,7 @@ fn switch(id: u16, name: &str, location: &str) -> Json {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_name_makes_a_topic_of_something_else() {
+async fn no_device_name_leads_to_a_foreign_topic() {
     let long = "x".repeat(70_000);
     for (name, location, topic) in [
         ("a+b#c\0d", "", Some("zwave/abcd")),
@@ -111,7 +111,7 @@ async fn no_name_makes_a_topic_of_something_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_values_is_digested() {
+async fn a_flood_of_values_is_processed() {
     let (memory, house) = recorded(NAMED).await;
     for number in 0..50_000_u64 {
         let payload = format!(r#"{{"time":{number},"value":{}}}"#, number % 100);
@@ -132,7 +132,7 @@ async fn a_flood_of_values_is_digested() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn strange_topics_do_not_pile_up() {
+async fn unknown_topics_do_not_accumulate() {
     let (memory, house) = recorded(NAMED).await;
     for number in 0..5_000 {
         memory
@@ -159,7 +159,7 @@ async fn strange_topics_do_not_pile_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_does_not_make_a_lock_of_a_lamp() {
+async fn a_message_cannot_turn_a_lamp_into_a_lock() {
     let (memory, house) = recorded(NAMED).await;
     let kind = device(&house, 2).kind;
     for topic in ["door_lock/endpoint_0/currentMode", "98/0/currentMode"] {
@@ -178,7 +178,7 @@ async fn a_message_does_not_make_a_lock_of_a_lamp() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_called_like_the_number_of_another_is_not_the_other() {
+async fn a_node_named_like_the_number_of_another_is_not_confused_with_it() {
     let nodes = json!([switch(3, "5", ""), switch(5, "", "")]);
     let (memory, house) = with_nodes(nodes, "").await;
     let topic = "zwave/5/switch_binary/endpoint_0/currentValue";
@@ -208,7 +208,7 @@ async fn many_devices_are_listed_quickly() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reply_that_is_too_long_is_not_read() {
+async fn an_oversized_reply_is_ignored() {
     let (memory, house) = recorded(NAMED).await;
     memory
         .deliver(
@@ -222,7 +222,7 @@ async fn a_reply_that_is_too_long_is_not_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_command_to_a_node_that_left_is_refused() {
+async fn a_command_to_a_removed_node_is_refused() {
     let (memory, house) = recorded(NAMED).await;
     let gone = device(&house, 6);
     memory
@@ -233,10 +233,10 @@ async fn a_command_to_a_node_that_left_is_refused() {
         )
         .await;
     settle().await;
-    let achieved = house.command(&gone, DeviceCommand::On).await;
+    let outcome = house.command(&gone, DeviceCommand::On).await;
     assert!(
-        matches!(achieved, CommandOutcome::Refused { .. }),
-        "{achieved:?}"
+        matches!(outcome, CommandOutcome::Refused { .. }),
+        "{outcome:?}"
     );
     assert_eq!(memory.commands(), []);
 }

@@ -28,7 +28,7 @@ const LOCK_TARGET: &str = "zwave/Hall/Front_Door/door_lock/endpoint_0/targetMode
 const LOCK_CURRENT: &str = "zwave/Hall/Front_Door/door_lock/endpoint_0/currentMode";
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_is_locked_when_it_says_so() {
+async fn a_lock_counts_as_locked_once_it_reports_that() {
     let (memory, house) = with_nodes(lock("Alive"), "").await;
     assert_eq!(
         device(&house, 7).state,
@@ -43,9 +43,9 @@ async fn a_lock_is_locked_when_it_says_so() {
         ],
     );
     let front = access(&house).resolve("front door", true).unwrap();
-    let achieved = house.command(&front, DeviceCommand::Lock).await;
+    let outcome = house.command(&front, DeviceCommand::Lock).await;
     assert_eq!(
-        achieved,
+        outcome,
         CommandOutcome::Done {
             state: "locked".to_owned()
         }
@@ -55,7 +55,7 @@ async fn a_lock_is_locked_when_it_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_moves_at_most_once_whatever_the_broker_says() {
+async fn a_lock_moves_at_most_once_whatever_the_broker_confirms() {
     for (fails, sent) in [
         (
             PublishError::Unknown {
@@ -72,10 +72,10 @@ async fn a_lock_moves_at_most_once_whatever_the_broker_says() {
     ] {
         let (memory, house) = with_nodes(lock("Alive"), "").await;
         memory.fail(Some(fails.clone()));
-        let achieved = house
+        let outcome = house
             .command(&device(&house, 7), DeviceCommand::Unlock)
             .await;
-        match (&fails, &achieved) {
+        match (&fails, &outcome) {
             (PublishError::Unknown { .. }, CommandOutcome::Unknown { reason, last }) => {
                 assert_eq!(
                     (reason.as_str(), last.state.as_str()),
@@ -91,7 +91,7 @@ async fn a_lock_moves_at_most_once_whatever_the_broker_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_word_of_the_broker_is_made_good_by_the_device() {
+async fn a_report_proves_a_command_that_the_broker_did_not_confirm() {
     let (memory, house) = with_nodes(lock("Alive"), "").await;
     memory.fail(Some(PublishError::Unknown {
         reason: "No word.".to_owned(),
@@ -103,11 +103,11 @@ async fn a_lost_word_of_the_broker_is_made_good_by_the_device() {
             (2_000, LOCK_CURRENT, r#"{"time":2,"value":0}"#),
         ],
     );
-    let achieved = house
+    let outcome = house
         .command(&device(&house, 7), DeviceCommand::Unlock)
         .await;
     assert_eq!(
-        achieved,
+        outcome,
         CommandOutcome::Done {
             state: "unlocked".to_owned()
         }
@@ -116,7 +116,7 @@ async fn a_lost_word_of_the_broker_is_made_good_by_the_device() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_sent_while_the_broker_is_away_and_nothing_later() {
+async fn nothing_is_sent_while_the_broker_is_away_or_afterwards() {
     let (memory, house) = recorded(NAMED).await;
     let reason = "There is no broker.".to_owned();
     memory.link(MqttState::Offline {
@@ -125,8 +125,8 @@ async fn nothing_is_sent_while_the_broker_is_away_and_nothing_later() {
     settle().await;
     assert!(house.devices().iter().all(|device| device.stale));
     let start = Instant::now();
-    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
-    assert_eq!(achieved, CommandOutcome::Offline { reason });
+    let outcome = house.command(&device(&house, 2), DeviceCommand::On).await;
+    assert_eq!(outcome, CommandOutcome::Offline { reason });
     assert_eq!(start.elapsed(), Duration::ZERO);
     memory.link(MqttState::Online);
     tokio::time::sleep(Duration::from_secs(60)).await;
@@ -139,7 +139,7 @@ async fn nothing_is_sent_while_the_broker_is_away_and_nothing_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_broker_kept_is_no_proof() {
+async fn retained_messages_prove_nothing() {
     let (memory, house) = recorded(NAMED).await;
     let switch = device(&house, 2);
     let command = house.command(&switch, DeviceCommand::On);
@@ -153,33 +153,33 @@ async fn what_the_broker_kept_is_no_proof() {
             memory.deliver(CURRENT, payload, true).await;
         }
     };
-    let (achieved, ()) = tokio::join!(command, kept);
+    let (outcome, ()) = tokio::join!(command, kept);
     assert!(
-        matches!(achieved, CommandOutcome::Unknown { .. }),
-        "{achieved:?}"
+        matches!(outcome, CommandOutcome::Unknown { .. }),
+        "{outcome:?}"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_device_that_sleeps_gets_it_when_it_wakes() {
+async fn a_sleeping_device_receives_a_command_when_it_wakes() {
     let (memory, house) = with_nodes(lock("Asleep"), "").await;
     let start = Instant::now();
-    let achieved = house.command(&device(&house, 7), DeviceCommand::Lock).await;
+    let outcome = house.command(&device(&house, 7), DeviceCommand::Lock).await;
     assert!(
-        matches!(achieved, CommandOutcome::Asleep { .. }),
-        "{achieved:?}"
+        matches!(outcome, CommandOutcome::Asleep { .. }),
+        "{outcome:?}"
     );
     assert_eq!(start.elapsed(), Duration::ZERO);
     assert_eq!(memory.commands().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_ends_in_unknown_with_the_last_state_and_its_time() {
+async fn without_a_report_the_outcome_is_unknown() {
     let (memory, house) = recorded(NAMED).await;
     let start = Instant::now();
-    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
-    let CommandOutcome::Unknown { reason, last } = achieved else {
-        panic!("{achieved:?}");
+    let outcome = house.command(&device(&house, 2), DeviceCommand::On).await;
+    let CommandOutcome::Unknown { reason, last } = outcome else {
+        panic!("{outcome:?}");
     };
     assert_eq!(start.elapsed(), Duration::from_secs(10));
     assert!(
@@ -229,7 +229,7 @@ async fn commands_to_one_device_wait_for_each_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outcome_that_nobody_waits_for_leaves_nothing_behind() {
+async fn a_dropped_command_leaves_nothing_behind() {
     let (memory, house) = recorded(NAMED).await;
     let switch = device(&house, 2);
     let given_up = timeout(
@@ -249,7 +249,7 @@ async fn an_outcome_that_nobody_waits_for_leaves_nothing_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_devices_of_one_name_and_place_are_not_commanded() {
+async fn devices_that_share_a_topic_are_not_commanded() {
     let value = |property: &str| json!({ "commandClass": 37, "property": property, "propertyName": property });
     let node = |id: u16| {
         json!({ "id": id, "name": "Lamp", "loc": "Hall", "status": "Alive",
@@ -257,16 +257,16 @@ async fn two_devices_of_one_name_and_place_are_not_commanded() {
     };
     let (memory, house) = with_nodes(json!([node(2), node(3)]), "").await;
     assert!(access(&house).resolve("lamp", false).is_err(), "ambiguous");
-    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
-    let CommandOutcome::Refused { reason } = achieved else {
-        panic!("{achieved:?}");
+    let outcome = house.command(&device(&house, 2), DeviceCommand::On).await;
+    let CommandOutcome::Refused { reason } = outcome else {
+        panic!("{outcome:?}");
     };
     assert!(reason.contains("shares its MQTT topic"), "{reason}");
     assert_eq!(memory.commands(), []);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_missing_is_said() {
+async fn health_says_what_is_missing() {
     let memory = GatewayDouble::new();
     memory.link(MqttState::Offline {
         reason: "There is no broker.".to_owned(),
@@ -319,7 +319,7 @@ async fn what_is_missing_is_said() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_house_is_given_up_with_the_last_clone() {
+async fn the_last_clone_closes_the_house() {
     let (memory, house) = recorded(NAMED).await;
     let clone = house.clone();
     drop(house);

@@ -145,7 +145,7 @@ async fn commands_go_to_the_topic_that_the_gateway_uses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_recorded_form_tells_the_same_house() {
+async fn every_recorded_form_describes_the_same_house() {
     let mut houses = Vec::new();
     for lines in [NAMED, WHOLE, RAW] {
         let (_, house) = recorded(lines).await;
@@ -169,7 +169,7 @@ async fn reports_keep_the_house_current() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_recorded_commands_are_read_as_they_happened() {
+async fn recorded_commands_have_their_recorded_outcomes() {
     let (memory, house) = recorded(NAMED).await;
     memory.replay(COMMANDS).await;
     settle().await;
@@ -179,7 +179,7 @@ async fn the_recorded_commands_are_read_as_they_happened() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_the_gateway_the_broker_remembers_and_it_is_stale() {
+async fn without_the_gateway_devices_are_stale() {
     let memory = GatewayDouble::new();
     let house = open(&memory);
     memory.replay(RETAINED).await;
@@ -207,16 +207,16 @@ async fn without_the_gateway_the_broker_remembers_and_it_is_stale() {
     assert_eq!(reading.source, ReadingSource::Retained);
     assert!(reading.at.is_some());
     assert_eq!(device(&house, 2).location, "Kitchen");
-    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
+    let outcome = house.command(&device(&house, 2), DeviceCommand::On).await;
     assert!(
-        matches!(achieved, CommandOutcome::Offline { .. }),
-        "{achieved:?}"
+        matches!(outcome, CommandOutcome::Offline { .. }),
+        "{outcome:?}"
     );
     assert_eq!(memory.commands(), []);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_nodes_are_asked_for_again_when_they_change() {
+async fn nodes_are_requested_again_when_they_change() {
     let (memory, house) = with_nodes(nodes(), NAMED).await;
     tokio::time::sleep(Duration::from_secs(10)).await;
     let asked = memory.asked("getNodes");
@@ -261,9 +261,9 @@ async fn scenes_are_listed_and_started() {
     memory.answer("_activateScene", 20, json!(true));
     let scenes = house.scenes().await.unwrap();
     assert_eq!((scenes[0].id, scenes[0].label.as_str()), (3, "Dinner"));
-    let achieved = house.activate(&scenes[0]).await;
+    let outcome = house.activate_scene(&scenes[0]).await;
     assert_eq!(
-        achieved,
+        outcome,
         CommandOutcome::Done {
             state: "started".to_owned()
         }

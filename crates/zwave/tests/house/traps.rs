@@ -34,7 +34,7 @@ fn done(state: &str) -> CommandOutcome {
 }
 
 #[tokio::test(start_paused = true)]
-async fn trap_1_commands_are_json_however_much_a_gateway_would_take() {
+async fn trap_1_commands_are_always_json() {
     let (memory, house) = recorded(NAMED).await;
     house.command(&device(&house, 2), DeviceCommand::On).await;
     house
@@ -48,7 +48,7 @@ async fn trap_1_commands_are_json_however_much_a_gateway_would_take() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn trap_2_the_expected_value_is_no_proof() {
+async fn trap_2_the_expected_value_proves_nothing() {
     let (memory, house) = recorded(NAMED).await;
     let later = [
         (80, TARGET, value(10, "true")),
@@ -70,7 +70,7 @@ async fn trap_2_the_expected_value_is_no_proof() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn trap_2_a_switch_that_falls_back_is_a_failure() {
+async fn trap_2_a_switch_that_falls_back_fails_the_command() {
     let (memory, house) = recorded(NAMED).await;
     let later = [
         (80, TARGET, value(10, "true")),
@@ -78,15 +78,15 @@ async fn trap_2_a_switch_that_falls_back_is_a_failure() {
         (1_100, CURRENT, value(12, "false")),
     ];
     memory.on(SET, &later);
-    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
+    let outcome = house.command(&device(&house, 2), DeviceCommand::On).await;
     let reason =
         "'Switch One' received the command but did not follow it: it reports off.".to_owned();
-    assert_eq!(achieved, CommandOutcome::Refused { reason });
+    assert_eq!(outcome, CommandOutcome::Refused { reason });
     assert_eq!(memory.commands().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn trap_2_a_dimmer_is_read_rather_than_waited_for() {
+async fn trap_2_a_dimmer_is_read_before_the_gateway_does_it() {
     let (memory, house) = recorded(NAMED).await;
     let later = [
         (80, DIM_TARGET, level(10, "25")),
@@ -108,33 +108,33 @@ async fn trap_2_a_dimmer_is_read_rather_than_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn trap_3_a_level_beyond_the_device_is_never_sent() {
     let (memory, house) = recorded(NAMED).await;
-    let achieved = house
+    let outcome = house
         .command(&device(&house, 3), DeviceCommand::Dim(150))
         .await;
     assert!(
-        matches!(achieved, CommandOutcome::Refused { .. }),
-        "{achieved:?}"
+        matches!(outcome, CommandOutcome::Refused { .. }),
+        "{outcome:?}"
     );
     assert_eq!(memory.commands(), []);
     // A target value alone proves nothing.
     memory.on(DIM, &[(80, DIM_TARGET, level(10, "60"))]);
-    let achieved = house
+    let outcome = house
         .command(&device(&house, 3), DeviceCommand::Dim(60))
         .await;
-    let CommandOutcome::Unknown { last, .. } = achieved else {
-        panic!("{achieved:?}");
+    let CommandOutcome::Unknown { last, .. } = outcome else {
+        panic!("{outcome:?}");
     };
     assert_eq!(last.state, "off");
 }
 
 #[tokio::test(start_paused = true)]
-async fn trap_4_success_of_a_question_is_no_success_of_a_command() {
+async fn trap_4_a_successful_request_proves_no_command() {
     let (memory, house) = recorded(NAMED).await;
     memory.answer("pollValue", 100, json!({ "status": 2 }));
-    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
+    let outcome = house.command(&device(&house, 2), DeviceCommand::On).await;
     assert!(
-        matches!(achieved, CommandOutcome::Unknown { .. }),
-        "{achieved:?}"
+        matches!(outcome, CommandOutcome::Unknown { .. }),
+        "{outcome:?}"
     );
     assert!(
         !memory
@@ -145,16 +145,16 @@ async fn trap_4_success_of_a_question_is_no_success_of_a_command() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn trap_5_a_node_that_died_is_told_by_its_status() {
+async fn trap_5_the_status_tells_that_a_node_died() {
     let (memory, house) = recorded(RAW).await;
     memory.on(
         "zwave/6/37/0/targetValue/set",
         &[(4_000, "zwave/6/status", "false")],
     );
     let start = Instant::now();
-    let achieved = house.command(&device(&house, 6), DeviceCommand::Off).await;
-    let CommandOutcome::Dead { last } = achieved else {
-        panic!("{achieved:?}");
+    let outcome = house.command(&device(&house, 6), DeviceCommand::Off).await;
+    let CommandOutcome::Dead { last } = outcome else {
+        panic!("{outcome:?}");
     };
     assert_eq!(
         (last.state.as_str(), start.elapsed().as_millis()),
@@ -162,28 +162,28 @@ async fn trap_5_a_node_that_died_is_told_by_its_status() {
     );
     assert_eq!(device(&house, 6).status, DeviceStatus::Dead);
     // Now the device is known to be dead, so nothing is sent.
-    let achieved = house.command(&device(&house, 6), DeviceCommand::Off).await;
+    let outcome = house.command(&device(&house, 6), DeviceCommand::Off).await;
     assert!(
-        matches!(achieved, CommandOutcome::Dead { .. }),
-        "{achieved:?}"
+        matches!(outcome, CommandOutcome::Dead { .. }),
+        "{outcome:?}"
     );
     assert_eq!(memory.commands().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn trap_6_a_write_that_was_dropped_is_found_out() {
+async fn trap_6_a_dropped_write_is_detected() {
     let (memory, house) = recorded(NAMED).await;
     memory.answer("pollValue", 100, json!(false));
-    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
+    let outcome = house.command(&device(&house, 2), DeviceCommand::On).await;
     assert!(
-        matches!(achieved, CommandOutcome::Refused { .. }),
-        "{achieved:?}"
+        matches!(outcome, CommandOutcome::Refused { .. }),
+        "{outcome:?}"
     );
     assert_eq!(memory.commands().len(), 1, "and not sent again");
 }
 
 #[tokio::test(start_paused = true)]
-async fn trap_7_after_a_renaming_the_gateway_listens_at_the_old_place() {
+async fn trap_7_after_a_rename_the_gateway_listens_on_the_old_topic() {
     let (memory, house) = recorded(NAMED).await;
     let mut renamed = nodes();
     let mut all = renamed.as_array_mut().unwrap().iter_mut();
@@ -210,7 +210,7 @@ async fn trap_7_after_a_renaming_the_gateway_listens_at_the_old_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn trap_7_what_the_broker_kept_under_an_old_name_does_not_count() {
+async fn trap_7_retained_messages_under_an_old_name_do_not_count() {
     let (memory, house) = recorded(NAMED).await;
     let before = device(&house, 2);
     memory
@@ -232,7 +232,7 @@ async fn trap_7_what_the_broker_kept_under_an_old_name_does_not_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn trap_8_controller_and_broadcast_are_no_devices() {
+async fn trap_8_controller_and_broadcast_are_not_devices() {
     let (_, house) = recorded(NAMED).await;
     let nodes = house.devices().into_iter().map(|device| device.id);
     let nodes = nodes.collect::<std::collections::BTreeSet<_>>();
@@ -242,7 +242,7 @@ async fn trap_8_controller_and_broadcast_are_no_devices() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn trap_9_what_was_never_set_is_unknown() {
+async fn trap_9_a_value_that_was_never_set_is_unknown() {
     let (memory, house) = recorded(NAMED).await;
     memory
         .deliver(
@@ -274,9 +274,9 @@ async fn trap_10_values_beside_a_dead_gateway_are_stale() {
     assert!(health.stale && !health.gateway_alive);
     assert_eq!(health.gateway.as_deref(), Some("ZWAVE_GATEWAY-Zwave_Test"));
     assert!(house.devices().iter().all(|device| device.stale));
-    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
-    let CommandOutcome::Offline { reason } = achieved else {
-        panic!("{achieved:?}");
+    let outcome = house.command(&device(&house, 2), DeviceCommand::On).await;
+    let CommandOutcome::Offline { reason } = outcome else {
+        panic!("{outcome:?}");
     };
     assert!(
         reason.contains("ZWAVE_GATEWAY-Zwave_Test is offline"),
@@ -298,7 +298,7 @@ async fn trap_10_values_beside_a_dead_gateway_are_stale() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn trap_11_replies_to_nonsense_are_none_of_ours() {
+async fn trap_11_replies_to_others_are_ignored() {
     let (memory, house) = recorded(NAMED).await;
     let reply = r#"{"success":false,"message":"Cannot read properties of undefined (reading 'commandClass')","args":[],"origin":"not json {"}"#;
     for payload in [
@@ -322,7 +322,7 @@ async fn trap_11_replies_to_nonsense_are_none_of_ours() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn trap_12_broadcasts_are_neither_sent_nor_taken_for_a_node() {
+async fn trap_12_broadcasts_are_neither_sent_nor_read_as_a_node() {
     let (memory, house) = recorded(NAMED).await;
     for topic in [
         "broadcast/37/0/targetValue",

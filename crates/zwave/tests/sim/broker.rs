@@ -33,7 +33,7 @@ async fn a_light_goes_on_over_a_real_connection() {
 }
 
 #[tokio::test]
-async fn a_large_building_is_known_soon() {
+async fn a_large_building_is_listed_quickly() {
     let broker = Broker::start(BrokerSettings::default()).await.unwrap();
     let gateway = MqttClient::open(MqttClientSettings::new(&broker.url()).unwrap());
     let simulated = Simulated::start(

@@ -37,7 +37,7 @@ fn done(state: &str) -> CommandOutcome {
 }
 
 #[tokio::test(start_paused = true)]
-async fn commands_are_achieved_in_every_setting_of_the_gateway() {
+async fn commands_work_with_every_gateway_setting() {
     for topics in [TopicForm::Named, TopicForm::ValueId] {
         for payloads in [
             PayloadForm::TimeValue,
@@ -64,7 +64,7 @@ async fn commands_are_achieved_in_every_setting_of_the_gateway() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_becomes_of_commands_in_the_demo() {
+async fn commands_in_the_demo_have_their_outcomes() {
     let (stage, house) = open(recorded_options()).await;
     let unlocked = told(&house, "Front Door", DeviceCommand::Unlock).await;
     assert_eq!(unlocked, done("unlocked"));
@@ -83,7 +83,7 @@ async fn what_becomes_of_commands_in_the_demo() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_visitor_of_the_demo_does_not_wait() {
+async fn commands_in_the_demo_are_quick() {
     let options = SimulationOptions {
         life: false,
         ..SimulationOptions::demo()
@@ -123,20 +123,20 @@ async fn a_lock_moves_at_most_once_whatever_goes_wrong() {
             faults(|f| f.loses_reports = true),
             true,
         ),
-        ("tells late", faults(|f| f.tells_after = late), true),
-        ("hears twice", faults(|f| f.hears_twice = true), true),
-        ("tells twice", faults(|f| f.tells_twice = true), true),
+        ("tells late", faults(|f| f.publish_delay = late), true),
+        ("hears twice", faults(|f| f.receives_twice = true), true),
+        ("tells twice", faults(|f| f.publishes_twice = true), true),
         ("dead", faults(|f| f.dead = true), false),
     ] {
         let (stage, house) = open(recorded_options()).await;
         stage.house.set_faults(9, wrong);
-        let achieved = told(&house, "Front Door", DeviceCommand::Unlock).await;
+        let outcome = told(&house, "Front Door", DeviceCommand::Unlock).await;
         stage.wait(120_000).await;
         assert!(stage.house.commands(9).moved <= 1, "{name}");
         if !may_be_done {
             assert!(
-                !matches!(achieved, CommandOutcome::Done { .. }),
-                "{name} {achieved:?}"
+                !matches!(outcome, CommandOutcome::Done { .. }),
+                "{name} {outcome:?}"
             );
         }
     }
@@ -151,13 +151,13 @@ async fn the_demo_has_a_warm_bedroom_and_scenes() {
     let words = readings.map(|reading| reading.words).collect::<Vec<_>>();
     assert!(words.contains(&"19.4 °C".to_owned()), "{words:?}");
     let scenes = house.scenes().await.unwrap();
-    assert_eq!(house.activate(&scenes[1]).await, done("started"));
+    assert_eq!(house.activate_scene(&scenes[1]).await, done("started"));
     stage.wait(5_000).await;
     assert_eq!(stage.house.snapshot()[6].state, "on at 10 %");
 }
 
 #[tokio::test(start_paused = true)]
-async fn our_client_and_the_house_agree_on_everything() {
+async fn client_and_simulation_agree_on_every_device() {
     let (stage, house) = open(recorded_options()).await;
     let mut ours = house.devices();
     ours.sort_by_key(|device| device.id);

@@ -36,7 +36,7 @@ async fn a_switch_is_shown_at_once_and_verified_a_second_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_level_that_does_not_exist_is_a_target_and_nothing_else() {
+async fn an_invalid_level_is_published_only_as_the_target() {
     let stage = SimulationFixture::demo().await;
     let target = format!("{LAMP}/targetValue");
     let seen = stage.write(&target, r#"{"value":150}"#, &[100]).await;
@@ -69,7 +69,7 @@ async fn the_target_of_a_dimmer_keeps_its_old_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn on_is_the_last_level_and_known_only_when_read_back() {
+async fn on_returns_to_the_last_level_which_is_known_when_read_back() {
     let stage = SimulationFixture::demo().await;
     let target = format!("{LAMP}/targetValue");
     stage.write(&target, "0", &[6_000]).await;
@@ -79,7 +79,7 @@ async fn on_is_the_last_level_and_known_only_when_read_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_value_can_not_be_is_not_taken() {
+async fn invalid_values_are_ignored() {
     let stage = SimulationFixture::demo().await;
     let setpoint = "Living_Room/Thermostat/thermostat_setpoint/endpoint_0/setpoint/1";
     for (topic, payload) in [
@@ -127,7 +127,7 @@ async fn a_new_name_is_heard_once_something_was_published_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everybody_is_told_in_the_form_of_the_topics_alone() {
+async fn broadcasts_are_understood_only_in_the_form_of_the_topics() {
     for (topics, suffix, moved) in [
         (TopicForm::ValueId, "37/0/targetValue", 1),
         (TopicForm::Named, "37/0/targetValue", 0),
@@ -164,7 +164,7 @@ async fn a_scene_sets_its_values() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changes_are_told_to_whoever_watches() {
+async fn observers_receive_changes() {
     let stage = SimulationFixture::demo().await;
     let mut changes = stage.house.changes();
     stage

@@ -14,9 +14,9 @@ use crate::{LIGHT, LOCK, SimulationFixture, faults, recorded_options, told};
 const LOCK_NODE: u16 = 9;
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_told_twice_moves_once() {
+async fn a_lock_that_receives_a_command_twice_moves_once() {
     let stage = SimulationFixture::demo().await;
-    let twice = faults(|faults| faults.hears_twice = true);
+    let twice = faults(|faults| faults.receives_twice = true);
     stage.house.set_faults(LOCK_NODE, twice);
     let target = format!("{LOCK}/targetMode");
     stage.write(&target, "0", &[3_000]).await;
@@ -26,7 +26,7 @@ async fn a_lock_told_twice_moves_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everything_that_goes_wrong_with_a_lock() {
+async fn each_fault_of_a_lock_has_its_outcome() {
     let target = told(&format!("{LOCK}/targetMode"), 0);
     let (open, shut) = (
         told(&format!("{LOCK}/currentMode"), 0),
@@ -63,7 +63,7 @@ async fn everything_that_goes_wrong_with_a_lock() {
         ),
         (
             "tells late",
-            faults(|f| f.tells_after = late),
+            faults(|f| f.publish_delay = late),
             [
                 none.clone(),
                 none.clone(),
@@ -73,13 +73,13 @@ async fn everything_that_goes_wrong_with_a_lock() {
         ),
         (
             "verified late",
-            faults(|f| f.verifies_after = Some(late)),
+            faults(|f| f.read_back_delay = Some(late)),
             [echo.clone(), none.clone(), verified.clone()],
             1,
         ),
         (
             "tells twice",
-            faults(|f| f.tells_twice = true),
+            faults(|f| f.publishes_twice = true),
             [twice(&echo), twice(&verified), none.clone()],
             1,
         ),
@@ -127,7 +127,7 @@ async fn a_dead_device_comes_back_when_it_answers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sleeping_device_is_told_when_it_wakes_and_only_the_newest() {
+async fn a_sleeping_device_receives_the_newest_command_when_it_wakes() {
     let stage = SimulationFixture::demo().await;
     let topic = "Bathroom/Radiator/thermostat_setpoint/endpoint_0/setpoint/1";
     assert_eq!(stage.write(topic, "19", &[10_000]).await, [[]]);
@@ -154,7 +154,7 @@ async fn a_sleeping_device_is_told_when_it_wakes_and_only_the_newest() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_command_that_waits_for_the_radio_gives_way_to_a_newer_one() {
+async fn a_newer_command_replaces_one_that_waits_for_the_radio() {
     let stage = SimulationFixture::demo().await;
     stage
         .write(
@@ -179,7 +179,7 @@ async fn a_command_that_waits_for_the_radio_gives_way_to_a_newer_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_command_that_the_broker_kept_is_carried_out_by_the_next_gateway() {
+async fn a_retained_command_is_carried_out_by_the_next_gateway() {
     let stage = SimulationFixture::demo().await;
     let topic = format!("zwave/{LIGHT}/targetValue/set");
     let done = stage.wire.publish(&topic, "true".into(), true).await;
@@ -191,7 +191,7 @@ async fn a_command_that_the_broker_kept_is_carried_out_by_the_next_gateway() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everything_is_announced_anew_to_a_broker_that_forgot() {
+async fn everything_is_announced_again_to_a_broker_that_lost_it() {
     let stage = SimulationFixture::demo().await;
     let before = stage.wire.kept();
     stage.wire.set_online(false);
@@ -213,7 +213,7 @@ async fn everything_is_announced_anew_to_a_broker_that_forgot() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_that_can_not_be_answered() {
+async fn impossible_requests_are_refused() {
     let stage = SimulationFixture::demo().await;
     let light =
         json!({ "nodeId": 2, "commandClass": 37, "endpoint": 0, "property": "currentValue" });

@@ -21,7 +21,7 @@ async fn an_hour(seed: u64, life: bool) -> (SimulationFixture, Vec<(String, Json
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_seed_is_the_same_life() {
+async fn the_same_seed_gives_the_same_changes() {
     let (_, first) = an_hour(1, true).await;
     let (_, second) = an_hour(1, true).await;
     let (_, other) = an_hour(2, true).await;
@@ -31,13 +31,13 @@ async fn the_same_seed_is_the_same_life() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_house_without_life_is_quiet() {
+async fn a_house_without_life_publishes_nothing() {
     let (_, told) = an_hour(1, false).await;
     assert!(told.is_empty(), "{told:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn temperatures_stay_near_and_lights_are_left_alone() {
+async fn temperatures_drift_slightly_and_lights_stay() {
     let (stage, told) = an_hour(3, true).await;
     let warm = told
         .iter()
@@ -56,7 +56,7 @@ async fn temperatures_stay_near_and_lights_are_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plug_draws_when_it_is_on() {
+async fn a_plug_draws_power_while_it_is_on() {
     let options = SimulationOptions {
         life: true,
         ..recorded_options()

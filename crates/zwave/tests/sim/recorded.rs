@@ -202,7 +202,7 @@ async fn the_start_is_as_recorded_with_numbered_topics_and_bare_values() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_broker_keeps_is_as_recorded() {
+async fn retained_messages_are_as_recorded() {
     let (stage, _) = start(recorded_options()).await;
     stage.ask("getNodes", json!([]), 1).await.unwrap();
     let kept = stage.wire.kept();
@@ -250,7 +250,7 @@ fn sequence<'a>(lines: impl Iterator<Item = &'a PublishedLine>) -> Vec<(String, 
 }
 
 #[tokio::test(start_paused = true)]
-async fn commands_and_questions_are_answered_as_recorded_and_in_that_order() {
+async fn commands_and_requests_are_answered_in_the_recorded_order() {
     let (stage, _) = start(recorded_options()).await;
     // The recorded thermometer rose by 0.1 with every reading.
     let temperature = ValueId::new(49, 0, "Air temperature");
@@ -344,7 +344,7 @@ async fn the_list_of_nodes_is_as_recorded_value_by_value() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everything_said_of_a_node_has_the_recorded_shape() {
+async fn descriptions_of_nodes_have_the_recorded_shape() {
     let (stage, _) = start(recorded_options()).await;
     let answer = stage.ask("getNodes", json!([]), 1).await.unwrap();
     let ours = answer["result"].as_array().unwrap();
