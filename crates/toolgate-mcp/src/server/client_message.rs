@@ -66,7 +66,7 @@ pub(super) struct ListenParams {
 }
 
 // Lists only the notifications that we can send.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SubscriptionFilter {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -32,7 +32,7 @@ impl McpService {
         tracing::info!(%client, %version, protocol = %protocol_version, "an MCP client is connected");
         InitializeResult {
             protocol_version,
-            capabilities: capabilities(),
+            capabilities: self.capabilities(),
             server_info: json!({ "name": self.options.name, "version": self.options.version }),
             instructions: self.instructions(),
         }
@@ -42,7 +42,7 @@ impl McpService {
         let mut result = json!({
             "resultType": COMPLETE,
             "supportedVersions": REVISIONS,
-            "capabilities": capabilities(),
+            "capabilities": self.capabilities(),
         });
         if let Some(instructions) = self.instructions() {
             result["instructions"] = json!(instructions);
@@ -77,13 +77,19 @@ impl McpService {
             is_visible,
         )
     }
-}
 
-fn capabilities() -> Value {
-    json!({
-        "tools": { "listChanged": true },
-        "resources": { "subscribe": true, "listChanged": true },
-        "prompts": { "listChanged": true },
-        "completions": {},
-    })
+    /// True if resources and prompts exist for clients, now or later.
+    pub(super) fn offers_content(&self) -> bool {
+        self.options.expects_content || !self.executor.manager().content().sources().is_empty()
+    }
+
+    fn capabilities(&self) -> Value {
+        let mut capabilities = json!({ "tools": { "listChanged": true } });
+        if self.offers_content() {
+            capabilities["resources"] = json!({ "subscribe": true, "listChanged": true });
+            capabilities["prompts"] = json!({ "listChanged": true });
+            capabilities["completions"] = json!({});
+        }
+        capabilities
+    }
 }

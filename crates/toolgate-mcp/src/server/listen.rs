@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::client_message::ListenParams;
+use super::client_message::{ListenParams, SubscriptionFilter};
 use super::jsonrpc::{RequestError, RequestId, notification};
 use super::list_watch::{ListChanges, ListWatch, send_list_changes};
 use super::methods::{
@@ -26,6 +26,12 @@ impl McpService {
             return Err(other_revision_error());
         };
         let mut accepted = params.notifications;
+        if !self.offers_content() {
+            accepted = SubscriptionFilter {
+                tools_list_changed: accepted.tools_list_changed,
+                ..SubscriptionFilter::default()
+            };
+        }
         let subscriptions = ClientSubscriptions::default();
         if let Some(uris) = &mut accepted.resource_subscriptions {
             uris.retain(|uri| subscriptions.subscribe(self, uri).is_ok());

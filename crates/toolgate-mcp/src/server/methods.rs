@@ -148,6 +148,15 @@ impl McpService {
             ("ping", RequestLifecycle::Session) => json_result(json!({})),
             ("ping", _) => Err(other_revision_error()),
             ("tools/list", lifecycle) => Box::pin(self.list_tools(&params, lifecycle)).await,
+            (
+                "resources/list"
+                | "resources/templates/list"
+                | "prompts/list"
+                | "resources/read"
+                | "prompts/get"
+                | "completion/complete",
+                RequestLifecycle::SelfContained { is_modern: true },
+            ) if !self.offers_content() => Err(unknown_method_error(&method)),
             ("resources/list" | "resources/templates/list" | "prompts/list", _) => {
                 Box::pin(self.list_content(&method, &params, context.lifecycle)).await
             }
@@ -166,10 +175,7 @@ impl McpService {
             ("resources/subscribe" | "resources/unsubscribe", RequestLifecycle::Session) => {
                 self.subscribe(&method, &params, context)
             }
-            _ => {
-                let text = format!("unknown method '{}'", escape(&method));
-                Err(RequestError::new(RequestError::METHOD_NOT_FOUND, text))
-            }
+            _ => Err(unknown_method_error(&method)),
         }
     }
 
@@ -255,6 +261,11 @@ fn check_page(method: &str, params: &Value) -> Result<(), RequestError> {
         )),
         _ => Err(RequestError::wrong_params(method)),
     }
+}
+
+fn unknown_method_error(method: &str) -> RequestError {
+    let text = format!("unknown method '{}'", escape(method));
+    RequestError::new(RequestError::METHOD_NOT_FOUND, text)
 }
 
 pub(super) fn other_revision_error() -> RequestError {

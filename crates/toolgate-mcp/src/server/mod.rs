@@ -70,6 +70,9 @@ pub struct ServeOptions {
     pub allow: Vec<ToolPattern>,
     /// Never offers these tools, even if `allow` matches them.
     pub deny: Vec<ToolPattern>,
+    /// Announces resources and prompts even while there are none, because servers that offer some
+    /// may come later.
+    pub expects_content: bool,
 }
 
 impl ServeOptions {
@@ -77,6 +80,7 @@ impl ServeOptions {
     pub fn gateway(version: impl Into<String>) -> Self {
         Self {
             instructions: Some(GATEWAY_INSTRUCTIONS.to_owned()),
+            expects_content: true,
             ..Self::new("toolgate", version)
         }
     }
@@ -88,6 +92,7 @@ impl ServeOptions {
             instructions: None,
             allow: Vec::new(),
             deny: Vec::new(),
+            expects_content: false,
         }
     }
 }
