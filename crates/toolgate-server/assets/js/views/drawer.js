@@ -142,12 +142,12 @@ function facts(call) {
   return h('dl', { class: 'drawer-facts' }, entries.filter(([, value]) => value).map(([name, value, wide]) => ['dt', 'dd'].map((tag) => h(tag, { class: wide && 'is-wide' }, tag === 'dt' ? name : value))));
 }
 
-/** Who approved or refused the call, how and when. */
+/** Who approved or declined the call, how and when. */
 function approval(answer) {
   if (!answer) return null;
   const means = { option: '--yes' }[answer.means] ?? answer.means;
   const by = answer.by ? `${visible(answer.by)} (${means})` : `the ${means}`;
-  return `${answer.granted ? 'approved' : 'refused'} by ${by}, ${dateTime(answer.at)}`;
+  return `${answer.granted ? 'approved' : 'declined'} by ${by}, ${dateTime(answer.at)}`;
 }
 
 function copyable(text, said) {
