@@ -9,6 +9,7 @@ use toolgate_core::{
     ToolManager, ToolRank, ToolSource, UpdateListener, UpdateSubscription,
 };
 
+use super::asking::ask_for_context;
 use super::{Failure, PNG};
 
 const WATCHED: &str = "test://watched-resource";
@@ -30,11 +31,19 @@ pub(super) fn offer_content(manager: &ToolManager) -> Result<(), Failure> {
         json!({ "name": "test_simple_prompt", "description": "Has no arguments" }),
         json!({ "name": "test_prompt_with_arguments", "description": "Repeats its arguments", "arguments": [argument("arg1"), argument("arg2")] }),
         json!({ "name": "test_prompt_with_embedded_resource", "description": "Embeds a resource", "arguments": [argument("resourceUri")] }),
+        json!({ "name": "test_input_required_result_prompt", "description": "Asks for its context" }),
         json!({ "name": "test_prompt_with_image", "description": "Shows an image" }),
     ];
     let read = async |arguments: Value, _: CallContext| read(&arguments["uri"]);
     let read = FunctionTool::with_definition(define(ContentMethod::ReadResource), read)?;
-    let prompt = async |arguments: Value, _: CallContext| prompt(&arguments);
+    let prompt = async |arguments: Value, context: CallContext| match &arguments["name"] {
+        name if name == "test_input_required_result_prompt" => {
+            let answer = ask_for_context(&context).await?;
+            let content = json!({ "type": "text", "text": answer.to_string() });
+            Ok(json!({ "messages": [{ "role": "user", "content": content }] }))
+        }
+        _ => prompt(&arguments),
+    };
     let prompt = FunctionTool::with_definition(define(ContentMethod::GetPrompt), prompt)?;
     let complete = FunctionTool::mock(
         define(ContentMethod::Complete).build()?,

@@ -1,6 +1,7 @@
 //! The server for the official conformance suite. It prints its URL and serves until its input
 //! ends. It offers the tools that the suite expects by name.
 
+mod asking;
 mod content;
 
 use std::convert::Infallible;
@@ -38,6 +39,7 @@ async fn main() -> Result<(), Failure> {
         .init();
     let manager = Arc::new(ToolManager::new());
     offer(&manager)?;
+    asking::offer_asking_tools(&manager)?;
     content::offer_content(&manager)?;
     let executor = ToolExecutor::new(manager);
     let server = McpServer::new(executor, ServeOptions::new("conformance", "1.0.0"));
