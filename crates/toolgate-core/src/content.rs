@@ -58,8 +58,10 @@ impl ContentMethod {
         };
         let parameters =
             json!({ "type": "object", "properties": properties, "required": required });
-        let mut annotations = Annotations::default();
-        annotations.read_only = Some(true);
+        let annotations = Annotations {
+            read_only: Some(true),
+            ..Annotations::default()
+        };
         ToolDefinition::builder(self.as_str(), description, parameters)
             .source(source)
             .annotations(annotations)

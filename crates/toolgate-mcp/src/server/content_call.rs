@@ -1,7 +1,6 @@
 //! Runs `resources/read`, `prompts/get` and `completion/complete`: each is a call through the
 //! executor, of a tool that its server's content provides.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -268,10 +267,10 @@ fn owner_of<'a>(
 }
 
 /// A server answers with the URI it was asked for, and so do we, however the client wrote it.
-fn restore_asked_uri(result: &mut Value, offered: &Cow<'_, str>, asked: &str) {
+fn restore_asked_uri(result: &mut Value, offered: &str, asked: &str) {
     let contents = result.get_mut("contents").and_then(Value::as_array_mut);
     for item in contents.into_iter().flatten() {
-        if item["uri"] == **offered {
+        if item["uri"] == *offered {
             item["uri"] = asked.into();
         }
     }
