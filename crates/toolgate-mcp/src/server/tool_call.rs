@@ -8,12 +8,11 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{
     ErrorKind, Origin, ServerFailure, Tool, ToolCall, ToolContent, ToolError, ToolOutcome,
-    ToolOutput, ToolSource, nearest_names,
+    ToolOutput, ToolSource, nearest_names, rewrite_block_uris,
 };
 
 use super::client_message::{RequestMeta, ToolCallParams};
 use super::content_block::make_readable;
-use super::linked_uris::rewrite_block_uris;
 use super::methods::{COMPLETE, RequestContext};
 use super::progress::{ProgressReports, relay_progress};
 use super::service::McpService;
