@@ -1,7 +1,7 @@
 //! Replaces the URIs in a server's results by the addresses under which clients find them.
 
+use crate::{ContentSet, ToolSource};
 use serde_json::Value;
-use toolgate_core::{ContentSet, ToolSource};
 
 /// The member of a tool's `_meta` that names its page in MCP Apps.
 const APP_META: &str = "ui";
@@ -10,7 +10,7 @@ const APP_RESOURCE: &str = "resourceUri";
 const APP_RESOURCE_FLAT: &str = "ui/resourceUri";
 
 /// Rewrites the URIs of contents, of prompt messages and of content blocks.
-pub(super) fn rewrite_result_uris(result: &mut Value, content: &ContentSet, source: &ToolSource) {
+pub fn rewrite_result_uris(result: &mut Value, content: &ContentSet, source: &ToolSource) {
     if let Some(Value::Array(contents)) = result.get_mut("contents") {
         for item in contents {
             rewrite(Some(item), "uri", content, source);
@@ -26,7 +26,7 @@ pub(super) fn rewrite_result_uris(result: &mut Value, content: &ContentSet, sour
 }
 
 /// Rewrites the URI of a resource link or an embedded resource.
-pub(super) fn rewrite_block_uris(block: &mut Value, content: &ContentSet, source: &ToolSource) {
+pub fn rewrite_block_uris(block: &mut Value, content: &ContentSet, source: &ToolSource) {
     match block["type"].as_str() {
         Some("resource_link") => rewrite(Some(block), "uri", content, source),
         Some("resource") => rewrite(block.get_mut("resource"), "uri", content, source),
@@ -35,7 +35,7 @@ pub(super) fn rewrite_block_uris(block: &mut Value, content: &ContentSet, source
 }
 
 /// Rewrites the page that a tool's `_meta` names.
-pub(super) fn rewrite_app_uri(meta: &mut Value, content: &ContentSet, source: &ToolSource) {
+pub fn rewrite_app_uri(meta: &mut Value, content: &ContentSet, source: &ToolSource) {
     rewrite(meta.get_mut(APP_META), APP_RESOURCE, content, source);
     rewrite(Some(meta), APP_RESOURCE_FLAT, content, source);
 }
