@@ -21,7 +21,7 @@ export function resultView(envelope, roundTripMs, draw = renderResult) {
     envelope.success ? h('div', { class: 'result-body' }, draw(envelope.result, envelope.content)) : failure(envelope),
     h('div', { class: 'result-foot' },
       envelope.call_id && h('a', { href: `#/calls/${encodeURIComponent(envelope.call_id)}` }, 'Open this call'),
-      h('button', { class: 'btn btn-small', type: 'button', onclick: () => copyText(raw, 'Envelope copied') }, icon('copy'), 'Copy')),
+      h('button', { class: 'btn btn-small', type: 'button', onclick: () => copyText(raw, 'Envelope copied') }, icon('copy'), 'Copy envelope')),
     h('details', { class: 'result-raw' }, h('summary', null, `Envelope, ${bytes(raw.length)}`), h('pre', { class: 'code', tabindex: '0' }, cut(raw))));
 }
 
