@@ -3,13 +3,16 @@
 
 use serde_json::{Map, Value, json};
 use toolgate_core::{
-    ContentMethod, ContentRequest, ErrorKind, ServerFailure, ToolError, ToolOutput, escape,
+    ContentMethod, ContentRequest, ErrorKind, ServerFailure, ToolError, ToolOutcome, ToolOutput,
+    escape,
 };
 
+use super::client_call::{ClientOutcome, RequestIdentity};
 use super::client_message::RequestMeta;
 use super::jsonrpc::RequestError;
 use super::methods::{COMPLETE, MethodResult, RequestContext, SERVER_INFO};
 use super::service::McpService;
+use super::suspended::ClientAnswers;
 
 /// The code for a missing resource up to 2025-11-25.
 const RESOURCE_NOT_FOUND: i32 = -32002;
@@ -23,14 +26,35 @@ impl McpService {
         context: &RequestContext<'_>,
     ) -> Result<MethodResult, RequestError> {
         let wrong = || RequestError::wrong_params(method.as_str());
-        let Value::Object(params) = params else {
+        let Value::Object(mut params) = params else {
             return Err(wrong());
         };
+        let answers = ClientAnswers::take(&mut params);
         let request = self.find_content(method, &params).await.ok_or_else(wrong)?;
-        let result = match can_complete(&request) {
-            true => self.run_content(&request, meta, context).await?,
-            false => json!({ "completion": { "values": [] } }),
+        if !can_complete(&request) {
+            let nothing = json!({ "completion": { "values": [] } });
+            let nothing = self.finish_result(nothing, method, context);
+            return Ok(MethodResult::Json(nothing));
+        }
+        let identity = RequestIdentity {
+            method: method.as_str(),
+            target: request.wanted(),
+            arguments: request.arguments().as_object(),
         };
+        let resumed = self.resume_for_client(answers, &identity, meta, context);
+        let outcome = match resumed.await? {
+            Some(outcome) => outcome,
+            None => {
+                let call = request.to_call();
+                self.execute_for_client(call, &identity, meta, context)
+                    .await
+            }
+        };
+        let outcome = match outcome {
+            ClientOutcome::Finished(outcome) => outcome,
+            ClientOutcome::InputRequired(result) => return Ok(MethodResult::Json(result)),
+        };
+        let result = content_result(&request, outcome, context)?;
         let result = self.finish_result(result, method, context);
         Ok(MethodResult::Json(result))
     }
@@ -48,32 +72,6 @@ impl McpService {
         }
         self.wait_for_lists().await;
         find()
-    }
-
-    async fn run_content(
-        &self,
-        request: &ContentRequest,
-        meta: &RequestMeta,
-        context: &RequestContext<'_>,
-    ) -> Result<Value, RequestError> {
-        let mut outcome = self
-            .execute_for_client(request.to_call(), meta, context)
-            .await;
-        request.finish(&mut outcome);
-        match outcome.result {
-            Ok(ToolOutput {
-                structured: Some(result),
-                ..
-            }) => Ok(result),
-            Ok(_) => Err(RequestError::new(
-                RequestError::INTERNAL_ERROR,
-                "the server sent no result",
-            )),
-            Err(_) if request.owner().is_none() => {
-                Err(not_found(request.method(), request.wanted(), context))
-            }
-            Err(error) => Err(request_error(&error, &outcome.tool_name, context)),
-        }
     }
 
     /// Gives a server's result the form of the client's revision.
@@ -117,6 +115,28 @@ fn can_complete(request: &ContentRequest) -> bool {
     let owner = request.owner();
     request.method() != ContentMethod::Complete
         || owner.is_none_or(|owner| owner.content.access.complete.is_some())
+}
+
+fn content_result(
+    request: &ContentRequest,
+    mut outcome: ToolOutcome,
+    context: &RequestContext<'_>,
+) -> Result<Value, RequestError> {
+    request.finish(&mut outcome);
+    match outcome.result {
+        Ok(ToolOutput {
+            structured: Some(result),
+            ..
+        }) => Ok(result),
+        Ok(_) => Err(RequestError::new(
+            RequestError::INTERNAL_ERROR,
+            "the server sent no result",
+        )),
+        Err(_) if request.owner().is_none() => {
+            Err(not_found(request.method(), request.wanted(), context))
+        }
+        Err(error) => Err(request_error(&error, &outcome.tool_name, context)),
+    }
 }
 
 fn not_found(method: ContentMethod, wanted: &str, context: &RequestContext<'_>) -> RequestError {
