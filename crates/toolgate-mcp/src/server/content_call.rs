@@ -17,6 +17,7 @@ use super::jsonrpc::RequestError;
 use super::linked_uris::rewrite_result_uris;
 use super::methods::{COMPLETE, MethodResult, RequestContext, SERVER_INFO};
 use super::service::McpService;
+use super::tool_call::MAX_CALLS;
 
 /// The code for a missing resource up to 2025-11-25.
 const RESOURCE_NOT_FOUND: i32 = -32002;
@@ -155,7 +156,12 @@ impl McpService {
             Some(tool) => tool,
             None => MissingContent::tool(method, &wanted)?,
         };
-        let call = ToolCall::new(method.as_str(), arguments).resolved_tool(tool);
+        let permit = self.shared.calls.try_acquire();
+        let mut call = ToolCall::new(method.as_str(), arguments).resolved_tool(tool);
+        if permit.is_err() {
+            let (tool, limit) = (method.as_str().to_owned(), MAX_CALLS);
+            call = call.reject(ToolError::Overloaded { tool, limit });
+        }
         let outcome = self.execute_for_client(call, meta, context).await;
         match outcome.result {
             Ok(ToolOutput {
@@ -166,7 +172,9 @@ impl McpService {
                 RequestError::INTERNAL_ERROR,
                 "the server sent no result",
             )),
-            Err(_) if !is_known => Err(not_found(method, &wanted, context)),
+            Err(error) if !is_known && !matches!(error, ToolError::Overloaded { .. }) => {
+                Err(not_found(method, &wanted, context))
+            }
             Err(error) => Err(request_error(&error, &outcome.tool_name, context)),
         }
     }
