@@ -146,6 +146,14 @@ impl ToolError {
         }
     }
 
+    /// A resource or a prompt doesn't exist. `data` goes to MCP clients.
+    pub fn content_not_found(message: impl Into<String>, data: Value) -> Self {
+        const RESOURCE_NOT_FOUND: i64 = -32002;
+        let code = RESOURCE_NOT_FOUND;
+        let data = Some(data);
+        Self::failed_with(message, ServerFailure::Rpc { code, data })
+    }
+
     /// Like [`failed`](Self::failed), with a cause that only the log shows.
     pub fn failed_because(
         message: impl Into<String>,

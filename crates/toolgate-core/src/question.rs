@@ -4,24 +4,53 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 /// Puts the questions of a tool's server to the caller. Questions and answers have the form of MCP
-/// and are passed on as they are, so they may be `elicitation/create`, `sampling/createMessage` or
-/// `roots/list`.
+/// and are passed on as they are, so a question may be `elicitation/create`,
+/// `sampling/createMessage` or `roots/list`.
 pub trait QuestionHandler: Send + Sync {
-    /// True if the caller has declared that it can answer such a question.
-    fn can_answer(&self, question: &Question) -> bool;
+    /// What the caller has declared to support, as MCP's client capabilities.
+    fn capabilities(&self) -> &Value;
 
-    /// Returns the caller's answer. Implementations limit how long they wait.
-    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<Value, QuestionError>>;
+    /// Returns the answers, in the order of the questions. Implementations limit how long they wait.
+    fn ask<'a>(
+        &'a self,
+        questions: Vec<Question>,
+    ) -> BoxFuture<'a, Result<Vec<Value>, QuestionError>>;
 }
 
 /// What a server asks. Its texts are untrusted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
+    /// Names the question among those that are asked at the same time.
+    pub key: String,
     /// The server's name in the configuration.
     pub server: String,
     /// The MCP method.
     pub method: String,
     pub params: Value,
+}
+
+impl Question {
+    /// True if a caller with these capabilities can be asked this.
+    pub fn is_supported_by(&self, capabilities: &Value) -> bool {
+        match self.method.as_str() {
+            "elicitation/create" => {
+                let elicitation = &capabilities["elicitation"];
+                let has_form = || !elicitation["form"].is_null() || elicitation["url"].is_null();
+                match self.params["mode"].as_str() {
+                    Some("url") => elicitation["url"].is_object(),
+                    // Before there were modes, an empty capability meant forms.
+                    _ => elicitation.is_object() && has_form(),
+                }
+            }
+            "sampling/createMessage" => {
+                let sampling = &capabilities["sampling"];
+                let wants_tools = !self.params["tools"].is_null();
+                sampling.is_object() && (!wants_tools || sampling["tools"].is_object())
+            }
+            "roots/list" => capabilities["roots"].is_object(),
+            _ => false,
+        }
+    }
 }
 
 /// Why a question has no answer.
@@ -30,8 +59,87 @@ pub struct Question {
 pub enum QuestionError {
     #[error("nobody answered in time")]
     TimedOut,
-    #[error("the client that asked is gone")]
+    #[error("the client that was asked is gone")]
     Gone,
-    #[error("the client can't answer: {message}")]
+    #[error("too many calls wait for answers")]
+    Overloaded,
+    #[error("the client refused: {message} (code {code})")]
     Refused { code: i64, message: String },
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_question_needs_the_capability_for_its_kind_and_mode() {
+        for (method, params, capabilities, is_supported) in [
+            ("elicitation/create", json!({}), json!({}), false),
+            (
+                "elicitation/create",
+                json!({}),
+                json!({ "elicitation": {} }),
+                true,
+            ),
+            (
+                "elicitation/create",
+                json!({}),
+                json!({ "elicitation": { "form": {} } }),
+                true,
+            ),
+            (
+                "elicitation/create",
+                json!({}),
+                json!({ "elicitation": { "url": {} } }),
+                false,
+            ),
+            (
+                "elicitation/create",
+                json!({ "mode": "url" }),
+                json!({ "elicitation": { "form": {} } }),
+                false,
+            ),
+            (
+                "elicitation/create",
+                json!({ "mode": "url" }),
+                json!({ "elicitation": { "form": {}, "url": {} } }),
+                true,
+            ),
+            (
+                "sampling/createMessage",
+                json!({}),
+                json!({ "sampling": {} }),
+                true,
+            ),
+            (
+                "sampling/createMessage",
+                json!({ "tools": [] }),
+                json!({ "sampling": {} }),
+                false,
+            ),
+            (
+                "sampling/createMessage",
+                json!({ "tools": [] }),
+                json!({ "sampling": { "tools": {} } }),
+                true,
+            ),
+            ("roots/list", json!({}), json!({ "roots": {} }), true),
+            ("roots/list", json!({}), json!({ "sampling": {} }), false),
+            ("tools/list", json!({}), json!({ "tools": {} }), false),
+        ] {
+            let question = Question {
+                key: "a".to_owned(),
+                server: "files".to_owned(),
+                method: method.to_owned(),
+                params,
+            };
+            assert_eq!(
+                question.is_supported_by(&capabilities),
+                is_supported,
+                "{question:?}"
+            );
+        }
+    }
 }

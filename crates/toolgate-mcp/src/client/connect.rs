@@ -83,6 +83,7 @@ impl ServerDialer {
             http: Arc::new(http::HttpClients::new(options.max_message)),
             questions: Arc::new(ServerQuestions {
                 elicitor: options.elicitor.clone(),
+                relays: options.relays_questions,
                 roots: options.roots.clone(),
             }),
             redactor: options.redactor.clone(),

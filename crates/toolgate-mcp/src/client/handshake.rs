@@ -42,7 +42,7 @@ pub(crate) async fn handshake_stdio(
     capabilities: &Value,
 ) -> Result<ProtocolEra, HandshakeError> {
     if choice == EraChoice::Modern {
-        return discover(session, capabilities).await;
+        return discover(session).await;
     }
     match initialize(session, capabilities).await {
         Err(HandshakeError::Session(SessionError::Rpc(error))) if choice == EraChoice::Auto => {
@@ -50,7 +50,7 @@ pub(crate) async fn handshake_stdio(
                 code = error.code,
                 "initialize was refused; trying server/discover"
             );
-            discover(session, capabilities)
+            discover(session)
                 .await
                 .map_err(|_| SessionError::Rpc(error).into())
         }
@@ -66,10 +66,10 @@ pub(crate) async fn handshake_http(
     probe: Duration,
 ) -> Result<ProtocolEra, HandshakeError> {
     if choice == EraChoice::Modern {
-        return discover(session, capabilities).await;
+        return discover(session).await;
     }
     if choice == EraChoice::Auto {
-        match tokio::time::timeout(probe, discover(session, capabilities)).await {
+        match tokio::time::timeout(probe, discover(session)).await {
             Ok(Ok(era)) => return Ok(era),
             Ok(Err(error)) if rules_out_legacy(&error) => return Err(error),
             Ok(Err(_)) => debug!("server/discover failed; trying initialize"),
@@ -111,11 +111,9 @@ async fn initialize(
     Ok(ProtocolEra::Legacy)
 }
 
-async fn discover(
-    session: &Arc<ClientSession>,
-    capabilities: &Value,
-) -> Result<ProtocolEra, HandshakeError> {
-    let meta = modern_meta(capabilities);
+async fn discover(session: &Arc<ClientSession>) -> Result<ProtocolEra, HandshakeError> {
+    // A modern request says what its own client supports, so only our own abilities count here.
+    let meta = modern_meta(&session.own_capabilities());
     let params = json!({ "_meta": meta });
     let answer = session
         .request(SessionRequest::new("server/discover", params))

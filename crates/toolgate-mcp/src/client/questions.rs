@@ -64,19 +64,31 @@ impl Elicitation {
 #[derive(Default)]
 pub(crate) struct ServerQuestions {
     pub(crate) elicitor: Option<Arc<dyn Elicitor>>,
+    pub(crate) relays: bool,
     pub(crate) roots: Vec<PathBuf>,
 }
 
 impl ServerQuestions {
+    /// What a server may ask in a session with it.
     pub(crate) fn capabilities(&self) -> Value {
-        let mut offered = Map::new();
+        match self.relays {
+            true => {
+                json!({ "elicitation": { "form": {}, "url": {} }, "roots": {}, "sampling": {} })
+            }
+            false => self.own_capabilities(),
+        }
+    }
+
+    /// What can be answered here, without a client.
+    pub(crate) fn own_capabilities(&self) -> Value {
+        let mut own = json!({});
         if self.elicitor.is_some() {
-            offered.insert("elicitation".to_owned(), json!({ "form": {}, "url": {} }));
+            own["elicitation"] = json!({ "form": {}, "url": {} });
         }
         if !self.roots.is_empty() {
-            offered.insert("roots".to_owned(), json!({}));
+            own["roots"] = json!({});
         }
-        Value::Object(offered)
+        own
     }
 
     pub(crate) async fn answer(
@@ -91,7 +103,7 @@ impl ServerQuestions {
             "elicitation/create" => Ok(self.elicit(server, params).await),
             "sampling/createMessage" => Err(RpcError::new(
                 -1,
-                "Toolgate does not support sampling: servers can't use its model",
+                "sampling needs a client that supports it: servers can't use the model of Toolgate",
             )),
             _ => Err(RpcError::new(-32601, "Method not found")),
         }
@@ -142,6 +154,7 @@ mod tests {
         let somebody = ServerQuestions {
             elicitor: Some(Arc::new(AcceptingElicitor)),
             roots: vec![PathBuf::from("/srv/my notes")],
+            relays: false,
         };
         let form = json!({ "message": "?", "requestedSchema": { "properties": { "a": { "default": 1 }, "b": {} } } });
         let page = json!({ "message": "?", "mode": "url", "url": "https://example.org" });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolgate_core::{CallContext, ToolError};
+use toolgate_core::{CallContext, Question, ToolError};
 
 use super::call_result::{self, ServerAnswer};
 use super::link::ServerLink;
@@ -101,7 +101,7 @@ impl<P: Serialize> ServerRequest<'_, P> {
                 Ok(ServerAnswer::InputRequired { requests, state }) => (requests, state),
                 Err(error) => return Ok(Err(error)),
             };
-            match answer_questions(session, requests, context).await {
+            match answer_questions(session, self.server, requests, context).await {
                 Ok(responses) => params.responses = Some(responses),
                 Err(problem) => return Ok(Err(ToolError::failed(problem))),
             }
@@ -116,19 +116,29 @@ impl<P: Serialize> ServerRequest<'_, P> {
 
 async fn answer_questions(
     session: &Arc<ClientSession>,
+    server: &str,
     requests: Value,
     context: &CallContext,
 ) -> Result<Map<String, Value>, String> {
-    let mut responses = Map::new();
     let Value::Object(requests) = requests else {
-        return Ok(responses);
+        return Ok(Map::new());
     };
-    for (key, request) in requests.into_iter().take(MAX_QUESTIONS) {
-        let method = request["method"].as_str().unwrap_or_default();
-        let response = session
-            .answer_question(method, &request["params"], Some(context))
-            .await;
-        responses.insert(key, response.map_err(|error| error.message)?);
-    }
-    Ok(responses)
+    let question = |(key, mut request): (String, Value)| Question {
+        key,
+        server: server.to_owned(),
+        method: request["method"].as_str().unwrap_or_default().to_owned(),
+        params: request["params"].take(),
+    };
+    let questions: Vec<Question> = requests
+        .into_iter()
+        .take(MAX_QUESTIONS)
+        .map(question)
+        .collect();
+    let keys: Vec<String> = questions
+        .iter()
+        .map(|question| question.key.clone())
+        .collect();
+    let answers = session.answer_questions(questions, context).await;
+    let answers = answers.map_err(|error| error.message)?;
+    Ok(keys.into_iter().zip(answers).collect())
 }

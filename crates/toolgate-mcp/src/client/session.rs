@@ -1,5 +1,6 @@
 //! A session with a server: matches responses to requests, and handles what the server sends.
 
+mod asking;
 mod encode;
 mod mailbox;
 
@@ -137,6 +138,10 @@ impl ClientSession {
 
     pub(crate) fn revision(&self) -> Option<String> {
         self.revision.get().map(ToString::to_string)
+    }
+
+    pub(crate) fn own_capabilities(&self) -> Value {
+        self.questions.own_capabilities()
     }
 
     pub(crate) fn offer(&self) -> ServerOffer {

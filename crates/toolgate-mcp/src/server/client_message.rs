@@ -2,15 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use toolgate_core::{JsonError, StrictObject, ToolError, has_more_values, parse_json};
+use toolgate_core::{
+    JsonError, QuestionError, StrictObject, ToolError, has_more_values, parse_json,
+};
 
 use super::jsonrpc::{RequestError, RequestId};
 use super::request_lines;
+use super::suspended::ClientAnswers;
 
 #[derive(Debug)]
 pub(super) enum ClientMessage {
     Request(ClientRequest),
     Notification(ClientNotification),
+    // The answer to a request of ours.
+    Response {
+        id: RequestId,
+        answer: Result<Value, QuestionError>,
+    },
     // Answered with this error, under the request's id if there is one.
     Invalid {
         id: Option<RequestId>,
@@ -40,6 +48,7 @@ pub(super) enum RequestParams {
 pub(super) struct ToolCallParams {
     pub(super) name: String,
     pub(super) arguments: Result<Map<String, Value>, Box<ArgumentsError>>,
+    pub(super) answers: ClientAnswers,
 }
 
 // Arguments that are not a JSON object. The call still goes to the executor, which rejects it with
@@ -55,8 +64,7 @@ pub(super) struct ArgumentsError {
 #[serde(rename_all = "camelCase")]
 pub(super) struct InitializeParams {
     pub(super) protocol_version: String,
-    #[serde(rename = "capabilities")]
-    _capabilities: Map<String, Value>,
+    pub(super) capabilities: Map<String, Value>,
     pub(super) client_info: ClientInfo,
 }
 
@@ -119,6 +127,14 @@ impl RequestMeta {
 
     pub(super) fn protocol_version(&self) -> Option<&str> {
         self.text(Self::PROTOCOL_VERSION)
+    }
+
+    /// What the client supports, as a request of 2026-07-28 says.
+    pub(super) fn capabilities(&self) -> Value {
+        self.0
+            .get(Self::CLIENT_CAPABILITIES)
+            .cloned()
+            .unwrap_or_default()
     }
 
     pub(super) fn has_capabilities(&self) -> bool {
@@ -211,6 +227,7 @@ impl From<PlainCall> for ClientMessage {
             params: RequestParams::CallTool(ToolCallParams {
                 name: params.name,
                 arguments: Ok(object(params.arguments)),
+                answers: ClientAnswers::default(),
             }),
         })
     }
@@ -278,7 +295,7 @@ fn parse_message(mut message: Map<String, Value>, duplicate: Option<JsonError>) 
     let method = match message.remove("method") {
         Some(Value::String(method)) => method,
         None if message.contains_key("result") || message.contains_key("error") => {
-            return ClientMessage::Ignored("a response to no request");
+            return parse_response(id, message);
         }
         _ => return invalid(id, "a request needs a method"),
     };
@@ -293,6 +310,20 @@ fn parse_message(mut message: Map<String, Value>, duplicate: Option<JsonError>) 
             ClientMessage::Notification(ClientNotification { method, params })
         }
     }
+}
+
+fn parse_response(id: Option<RequestId>, mut message: Map<String, Value>) -> ClientMessage {
+    let Some(id) = id else {
+        return ClientMessage::Ignored("a response without an id");
+    };
+    let answer = match (message.remove("error"), message.remove("result")) {
+        (Some(error), _) => Err(QuestionError::Refused {
+            code: error["code"].as_i64().unwrap_or_default(),
+            message: error["message"].as_str().unwrap_or_default().to_owned(),
+        }),
+        (None, result) => Ok(result.unwrap_or_default()),
+    };
+    ClientMessage::Response { id, answer }
 }
 
 fn parse_call(id: RequestId, params: Option<Value>, duplicate: Option<JsonError>) -> ClientMessage {
@@ -321,7 +352,11 @@ fn parse_call(id: RequestId, params: Option<Value>, duplicate: Option<JsonError>
     ClientMessage::Request(ClientRequest {
         id,
         meta: RequestMeta::take(&mut params),
-        params: RequestParams::CallTool(ToolCallParams { name, arguments }),
+        params: RequestParams::CallTool(ToolCallParams {
+            name,
+            arguments,
+            answers: ClientAnswers::take(&mut params),
+        }),
     })
 }
 

@@ -7,16 +7,18 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use toolgate_core::{
     CallContext, ContentMethod, ContentSet, ContentSource, ErrorKind, ServerFailure, Tool,
-    ToolCall, ToolDefinition, ToolError, ToolFuture, ToolOutput, ToolSource, ValidArguments,
-    escape,
+    ToolCall, ToolDefinition, ToolError, ToolFuture, ToolOutcome, ToolOutput, ToolSource,
+    ValidArguments, escape,
 };
 
+use super::client_call::{ClientOutcome, RequestIdentity};
 use super::client_message::RequestMeta;
 use super::content_list::is_offered;
 use super::jsonrpc::RequestError;
 use super::linked_uris::rewrite_result_uris;
 use super::methods::{COMPLETE, MethodResult, RequestContext, SERVER_INFO};
 use super::service::McpService;
+use super::suspended::ClientAnswers;
 use super::tool_call::MAX_CALLS;
 
 /// The code for a missing resource up to 2025-11-25.
@@ -32,6 +34,44 @@ struct ContentRequest {
     wanted: String,
 }
 
+impl ContentRequest {
+    fn tool(&self) -> Option<&Arc<dyn Tool>> {
+        self.owner.as_ref()?.content.access.tool(self.method)
+    }
+
+    fn to_call(&self) -> Result<ToolCall, RequestError> {
+        let tool = match self.tool() {
+            Some(tool) => Arc::clone(tool),
+            None => MissingContent::tool(self.method, &self.wanted)?,
+        };
+        let call = ToolCall::new(self.method.as_str(), self.arguments.clone());
+        Ok(call.resolved_tool(tool))
+    }
+
+    fn parse_outcome(
+        &self,
+        outcome: ToolOutcome,
+        context: &RequestContext<'_>,
+    ) -> Result<Value, RequestError> {
+        let is_known = self.tool().is_some();
+        match outcome.result {
+            Ok(ToolOutput {
+                structured: Some(result),
+                ..
+            }) if is_known => Ok(result),
+            Ok(_) => Err(RequestError::new(
+                RequestError::INTERNAL_ERROR,
+                "the server sent no result",
+            )),
+            // A request that was one too many may find it the next time.
+            Err(error) if !is_known && !matches!(error, ToolError::Overloaded { .. }) => {
+                Err(not_found(self.method, &self.wanted, context))
+            }
+            Err(error) => Err(request_error(&error, &outcome.tool_name, context)),
+        }
+    }
+}
+
 impl McpService {
     pub(super) async fn use_content(
         &self,
@@ -40,32 +80,54 @@ impl McpService {
         meta: &RequestMeta,
         context: &RequestContext<'_>,
     ) -> Result<MethodResult, RequestError> {
-        let Value::Object(params) = params else {
+        let Value::Object(mut params) = params else {
             return Err(RequestError::wrong_params(method.as_str()));
         };
+        let permit = self.shared.calls.try_acquire();
+        let answers = ClientAnswers::take(&mut params);
         let content = self.content_with(method, &params).await;
         let request = self.find_content(&content, method, params)?;
-        if request.method == ContentMethod::Complete && request.owner.is_some() {
-            let owner = request.owner.as_ref();
-            if owner.is_some_and(|owner| owner.content.access.complete.is_none()) {
-                let empty = json!({ "completion": { "values": [] } });
-                return Ok(MethodResult::Json(
-                    self.finish_result(empty, method, context),
-                ));
-            }
+        let completes_nothing = |owner: &ContentSource| owner.content.access.complete.is_none();
+        if method == ContentMethod::Complete
+            && request.owner.as_ref().is_some_and(completes_nothing)
+        {
+            let empty = json!({ "completion": { "values": [] } });
+            return Ok(MethodResult::Json(
+                self.finish_result(empty, method, context),
+            ));
         }
-        let (asked, own) = (request.wanted.clone(), request.arguments["uri"].clone());
-        let owner = request.owner.as_ref().map(|owner| owner.source.clone());
-        let result = self.run_content(request, meta, context).await?;
+        let identity = RequestIdentity {
+            method: method.as_str(),
+            target: &request.wanted,
+            arguments: request.arguments.as_object(),
+        };
+        let outcome = match self
+            .resume_for_client(answers, &identity, meta, context)
+            .await?
+        {
+            Some(outcome) => outcome,
+            None => {
+                let mut call = request.to_call()?;
+                if permit.is_err() {
+                    let (tool, limit) = (method.as_str().to_owned(), MAX_CALLS);
+                    call = call.reject(ToolError::Overloaded { tool, limit });
+                }
+                self.execute_for_client(call, &identity, meta, context)
+                    .await
+            }
+        };
+        let outcome = match outcome {
+            ClientOutcome::Finished(outcome) => outcome,
+            ClientOutcome::InputRequired(result) => return Ok(MethodResult::Json(result)),
+        };
+        let result = request.parse_outcome(outcome, context)?;
         let mut result = self.finish_result(result, method, context);
-        if let Some(source) = owner {
-            rewrite_result_uris(&mut result, &content, &source);
+        if let Some(owner) = &request.owner {
+            rewrite_result_uris(&mut result, &content, &owner.source);
             if method == ContentMethod::ReadResource {
-                restore_asked_uri(
-                    &mut result,
-                    &content.linked_uri(&source, text(&own)),
-                    &asked,
-                );
+                let own = text(&request.arguments["uri"]);
+                let offered = content.linked_uri(&owner.source, own);
+                restore_asked_uri(&mut result, &offered, &request.wanted);
             }
         }
         Ok(MethodResult::Json(result))
@@ -134,49 +196,6 @@ impl McpService {
             arguments,
             wanted,
         })
-    }
-
-    async fn run_content(
-        &self,
-        request: ContentRequest,
-        meta: &RequestMeta,
-        context: &RequestContext<'_>,
-    ) -> Result<Value, RequestError> {
-        let ContentRequest {
-            method,
-            owner,
-            arguments,
-            wanted,
-        } = request;
-        let tool = owner
-            .as_ref()
-            .and_then(|owner| owner.content.access.tool(method).cloned());
-        let is_known = tool.is_some();
-        let tool = match tool {
-            Some(tool) => tool,
-            None => MissingContent::tool(method, &wanted)?,
-        };
-        let permit = self.shared.calls.try_acquire();
-        let mut call = ToolCall::new(method.as_str(), arguments).resolved_tool(tool);
-        if permit.is_err() {
-            let (tool, limit) = (method.as_str().to_owned(), MAX_CALLS);
-            call = call.reject(ToolError::Overloaded { tool, limit });
-        }
-        let outcome = self.execute_for_client(call, meta, context).await;
-        match outcome.result {
-            Ok(ToolOutput {
-                structured: Some(result),
-                ..
-            }) if is_known => Ok(result),
-            Ok(_) => Err(RequestError::new(
-                RequestError::INTERNAL_ERROR,
-                "the server sent no result",
-            )),
-            Err(error) if !is_known && !matches!(error, ToolError::Overloaded { .. }) => {
-                Err(not_found(method, &wanted, context))
-            }
-            Err(error) => Err(request_error(&error, &outcome.tool_name, context)),
-        }
     }
 
     /// Gives a server's result the form of the client's revision.

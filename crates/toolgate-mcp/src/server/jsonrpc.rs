@@ -79,7 +79,10 @@ impl RequestError {
     pub(super) const INVALID_PARAMS: i32 = -32602;
     pub(super) const INTERNAL_ERROR: i32 = -32603;
     pub(super) const HEADER_MISMATCH: i32 = -32020;
+    pub(super) const MISSING_CAPABILITY: i32 = -32021;
     pub(super) const UNSUPPORTED_REVISION: i32 = -32022;
+    // A URL that a person has to open first. Only in 2025-11-25.
+    pub(super) const PAGE_REQUIRED: i32 = -32042;
 
     pub(super) fn new(code: i32, message: impl Into<Cow<'static, str>>) -> Self {
         Self {

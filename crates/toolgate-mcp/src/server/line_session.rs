@@ -23,6 +23,7 @@ use super::jsonrpc::{RequestError, RequestId, error_response, response};
 use super::list_watch::{ListChanges, ListWatch, send_list_changes};
 use super::methods::{RequestContext, RequestLifecycle};
 use super::outbox::Outbox;
+use super::questions::SessionQuestions;
 use super::request_lines::{RequestLine, RequestLines};
 use super::resource_updates::{ClientSubscriptions, send_updates};
 use super::service::McpService;
@@ -47,6 +48,7 @@ pub(super) async fn serve_lines(
         outbox: Arc::clone(&outbox),
         requests: Arc::default(),
         subscriptions: Arc::default(),
+        questions: Arc::default(),
         lifetime: SessionLifetime {
             ending: stop.child_token(),
             calls: stop.child_token(),
@@ -72,6 +74,7 @@ struct LineSession {
     outbox: Arc<Outbox>,
     requests: Arc<InFlightRequests>,
     subscriptions: Arc<ClientSubscriptions>,
+    questions: Arc<SessionQuestions>,
     lifetime: SessionLifetime,
     tasks: TaskTracker,
     handshake: HandshakeState,
@@ -107,6 +110,11 @@ impl LineSession {
         match client_message::parse(line, self.max_values) {
             ClientMessage::Request(request) => self.handle_request(request),
             ClientMessage::Notification(notification) => self.handle_notification(&notification),
+            ClientMessage::Response { id, answer } => {
+                if !self.questions.resolve(&id, answer) {
+                    debug!(%id, "the client answered a question that isn't open");
+                }
+            }
             ClientMessage::Invalid { id, error } => {
                 warn!(line = %excerpt(line), problem = %error.message, "the client sent something that is not a request");
                 self.send_error(id.as_ref(), &error);
@@ -126,6 +134,8 @@ impl LineSession {
         let (service, outbox) = (Arc::clone(&self.service), Arc::clone(&self.outbox));
         let ending = self.lifetime.ending.clone();
         let subscriptions = Arc::clone(&self.subscriptions);
+        let questions = Arc::clone(&self.questions);
+        let is_session = lifecycle == RequestLifecycle::Session;
         let is_handshake = matches!(request.params, RequestParams::Initialize(_));
         let answer = async move {
             let context = RequestContext {
@@ -133,6 +143,8 @@ impl LineSession {
                 stop: &running.stop,
                 ending: &ending,
                 subscriptions: Some(&subscriptions),
+                questions: is_session.then_some(&*questions),
+                owner: 0,
                 sink: Some(&*outbox),
             };
             let result = service.dispatch(request, &context).await;
@@ -159,7 +171,9 @@ impl LineSession {
         request: &ClientRequest,
     ) -> Result<RequestLifecycle, RequestError> {
         let method = request.method();
-        if matches!(request.params, RequestParams::Initialize(_)) {
+        if let RequestParams::Initialize(params) = &request.params {
+            self.questions
+                .set_capabilities(params.capabilities.clone().into());
             self.handshake = HandshakeState::Session;
         }
         let has_version = request.meta.protocol_version().is_some();

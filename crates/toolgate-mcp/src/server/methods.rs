@@ -13,6 +13,7 @@ use toolgate_core::{ContentMethod, escape};
 use super::client_message::{ClientRequest, RequestMeta, RequestParams};
 use super::handshake::InitializeResult;
 use super::jsonrpc::RequestError;
+use super::questions::SessionQuestions;
 use super::resource_updates::ClientSubscriptions;
 use super::service::McpService;
 use super::tool_call::CallToolResult;
@@ -82,6 +83,10 @@ pub(super) struct RequestContext<'a> {
     pub(super) ending: &'a CancellationToken,
     // The resources that a client with a session watches. `None` for other clients.
     pub(super) subscriptions: Option<&'a ClientSubscriptions>,
+    // The questions to a client with a session.
+    pub(super) questions: Option<&'a SessionQuestions>,
+    // Tells clients with different tokens apart.
+    pub(super) owner: u64,
     // `None` if the client gets nothing but the response.
     pub(super) sink: Option<&'a dyn ClientSink>,
 }
@@ -127,8 +132,7 @@ impl McpService {
         let ClientRequest { id, params, meta } = request;
         let (method, params) = match params {
             RequestParams::CallTool(params) => {
-                let result = self.call_tool(params, &meta, context).await;
-                return Ok(MethodResult::CallTool(result));
+                return self.call_tool(params, &meta, context).await;
             }
             RequestParams::Initialize(params) => {
                 return Ok(MethodResult::Initialize(self.initialize(&params)));

@@ -11,6 +11,7 @@
 //!  content_block.rs  blocks that clients accept    request_tracker.rs  requests, for traces
 //! ```
 
+mod client_call;
 pub(crate) mod client_message;
 mod content_block;
 mod content_call;
@@ -26,11 +27,13 @@ mod listen;
 mod methods;
 mod outbox;
 mod progress;
+mod questions;
 mod request_lines;
 mod request_tracker;
 mod resource_updates;
 mod service;
 mod stdio;
+mod suspended;
 mod tool_call;
 mod tool_list;
 

@@ -9,6 +9,7 @@ use toolgate_core::{Scope, ToolExecutor};
 
 use super::content_list::ContentLists;
 use super::methods::SERVER_INFO;
+use super::suspended::SuspendedCalls;
 use super::tool_call::MAX_CALLS;
 use super::tool_list::ClientLists;
 use super::{RequestObserver, ServeOptions, ServerReadiness};
@@ -29,6 +30,8 @@ pub(super) struct McpService {
 pub(super) struct SharedState {
     // One permit for each call that is not answered yet.
     pub(super) calls: Semaphore,
+    // Calls that wait for answers of their clients.
+    pub(super) suspended: Arc<SuspendedCalls>,
     pub(super) readiness: OnceLock<Box<dyn ServerReadiness>>,
     pub(super) observer: OnceLock<Arc<dyn RequestObserver>>,
 }
@@ -42,6 +45,7 @@ impl McpService {
         let scope = allowed.except(options.deny.clone());
         let shared = SharedState {
             calls: Semaphore::new(MAX_CALLS),
+            suspended: Arc::default(),
             readiness: OnceLock::new(),
             observer: OnceLock::new(),
         };

@@ -4,24 +4,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{
-    ErrorKind, Origin, ServerFailure, Tool, ToolCall, ToolContent, ToolError, ToolOutcome,
-    ToolOutput, ToolSource, nearest_names,
+    ErrorKind, ServerFailure, Tool, ToolCall, ToolContent, ToolError, ToolOutcome, ToolOutput,
+    nearest_names,
 };
 
+use super::client_call::{ClientOutcome, RequestIdentity};
 use super::client_message::{RequestMeta, ToolCallParams};
 use super::content_block::make_readable;
+use super::jsonrpc::RequestError;
 use super::linked_uris::rewrite_block_uris;
-use super::methods::{COMPLETE, RequestContext};
-use super::progress::{ProgressReports, relay_progress};
+use super::methods::{COMPLETE, MethodResult, RequestContext};
 use super::service::McpService;
 
 // Calls that may be unanswered at once. The executor runs fewer of them and queues the rest.
 pub(super) const MAX_CALLS: usize = 1024;
-// The standard allows 55 characters; later versions may add some.
-const MAX_TRACE_LEN: usize = 128;
 // How long a call waits for a tool whose server is starting.
 const WAIT_FOR_TOOL: Duration = Duration::from_secs(30);
 
@@ -32,10 +31,27 @@ impl McpService {
         params: ToolCallParams,
         meta: &RequestMeta,
         context: &RequestContext<'_>,
-    ) -> CallToolResult {
+    ) -> Result<MethodResult, RequestError> {
         let permit = self.shared.calls.try_acquire();
-        let (name, tool) = self.find_or_wait(&params.name, context.stop).await;
-        let mut call = match params.arguments {
+        let ToolCallParams {
+            name: requested,
+            arguments,
+            answers,
+        } = params;
+        let identity = tool_identity(&requested, arguments.as_ref().ok());
+        let resumed = self
+            .resume_for_client(answers, &identity, meta, context)
+            .await?;
+        if let Some(outcome) = resumed {
+            return self.finish_call(outcome, &requested, context);
+        }
+        let (name, tool) = self.find_or_wait(&requested, context.stop).await;
+        // Kept only where the client may come back with the same request.
+        let kept = match (&arguments, context.lifecycle.is_modern()) {
+            (Ok(arguments), true) => Some(arguments.clone()),
+            _ => None,
+        };
+        let mut call = match arguments {
             Ok(arguments) => ToolCall::new(name, Value::Object(arguments)),
             Err(invalid) => ToolCall::from_invalid(name, invalid.arguments, invalid.error),
         };
@@ -43,59 +59,59 @@ impl McpService {
             let (tool, limit) = (call.name().to_owned(), MAX_CALLS);
             call = call.reject(ToolError::Overloaded { tool, limit });
         }
-        let source = tool
-            .as_ref()
-            .ok()
-            .map(|tool| tool.definition().source().clone());
         if let Ok(tool) = tool {
             call = call.resolved_tool(tool);
         }
-        let mut outcome = self.execute_for_client(call, meta, context).await;
+        let outcome = self
+            .execute_for_client(
+                call,
+                &tool_identity(&requested, kept.as_ref()),
+                meta,
+                context,
+            )
+            .await;
+        self.finish_call(outcome, &requested, context)
+    }
+
+    fn finish_call(
+        &self,
+        outcome: ClientOutcome,
+        requested: &str,
+        context: &RequestContext<'_>,
+    ) -> Result<MethodResult, RequestError> {
+        let mut outcome = match outcome {
+            ClientOutcome::Finished(outcome) => outcome,
+            ClientOutcome::InputRequired(result) => return Ok(MethodResult::Json(result)),
+        };
+        if let Err(error) = &outcome.result
+            && let Some(error) = client_must_act(error)
+        {
+            return Err(error);
+        }
         if let Err(error @ ToolError::NotFound { .. }) = &mut outcome.result {
             *error = self.not_found(&outcome.tool_name);
         }
         let mut result = CallToolResult::new(outcome, self.meta_for(context.lifecycle));
-        if let Some(source) = source {
-            self.rewrite_links(&mut result.content, &source);
-        }
-        result
+        self.rewrite_links(&mut result.content, requested);
+        Ok(MethodResult::CallTool(result))
     }
 
     /// Makes links to resources lead back through us.
-    fn rewrite_links(&self, blocks: &mut [ToolContent], source: &ToolSource) {
-        let mut all = None;
-        for block in blocks {
-            if matches!(block.kind(), "resource_link" | "resource") {
-                let content = all.get_or_insert_with(|| self.executor.manager().content());
-                let mut value = std::mem::replace(block, ToolContent::text("")).into_value();
-                rewrite_block_uris(&mut value, content, source);
-                *block = value.into();
-            }
+    fn rewrite_links(&self, blocks: &mut [ToolContent], requested: &str) {
+        let has_uri = |block: &ToolContent| matches!(block.kind(), "resource_link" | "resource");
+        if !blocks.iter().any(has_uri) {
+            return;
         }
-    }
-
-    /// Runs a call under the client's scope, trace and cancellation, and relays its progress.
-    pub(super) async fn execute_for_client(
-        &self,
-        call: ToolCall,
-        meta: &RequestMeta,
-        context: &RequestContext<'_>,
-    ) -> ToolOutcome {
-        let call = call.origin(Origin::Mcp).scope(self.scope.clone());
-        let call = call
-            .cancellation(context.stop.clone())
-            .meta(meta.for_server());
-        let call = with_trace(call, meta);
-        match meta.progress_token().zip(context.sink) {
-            None => self.executor.execute(call).await,
-            Some((token, sink)) => {
-                let reports = Arc::new(ProgressReports::default());
-                let added = Arc::clone(&reports);
-                let call = call.on_progress(move |progress| added.add(progress));
-                let running = self.executor.execute(call);
-                // Boxed because few calls need it, and it would make the future of each one larger.
-                Box::pin(relay_progress(running, &reports, &token, sink)).await
-            }
+        let manager = self.executor.manager();
+        let lists = self.lists();
+        let Some(tool) = manager.find(lists.local_name(requested)) else {
+            return;
+        };
+        let content = manager.content();
+        for block in blocks.iter_mut().filter(|block| has_uri(block)) {
+            let mut value = std::mem::replace(block, ToolContent::text("")).into_value();
+            rewrite_block_uris(&mut value, &content, tool.definition().source());
+            *block = value.into();
         }
     }
 
@@ -164,16 +180,36 @@ impl McpService {
     }
 }
 
-fn with_trace(call: ToolCall, meta: &RequestMeta) -> ToolCall {
-    match meta.trace() {
-        (Some(parent), state) if parent.len() <= MAX_TRACE_LEN => {
-            let call = call.trace_parent(parent);
-            match state {
-                Some(state) => call.trace_state(state),
-                None => call,
-            }
-        }
-        _ => call,
+/// Errors that a client handles itself, before its model: it lacks a capability, or a person has to
+/// open a page first.
+fn client_must_act(error: &ToolError) -> Option<RequestError> {
+    let ToolError::Failed {
+        answer, message, ..
+    } = error
+    else {
+        return None;
+    };
+    let ServerFailure::Rpc { code, data } = answer.as_deref()? else {
+        return None;
+    };
+    let code = i32::try_from(*code).ok()?;
+    let known = [
+        RequestError::MISSING_CAPABILITY,
+        RequestError::PAGE_REQUIRED,
+    ];
+    let mut passed_on = RequestError::new(code, message.clone());
+    passed_on.data.clone_from(data);
+    known.contains(&code).then_some(passed_on)
+}
+
+fn tool_identity<'a>(
+    target: &'a str,
+    arguments: Option<&'a Map<String, Value>>,
+) -> RequestIdentity<'a> {
+    RequestIdentity {
+        method: "tools/call",
+        target,
+        arguments,
     }
 }
 

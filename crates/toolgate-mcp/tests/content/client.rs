@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use toolgate_mcp::{McpServer, ProtocolEra};
 
@@ -26,6 +27,14 @@ pub(crate) struct TestClient {
     listening: Option<u64>,
     pending: Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>,
     notifications: mpsc::UnboundedReceiver<Value>,
+    reading: JoinHandle<()>,
+}
+
+/// Closes the connection.
+impl Drop for TestClient {
+    fn drop(&mut self) {
+        self.reading.abort();
+    }
 }
 
 impl TestClient {
@@ -36,7 +45,7 @@ impl TestClient {
         let (reader, writer) = tokio::io::split(ours);
         let pending = Arc::default();
         let (sender, notifications) = mpsc::unbounded_channel();
-        tokio::spawn(read_messages(reader, Arc::clone(&pending), sender));
+        let reading = tokio::spawn(read_messages(reader, Arc::clone(&pending), sender));
         let mut client = Self {
             era,
             hello: Value::Null,
@@ -45,6 +54,7 @@ impl TestClient {
             listening: None,
             pending,
             notifications,
+            reading,
         };
         client.hello = match era {
             ProtocolEra::Modern => client.result("server/discover", json!({})).await,

@@ -50,9 +50,9 @@ async fn assert_well(client: &mut TestClient) {
 #[tokio::test]
 async fn a_server_that_dies_fails_every_request_on_it_and_comes_back() {
     for (client_era, server_era) in pairs() {
-        let gateway = faulty(server_era).await;
-        let mut client = gateway.client(client_era).await;
         for method in METHODS {
+            let gateway = faulty(server_era).await;
+            let mut client = gateway.client(client_era).await;
             // Run twice, since it can do no harm, and then given up.
             let error = client.error(method, params(method, "fault:die")).await;
             let text = error["message"].as_str().unwrap();
@@ -60,9 +60,13 @@ async fn a_server_that_dies_fails_every_request_on_it_and_comes_back() {
             assert_eq!(text, stopped, "{method}");
             assert_eq!(error["data"]["kind"], "unavailable", "{error}");
             assert_well(&mut client).await;
+            assert_eq!(
+                gateway.received("faulty", method).await.len(),
+                0,
+                "a new process"
+            );
+            gateway.stop().await;
         }
-        assert_eq!(client.read("faulty:1").await.len(), 0);
-        gateway.stop().await;
     }
 }
 

@@ -98,7 +98,9 @@ impl Gateway {
         if era == ProtocolEra::Modern {
             program.args.push("modern".to_owned());
         }
-        let mut settings = ServerSettings::new(name, ServerConnection::Stdio(program));
+        let identity = json!({ "command": "fakemcp" });
+        let mut settings = ServerSettings::new(name, ServerConnection::Stdio(program))
+            .with_identity(&identity, self.folder.path());
         settings.start_timeout = Some(Duration::from_secs(60));
         self.settings.push(settings);
     }

@@ -28,6 +28,9 @@ pub struct ServersOptions {
     pub launcher: SandboxLauncher,
     /// Puts questions of servers to a person. Without it, they are declined.
     pub elicitor: Option<Arc<dyn Elicitor>>,
+    /// Tells servers that their questions can be answered, because clients that call their tools may
+    /// be able to.
+    pub relays_questions: bool,
     /// Folders returned to servers that ask for roots.
     pub roots: Vec<PathBuf>,
     /// Largest message accepted from a server, in bytes.
@@ -57,6 +60,7 @@ impl Default for ServersOptions {
             guard: ServerGuard::none(),
             launcher: SandboxLauncher::none(),
             elicitor: None,
+            relays_questions: false,
             roots: Vec::new(),
             max_message: MAX_MESSAGE,
             health: ServerHealth::default(),

@@ -1,5 +1,7 @@
 //! Encodes requests and notifications as JSON lines.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 use toolgate_core::CallContext;
@@ -54,8 +56,14 @@ struct FrameMeta<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tracestate: Option<&'a str>,
     #[serde(flatten)]
-    modern: Option<&'a Map<String, Value>>,
+    modern: Option<Cow<'a, Map<String, Value>>>,
+    // What the caller's client sent for the server.
+    #[serde(flatten)]
+    from_caller: Option<&'a Map<String, Value>>,
 }
+
+/// The key under which a modern request says what its client supports.
+const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 impl ClientSession {
     pub(super) fn encode<P: Serialize>(
@@ -65,12 +73,16 @@ impl ClientSession {
         progress_token: Option<u64>,
     ) -> Result<OutgoingMessage, SessionError> {
         let modern = self.meta.get().filter(|_| id.is_some());
+        let modern = modern.map(|meta| self.with_callers_capabilities(meta, request.call));
+        let from_caller = request.call.and_then(CallContext::meta);
+        let has_meta = progress_token.is_some() || modern.is_some();
         let traceparent = request.call.and_then(CallContext::trace_parent);
         let meta = FrameMeta {
             progress_token,
             traceparent: traceparent.as_deref(),
             tracestate: request.call.and_then(CallContext::trace_state),
             modern,
+            from_caller,
         };
         let call = RequestFrame {
             jsonrpc: "2.0",
@@ -78,7 +90,7 @@ impl ClientSession {
             method: request.method,
             params: FrameParams {
                 params: request.params,
-                meta: (progress_token.is_some() || modern.is_some()).then_some(meta),
+                meta: has_meta.then_some(meta),
             },
         };
         Ok(OutgoingMessage {
@@ -88,6 +100,26 @@ impl ClientSession {
             headers: request.headers,
             body: to_json_line(&call)?,
         })
+    }
+
+    /// A modern server may ask what the client of this call supports, or what we do ourselves.
+    fn with_callers_capabilities<'m>(
+        &self,
+        meta: &'m Map<String, Value>,
+        call: Option<&CallContext>,
+    ) -> Cow<'m, Map<String, Value>> {
+        let Some(handler) = call.and_then(CallContext::questions) else {
+            return Cow::Borrowed(meta);
+        };
+        let mut capabilities = self.questions.own_capabilities();
+        for key in ["elicitation", "sampling", "roots"] {
+            if let Some(theirs) = handler.capabilities().get(key) {
+                capabilities[key] = theirs.clone();
+            }
+        }
+        let mut meta = meta.clone();
+        meta.insert(CLIENT_CAPABILITIES.to_owned(), capabilities);
+        Cow::Owned(meta)
     }
 }
 

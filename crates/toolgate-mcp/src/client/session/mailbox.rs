@@ -4,13 +4,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use serde_json::{Value, json};
-use toolgate_core::{CallContext, Progress};
+use toolgate_core::Progress;
 use tracing::debug;
 
 use super::encode::to_json_line;
-use super::{ClientSession, NOTIFY_TIMEOUT, SessionError};
+use super::{ClientSession, SessionError};
 use crate::client::diagnostics::NoiseKind;
-use crate::client::message::{OutgoingMessage, RpcError, RpcMessage};
+use crate::client::message::{OutgoingMessage, RpcMessage};
 use crate::client::transport::{SessionEnd, TransportError, TransportInbox, UnreadableAnswer};
 
 pub(super) struct SessionMailbox(pub(super) Weak<ClientSession>);
@@ -143,7 +143,7 @@ impl ClientSession {
         let session = Arc::clone(self);
         tokio::spawn(async move {
             let answer = tokio::select! {
-                answer = session.answer_question(&method, &params, None) => answer,
+                answer = session.answer_request(method, params) => answer,
                 _ = session.ended() => return,
             };
             let body = match answer {
@@ -166,48 +166,5 @@ impl ClientSession {
             }
             drop(permit);
         });
-    }
-
-    /// Answers a request of the server. A person may take longer than a call's idle limit, so the
-    /// server's calls count as active until there is an answer.
-    pub(crate) async fn answer_question(
-        &self,
-        method: &str,
-        params: &Value,
-        call: Option<&CallContext>,
-    ) -> Result<Value, RpcError> {
-        match method {
-            "sampling/createMessage" => self.diagnostics.log_ignored(NoiseKind::Sampling, method),
-            "elicitation/create" if self.questions.elicitor.is_none() => {
-                self.diagnostics.log_ignored(NoiseKind::Elicitation, method);
-            }
-            _ => {}
-        }
-        let mut answer = std::pin::pin!(self.questions.answer(&self.server, method, params));
-        loop {
-            match tokio::time::timeout(NOTIFY_TIMEOUT, &mut answer).await {
-                Ok(answer) => return answer,
-                Err(_) => self.keep_calls_alive(call),
-            }
-        }
-    }
-
-    fn keep_calls_alive(&self, call: Option<&CallContext>) {
-        let mut calls: Vec<CallContext> = {
-            let pending = self.pending.lock();
-            pending
-                .requests
-                .values()
-                .filter_map(|request| request.call.clone())
-                .collect()
-        };
-        calls.extend(call.cloned());
-        for call in calls {
-            call.report(&Progress {
-                done: 0.0,
-                total: None,
-                message: Some("waiting for a person's answer".to_owned()),
-            });
-        }
     }
 }

@@ -5,6 +5,7 @@ use super::*;
 fn summary(line: &str) -> String {
     match parse(line.as_bytes(), 1_000_000) {
         ClientMessage::Ignored(why) => format!("ignored: {why}"),
+        ClientMessage::Response { id, answer } => format!("response {id}: {answer:?}"),
         ClientMessage::Invalid { id, error } => {
             let id = id.map_or("-".to_owned(), |id| id.to_string());
             format!("{id} {} {}", error.code, error.message)
@@ -64,7 +65,7 @@ fn every_line_is_a_message_or_has_a_reason() {
         ),
         (
             r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
-            "ignored: a response to no request",
+            "response 1: Ok(Object {})",
         ),
         (
             r#"{"jsonrpc":"2.0","id":"a","method":"ping","params":null}"#,

@@ -13,13 +13,12 @@ use super::body::HttpBody;
 use super::headers::{self, AcceptedTypes, CallerTrace, SESSION, check_known_version, is_modern};
 use super::reply::{self, HttpError};
 use super::table::SessionGuard;
-use crate::server::client_message::{
-    self, ClientMessage, ClientNotification, ClientRequest, RequestParams,
-};
+use crate::server::client_message::{self, ClientMessage, ClientRequest, RequestParams};
 use crate::server::handshake::InitializeResult;
 use crate::server::in_flight::InFlightRequest;
 use crate::server::jsonrpc::{RequestError, RequestId, response};
 use crate::server::methods::{MethodResult, RequestContext, RequestLifecycle};
+use crate::server::questions::{SessionQuestions, can_be_asked};
 use crate::server::request_tracker::RequestTracker;
 use crate::server::resource_updates::ClientSubscriptions;
 
@@ -36,6 +35,13 @@ impl Requester {
         match *self {
             Self::New | Self::Session(_) => RequestLifecycle::Session,
             Self::SelfContained { is_modern } => RequestLifecycle::SelfContained { is_modern },
+        }
+    }
+
+    pub(super) fn questions(&self) -> Option<&SessionQuestions> {
+        match self {
+            Self::Session(session) => Some(&session.questions),
+            _ => None,
         }
     }
 
@@ -58,7 +64,19 @@ impl McpHttp {
         let mut request = match client_message::parse(message, self.service.max_message_values()) {
             ClientMessage::Request(request) => request,
             ClientMessage::Notification(notification) => {
-                return self.accept(headers, Some(&notification), owner);
+                let cancelled = notification.cancelled_request();
+                return self.accept(headers, owner, |session| {
+                    if let Some(id) = cancelled {
+                        session.requests.cancel(&id);
+                    }
+                });
+            }
+            ClientMessage::Response { id, answer } => {
+                return self.accept(headers, owner, |session| {
+                    if !session.questions.resolve(&id, answer) {
+                        debug!(%id, "the client answered a question that isn't open");
+                    }
+                });
             }
             ClientMessage::Ignored(_) if message.trim_ascii().is_empty() => {
                 let text = "the body is empty; send one message";
@@ -67,7 +85,7 @@ impl McpHttp {
             }
             ClientMessage::Ignored(why) => {
                 debug!(why, "ignored a message");
-                return self.accept(headers, None, owner);
+                return self.accept(headers, owner, |_| {});
             }
             ClientMessage::Invalid { id, error } => {
                 debug!(problem = %error.message, "a client sent something that is not a request");
@@ -162,8 +180,10 @@ impl McpHttp {
     ) -> Result<Response<HttpBody>, HttpError> {
         let lifecycle = requester.lifecycle();
         match &request.params {
-            RequestParams::CallTool(_) if wants_stream(accepts, &request) => {
-                return Ok(self.stream(request, requester, tracker.take(), None));
+            RequestParams::CallTool(_) | RequestParams::Json { .. }
+                if wants_stream(accepts, &request, &requester) =>
+            {
+                return Ok(self.stream(request, requester, owner, tracker.take(), None));
             }
             RequestParams::Listen(_) if matches!(requester, Requester::SelfContained { .. }) => {
                 let permit = self.acquire_listen_permit(accepts)?;
@@ -171,7 +191,7 @@ impl McpHttp {
                     // Recorded now, because a subscription may last for months.
                     tracker.record_early_answer(None);
                 }
-                return Ok(self.stream(request, requester, None, Some(permit)));
+                return Ok(self.stream(request, requester, owner, None, Some(permit)));
             }
             _ => {}
         }
@@ -183,7 +203,13 @@ impl McpHttp {
             stop: &stop,
             ending: &self.state.lifetime.ending,
             subscriptions: requester.subscriptions(),
+            questions: requester.questions(),
+            owner,
             sink: None,
+        };
+        let capabilities = match &request.params {
+            RequestParams::Initialize(params) => params.capabilities.clone(),
+            _ => Map::new(),
         };
         let result = self.service.dispatch(request, &context).await;
         if let Some(tracker) = tracker {
@@ -196,7 +222,7 @@ impl McpHttp {
         let mut new_session = None;
         match (&result, requester) {
             (Ok(MethodResult::Initialize(answer)), _) => {
-                new_session = Some(self.open_session(answer, owner)?);
+                new_session = Some(self.open_session(answer, capabilities, owner)?);
             }
             (Ok(MethodResult::ListTools(list)), Requester::Session(session)) => {
                 session.set_known_tools(Arc::clone(&list.tools));
@@ -244,6 +270,7 @@ impl McpHttp {
     fn open_session(
         &self,
         answer: &InitializeResult,
+        capabilities: Map<String, Value>,
         owner: u64,
     ) -> Result<HeaderValue, HttpError> {
         let busy = || HttpError::busy("too many sessions are in use; try again later");
@@ -251,28 +278,26 @@ impl McpHttp {
         let lifetime = self.state.lifetime.child();
         let sessions = &self.state.sessions;
         let session = sessions.open(owner, answer.protocol_version, seen, lifetime);
-        let id = session.ok_or_else(busy)?.id;
-        HeaderValue::try_from(format!("{id:032x}")).map_err(|_| busy())
+        let session = session.ok_or_else(busy)?;
+        session.questions.set_capabilities(capabilities.into());
+        HeaderValue::try_from(format!("{:032x}", session.id)).map_err(|_| busy())
     }
 
-    /// Accepts a message that needs no answer: a notification, or a stray response.
+    /// Accepts a message that needs no answer: a notification, or an answer to a question of ours.
     fn accept(
         &self,
         headers: &HeaderMap,
-        notification: Option<&ClientNotification>,
         owner: u64,
+        handle: impl FnOnce(&SessionGuard),
     ) -> Response<HttpBody> {
         // Clients of 2026-07-28 have no session, and cancel a call by closing its stream. So there
         // is nothing to look up for them.
         if !is_modern(headers) {
             let session = check_known_version(headers)
                 .and_then(|()| self.state.sessions.find(headers, owner));
-            let session = match session {
-                Ok(session) => session,
+            match session {
+                Ok(session) => handle(&session),
                 Err(error) => return error.into_response(None),
-            };
-            if let Some(id) = notification.and_then(ClientNotification::cancelled_request) {
-                session.requests.cancel(&id);
             }
         }
         reply::empty(StatusCode::ACCEPTED)
@@ -285,13 +310,26 @@ fn check_http_status(error: &RequestError, requester: &Requester) -> Result<(), 
     let status = match requester {
         Requester::New => StatusCode::BAD_REQUEST,
         _ if is_unknown && requester.lifecycle().is_modern() => StatusCode::NOT_FOUND,
+        _ if error.code == RequestError::MISSING_CAPABILITY => StatusCode::BAD_REQUEST,
         _ => return Ok(()),
     };
     Err(HttpError::new(status, error.clone()))
 }
 
-// A stream costs a task and a log. It is worth that only for progress reports, or if the client
-// accepts nothing else.
-fn wants_stream(accepts: AcceptedTypes, request: &ClientRequest) -> bool {
-    accepts.events && (!accepts.json || request.meta.progress_token().is_some())
+// A stream costs a task and a log. It is worth that only for progress reports and questions, or if the
+// client accepts nothing else.
+fn wants_stream(accepts: AcceptedTypes, request: &ClientRequest, requester: &Requester) -> bool {
+    let runs_a_call = match &request.params {
+        RequestParams::CallTool(_) => true,
+        RequestParams::Json { method, .. } => {
+            matches!(&**method, "resources/read" | "prompts/get")
+        }
+        _ => false,
+    };
+    let may_be_asked = || {
+        let questions = requester.questions();
+        questions.is_some_and(|questions| can_be_asked(&questions.capabilities()))
+    };
+    let has_more_to_say = || request.meta.progress_token().is_some() || may_be_asked();
+    runs_a_call && accepts.events && (!accepts.json || has_more_to_say())
 }

@@ -11,6 +11,7 @@ use super::events::EventLog;
 use crate::era::LEGACY;
 use crate::server::in_flight::{InFlightRequests, SessionLifetime};
 use crate::server::list_watch::KnownLists;
+use crate::server::questions::SessionQuestions;
 use crate::server::resource_updates::ClientSubscriptions;
 use crate::server::tool_list::ListedTool;
 
@@ -29,6 +30,7 @@ pub(super) struct HttpSession {
     // Requests and streams in progress. A session in use never expires.
     pub(super) uses: AtomicUsize,
     pub(super) subscriptions: ClientSubscriptions,
+    pub(super) questions: SessionQuestions,
     state: Mutex<SessionState>,
 }
 
@@ -60,6 +62,7 @@ impl HttpSession {
             last_used: AtomicU64::new(0),
             uses: AtomicUsize::new(0),
             subscriptions: ClientSubscriptions::default(),
+            questions: SessionQuestions::default(),
             state: Mutex::new(SessionState {
                 known,
                 ..SessionState::default()

@@ -77,6 +77,7 @@ impl McpHttp {
         &self,
         request: ClientRequest,
         requester: Requester,
+        owner: u64,
         mut tracker: Option<Box<RequestTracker>>,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Response<HttpBody> {
@@ -104,6 +105,8 @@ impl McpHttp {
                 stop: &stop,
                 ending: &state.lifetime.ending,
                 subscriptions: requester.subscriptions(),
+                questions: requester.questions(),
+                owner,
                 sink: Some(&*log),
             };
             let result = service.dispatch(request, &context).await;

@@ -1,6 +1,9 @@
 //! The server for the official conformance suite. It prints its URL and serves until its input
 //! ends. It offers the tools that the suite expects by name.
 
+mod asking;
+mod content;
+
 use std::convert::Infallible;
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -36,6 +39,8 @@ async fn main() -> Result<(), Failure> {
         .init();
     let manager = Arc::new(ToolManager::new());
     offer(&manager)?;
+    asking::offer_asking_tools(&manager)?;
+    content::offer_content(&manager)?;
     let executor = ToolExecutor::new(manager);
     let server = McpServer::new(executor, ServeOptions::new("conformance", "1.0.0"));
     let mcp = server.http(HttpOptions::default());

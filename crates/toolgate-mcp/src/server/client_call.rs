@@ -1,0 +1,178 @@
+//! Runs calls for clients: with their scope, trace, progress and cancellation, and with their answers
+//! to the questions of servers.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use toolgate_core::{Origin, ToolCall, ToolOutcome};
+
+use super::client_message::RequestMeta;
+use super::jsonrpc::RequestError;
+use super::methods::{RequestContext, SERVER_INFO};
+use super::progress::{ProgressReports, relay_progress};
+use super::questions::{AskingCall, CallStage, can_be_asked};
+use super::service::McpService;
+use super::suspended::{ClientAnswers, RequestBinding};
+
+// The standard allows 55 characters; later versions may add some.
+const MAX_TRACE_LEN: usize = 128;
+
+/// What a client gets: the outcome of its call, or questions that come first.
+pub(super) enum ClientOutcome {
+    Finished(ToolOutcome),
+    InputRequired(Value),
+}
+
+/// What a client asked for, to recognize it when it comes back with answers.
+pub(super) struct RequestIdentity<'a> {
+    pub(super) method: &'a str,
+    pub(super) target: &'a str,
+    pub(super) arguments: Option<&'a Map<String, Value>>,
+}
+
+impl RequestIdentity<'_> {
+    fn to_value(&self) -> Value {
+        json!([self.method, self.target, self.arguments])
+    }
+}
+
+impl McpService {
+    /// Continues a call that waits for the client's answers; `None` if there are none.
+    pub(super) async fn resume_for_client(
+        &self,
+        answers: ClientAnswers,
+        identity: &RequestIdentity<'_>,
+        meta: &RequestMeta,
+        context: &RequestContext<'_>,
+    ) -> Result<Option<ClientOutcome>, RequestError> {
+        let Some(state) = answers.state.filter(|_| context.lifecycle.is_modern()) else {
+            return Ok(None);
+        };
+        let binding = self.binding(identity, context);
+        let waiting = self.shared.suspended.resume(&state, &binding).await?;
+        let call = waiting.answer(answers.responses);
+        Ok(Some(self.run_asking(call, binding, meta, context).await))
+    }
+
+    /// Runs a call under the client's scope and trace, relays its progress, and lets its server ask
+    /// the client, if that is possible.
+    pub(super) async fn execute_for_client(
+        &self,
+        call: ToolCall,
+        identity: &RequestIdentity<'_>,
+        meta: &RequestMeta,
+        context: &RequestContext<'_>,
+    ) -> ClientOutcome {
+        let call = call.origin(Origin::Mcp).scope(self.scope.clone());
+        let call = with_trace(call.meta(meta.for_server()), meta);
+        if let Some(capabilities) = context.askable_capabilities(meta) {
+            let call = AskingCall::new(self.executor.clone(), call, capabilities);
+            let binding = self.binding(identity, context);
+            // Boxed because few clients need it, and it would make the future of each call larger.
+            return Box::pin(self.run_asking(call, binding, meta, context)).await;
+        }
+        let call = call.cancellation(context.stop.clone());
+        ClientOutcome::Finished(match meta.progress_token().zip(context.sink) {
+            None => self.executor.execute(call).await,
+            Some((token, sink)) => {
+                let reports = Arc::new(ProgressReports::default());
+                let added = Arc::clone(&reports);
+                let call = call.on_progress(move |progress| added.add(progress));
+                let running = self.executor.execute(call);
+                Box::pin(relay_progress(running, &reports, &token, sink)).await
+            }
+        })
+    }
+
+    async fn run_asking(
+        &self,
+        call: AskingCall,
+        binding: RequestBinding,
+        meta: &RequestMeta,
+        context: &RequestContext<'_>,
+    ) -> ClientOutcome {
+        let reports = Arc::clone(&call.reports);
+        let running = async {
+            match context.questions.zip(context.sink) {
+                Some((questions, sink)) => {
+                    let limit = self.executor.rules().limits.approval;
+                    let stopped = context.stop.cancelled();
+                    ClientOutcome::Finished(questions.run(call, stopped, limit, sink).await)
+                }
+                None => self.run_until_it_asks(call, binding, context).await,
+            }
+        };
+        match meta.progress_token().zip(context.sink) {
+            None => running.await,
+            Some((token, sink)) => relay_progress(running, &reports, &token, sink).await,
+        }
+    }
+
+    async fn run_until_it_asks(
+        &self,
+        mut call: AskingCall,
+        binding: RequestBinding,
+        context: &RequestContext<'_>,
+    ) -> ClientOutcome {
+        loop {
+            let stop = call.stop.clone();
+            let stage = tokio::select! {
+                stage = call.proceed() => stage,
+                () = context.stop.cancelled(), if !stop.is_cancelled() => {
+                    stop.cancel();
+                    continue;
+                }
+            };
+            let round = match stage {
+                CallStage::Finished(outcome) => return ClientOutcome::Finished(outcome),
+                CallStage::Asks(round) => round,
+            };
+            let limit = self.executor.rules().limits.approval;
+            let suspended = &self.shared.suspended;
+            match suspended.suspend(call, round, binding.clone(), limit) {
+                Ok(mut result) => {
+                    result["_meta"] = json!({ SERVER_INFO: self.result_meta[SERVER_INFO] });
+                    return ClientOutcome::InputRequired(result);
+                }
+                Err(unasked) => call = unasked,
+            }
+        }
+    }
+
+    fn binding(
+        &self,
+        identity: &RequestIdentity<'_>,
+        context: &RequestContext<'_>,
+    ) -> RequestBinding {
+        RequestBinding {
+            owner: context.owner,
+            caller: self.scope.caller().map(str::to_owned),
+            request: identity.to_value(),
+        }
+    }
+}
+
+impl RequestContext<'_> {
+    /// What the client supports, if it can be asked while or between its requests.
+    fn askable_capabilities(&self, meta: &RequestMeta) -> Option<Arc<Value>> {
+        let capabilities = match self.questions {
+            Some(questions) if self.sink.is_some() => questions.capabilities(),
+            None if self.lifecycle.is_modern() => Arc::new(meta.capabilities()),
+            _ => return None,
+        };
+        can_be_asked(&capabilities).then_some(capabilities)
+    }
+}
+
+fn with_trace(call: ToolCall, meta: &RequestMeta) -> ToolCall {
+    match meta.trace() {
+        (Some(parent), state) if parent.len() <= MAX_TRACE_LEN => {
+            let call = call.trace_parent(parent);
+            match state {
+                Some(state) => call.trace_state(state),
+                None => call,
+            }
+        }
+        _ => call,
+    }
+}
