@@ -152,6 +152,7 @@ impl TestClient {
             }
             return accepted;
         }
+        self.unsubscribe(&[]).await;
         let filter = json!({
             "toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true,
             "resourceSubscriptions": uris,
@@ -160,7 +161,13 @@ impl TestClient {
             .start("subscriptions/listen", json!({ "notifications": filter }))
             .await;
         self.listening = Some(id);
-        let accepted = self.notification("subscriptions/acknowledged").await;
+        // Announcements of the request before may still be under way.
+        let accepted = loop {
+            let mut next = self.next_notification("subscriptions/acknowledged").await;
+            if next["method"] == "notifications/subscriptions/acknowledged" {
+                break next["params"].take();
+            }
+        };
         let accepted = accepted["notifications"]["resourceSubscriptions"].as_array();
         let uri = |uri: &Value| uri.as_str().unwrap().to_owned();
         accepted.into_iter().flatten().map(uri).collect()
@@ -184,14 +191,18 @@ impl TestClient {
 
     /// The parameters of the next notification, which must be of this kind.
     pub(crate) async fn notification(&mut self, kind: &str) -> Value {
-        let next = tokio::time::timeout(PATIENCE, self.notifications.recv()).await;
-        let mut next = next.unwrap_or_else(|_| panic!("no {kind}")).unwrap();
+        let mut next = self.next_notification(kind).await;
         assert_eq!(next["method"], format!("notifications/{kind}"), "{next}");
         if self.era == ProtocolEra::Modern {
             let id = &next["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
             assert_eq!(*id, json!(self.listening), "{next}");
         }
         next["params"].take()
+    }
+
+    async fn next_notification(&mut self, wanted: &str) -> Value {
+        let next = tokio::time::timeout(PATIENCE, self.notifications.recv()).await;
+        next.unwrap_or_else(|_| panic!("no {wanted}")).unwrap()
     }
 
     pub(crate) async fn updated(&mut self) -> String {
@@ -211,8 +222,17 @@ impl TestClient {
 
     /// All notifications that have come so far, once nothing comes any more.
     pub(crate) async fn drain(&mut self) -> Vec<Value> {
+        self.drain_for(QUIET).await
+    }
+
+    /// Like `drain`, for notifications that are already under way.
+    pub(crate) async fn drain_briefly(&mut self) -> Vec<Value> {
+        self.drain_for(Duration::from_millis(20)).await
+    }
+
+    async fn drain_for(&mut self, quiet: Duration) -> Vec<Value> {
         let mut all = Vec::new();
-        while let Ok(Some(next)) = tokio::time::timeout(QUIET, self.notifications.recv()).await {
+        while let Ok(Some(next)) = tokio::time::timeout(quiet, self.notifications.recv()).await {
             all.push(next);
         }
         all

@@ -25,7 +25,6 @@ pub(crate) fn pairs() -> impl Iterator<Item = (ProtocolEra, ProtocolEra)> {
 
 pub(crate) struct Gateway {
     pub(crate) servers: Servers,
-    pub(crate) manager: Arc<ToolManager>,
     pub(crate) executor: ToolExecutor,
     pub(crate) server: McpServer,
     pub(crate) settings: Vec<ServerSettings>,
@@ -59,7 +58,6 @@ impl Gateway {
         server.wait_for(all.clone());
         let mut gateway = Self {
             servers: all,
-            manager,
             executor,
             server,
             settings: Vec::new(),
