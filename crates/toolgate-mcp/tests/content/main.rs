@@ -12,6 +12,8 @@ mod gateway;
 mod lists;
 
 mod passed_on;
+mod real_clients;
+mod real_servers;
 mod reconfiguring;
 mod remembering;
 mod rights;

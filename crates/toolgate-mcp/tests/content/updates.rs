@@ -128,6 +128,33 @@ async fn changes_of_each_list_are_announced_by_its_own_kind() {
 }
 
 #[tokio::test]
+async fn no_update_is_lost_while_other_clients_subscribe() {
+    for server_era in ERAS {
+        let resources: Vec<Value> = (0..30)
+            .map(|n| json!({ "uri": format!("x:{n}") }))
+            .collect();
+        let content = json!({ "resources": resources });
+        let gateway = Gateway::start(server_era, &[("a", content)]).await;
+        let mut client = gateway.client(ProtocolEra::Legacy).await;
+        let mut other = gateway.client(ProtocolEra::Legacy).await;
+        client.subscribe(&["x:0"]).await;
+        gateway.until_subscribed("a", &["x:0"]).await;
+        // A new connection lists once more when its subscription is acknowledged.
+        tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+        let listings = gateway.received("a", "tools/list").await.len();
+        for n in 1..30 {
+            other.subscribe(&[&format!("x:{n}")]).await;
+            assert!(gateway.update("a", "x:0").await, "{n}: nobody is there");
+            assert_eq!(client.updated().await, "x:0");
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+        let now = gateway.received("a", "tools/list").await.len();
+        assert_eq!(now, listings, "a subscription is no reason to list again");
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn a_modern_client_hears_only_of_the_lists_it_asked_for() {
     let gateway = Gateway::start(ProtocolEra::Legacy, &[("a", two())]).await;
     let mut client = gateway.client(ProtocolEra::Modern).await;
