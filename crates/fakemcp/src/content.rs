@@ -18,7 +18,11 @@
 //! | `fault:raw/BYTES` | writes BYTES, $ID being the id of the request, and nothing else |
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::modes::{FaultModes, unescape};
@@ -68,13 +72,34 @@ impl Subscriptions {
     }
 }
 
-/// The file as it is now; null without the mode.
-pub(crate) fn read(modes: &FaultModes) -> Value {
-    let Some(file) = &modes.content else {
-        return Value::Null;
-    };
-    let text = std::fs::read(file).unwrap_or_default();
-    serde_json::from_slice(&text).unwrap_or_else(|_| json!({}))
+/// The file of the mode `content`, read again only after it was replaced: benchmarks use this server
+/// too.
+#[derive(Default)]
+pub(crate) struct ContentFile {
+    known: Mutex<(Option<FileStamp>, Arc<Value>)>,
+}
+
+/// Inode, length and modification time.
+type FileStamp = (u64, u64, Option<SystemTime>);
+
+impl ContentFile {
+    /// The file as it is now; null without the mode.
+    pub(crate) fn read(&self, modes: &FaultModes) -> Arc<Value> {
+        let Some(file) = &modes.content else {
+            return Arc::default();
+        };
+        let metadata = std::fs::metadata(file);
+        let stamp = metadata
+            .ok()
+            .map(|it| (it.ino(), it.len(), it.modified().ok()));
+        let mut known = self.known.lock();
+        if stamp.is_none() || known.0 != stamp {
+            let text = std::fs::read(file).unwrap_or_default();
+            let content = serde_json::from_slice(&text).unwrap_or_else(|_| json!({}));
+            *known = (stamp, Arc::new(content));
+        }
+        Arc::clone(&known.1)
+    }
 }
 
 pub(crate) fn capabilities(content: &Value) -> Value {
@@ -114,7 +139,7 @@ pub(crate) fn answer(
     method: &str,
     params: &Value,
 ) -> Option<Answer> {
-    let content = read(&server.modes);
+    let content = server.content();
     let address = match method {
         "resources/read" => &params["uri"],
         "prompts/get" => &params["name"],

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
-use crate::content::{self, Subscriptions};
+use crate::content::{self, ContentFile, Subscriptions};
 use crate::modes::{CursorMode, FaultModes};
 use crate::start::{block_forever, pause, run_action};
 use crate::tools;
@@ -26,6 +26,7 @@ pub(crate) struct FakeServer {
     pending: Mutex<HashMap<u64, Sender<Value>>>,
     next_id: AtomicU64,
     subscriptions: Mutex<Subscriptions>,
+    content: ContentFile,
 }
 
 impl FakeServer {
@@ -37,6 +38,7 @@ impl FakeServer {
             pending: Mutex::default(),
             next_id: AtomicU64::new(1),
             subscriptions: Mutex::default(),
+            content: ContentFile::default(),
         })
     }
 
@@ -146,7 +148,7 @@ impl FakeServer {
     fn initialize(&self, params: &Value) -> Value {
         let requested = &params["protocolVersion"];
         let version = self.modes.version.as_ref().map(|v| json!(v));
-        let content = content::read(&self.modes);
+        let content = self.content();
         let mut result = json!({
             "protocolVersion": version.unwrap_or_else(|| requested.clone()),
             "capabilities": content::capabilities(&content),
@@ -159,7 +161,7 @@ impl FakeServer {
     }
 
     fn discover(&self) -> Value {
-        let content = content::read(&self.modes);
+        let content = self.content();
         let mut result = json!({
             "resultType": "complete",
             "supportedVersions": [MODERN],
@@ -190,7 +192,7 @@ impl FakeServer {
     }
 
     fn list_content(&self, method: &str, params: &Value) -> Answer {
-        let content = content::read(&self.modes);
+        let content = self.content();
         match content::list(&content, method) {
             None => Err((-32601, format!("no method {method}"))),
             Some((key, entries)) => Ok(self.page(params, key, |from, count| {
@@ -225,6 +227,10 @@ impl FakeServer {
             result["nextCursor"] = json!(next);
         }
         result
+    }
+
+    pub(crate) fn content(&self) -> Arc<Value> {
+        self.content.read(&self.modes)
     }
 
     pub(crate) fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
