@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use indexmap::IndexSet;
+use indexmap::IndexMap;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -17,6 +17,9 @@ use super::service::McpService;
 
 // Subscriptions that one client may have.
 const MAX_SUBSCRIPTIONS: usize = 10_000;
+// Updates that may wait for one client. Beyond that, updates of sub-resources become updates of the
+// resource that is subscribed to.
+const MAX_WAITING: usize = 10_000;
 
 /// Ends all subscriptions when it is dropped.
 #[derive(Default)]
@@ -40,17 +43,30 @@ struct UpdateSource {
     own: String,
 }
 
-/// URIs with updates that were not sent yet. Several updates of one resource are one.
+/// Updates that were not sent yet. Several updates of one resource are one.
 #[derive(Default)]
 struct UpdateQueue {
-    waiting: Mutex<IndexSet<Arc<str>>>,
+    // By the URI of what changed: the subscription.
+    waiting: Mutex<IndexMap<Arc<str>, Arc<str>>>,
     added: Notify,
 }
 
 impl UpdateQueue {
-    fn add(&self, uri: &Arc<str>) {
-        self.waiting.lock().insert(Arc::clone(uri));
+    /// Adds the subscribed resource, or its sub-resource at `rest`.
+    fn add(&self, subscription: &Arc<str>, rest: &str) {
+        let mut waiting = self.waiting.lock();
+        // There is no end of names for sub-resources.
+        let changed = match rest.is_empty() || waiting.len() >= MAX_WAITING {
+            true => Arc::clone(subscription),
+            false => format!("{subscription}{rest}").into(),
+        };
+        waiting.insert(changed, Arc::clone(subscription));
+        drop(waiting);
         self.added.notify_one();
+    }
+
+    fn pop(&self) -> Option<(Arc<str>, Arc<str>)> {
+        self.waiting.lock().shift_remove_index(0)
     }
 }
 
@@ -74,7 +90,6 @@ impl ClientSubscriptions {
 
     pub(super) fn unsubscribe(&self, uri: &str) {
         let ended = self.open.lock().remove(uri);
-        self.queue.waiting.lock().shift_remove(uri);
         // Dropped outside the lock, because it calls its server.
         drop(ended);
     }
@@ -89,9 +104,9 @@ impl ClientSubscriptions {
             if self.followed.swap(current, Ordering::Relaxed) != current {
                 self.follow(service);
             }
-            while let Some(uri) = self.queue.waiting.lock().shift_remove_index(0) {
-                if matches!(self.open.lock().get(&uri), Some(Some(_))) {
-                    return uri;
+            while let Some((changed, subscription)) = self.queue.pop() {
+                if matches!(self.open.lock().get(&subscription), Some(Some(_))) {
+                    return changed;
                 }
             }
             tokio::select! {
@@ -117,7 +132,7 @@ impl ClientSubscriptions {
             }
             // The resource may be another one now.
             if source.is_some() {
-                self.queue.add(uri);
+                self.queue.add(uri, "");
             }
             let now = source.map(|source| source.attach(uri, &self.queue));
             ended.extend(std::mem::replace(attached, now));
@@ -148,12 +163,12 @@ impl UpdateSource {
         })
     }
 
-    /// Adds `uri` to the queue after every update.
+    /// Adds `uri`, or its sub-resource, to the queue after every update.
     fn attach(self, uri: &Arc<str>, queue: &Arc<UpdateQueue>) -> AttachedSubscription {
         let (queue, uri) = (Arc::downgrade(queue), Arc::clone(uri));
-        let listener = move || {
+        let listener = move |rest: &str| {
             if let Some(queue) = queue.upgrade() {
-                queue.add(&uri);
+                queue.add(&uri, rest);
             }
         };
         AttachedSubscription {
