@@ -211,7 +211,7 @@ fn openai(said: &ScriptedMessage) -> Vec<Vec<u8>> {
                 );
             }
             ScriptedPart::Thinking { text, .. } => {
-                events.push(delta(json!({ "reasoning_content": text })))
+                events.push(delta(json!({ "reasoning_content": text })));
             }
             ScriptedPart::Call {
                 id,

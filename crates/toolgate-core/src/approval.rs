@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::{CallId, Origin, ToolDefinition};
+use crate::{CallId, Origin, QuestionHandler, ToolDefinition};
 
 /// The longest arguments, in bytes of JSON, that a person is asked to approve. A call with longer
 /// ones is denied without asking, because nobody can agree to what they can't read.
@@ -45,7 +45,7 @@ pub trait Approver: Send + Sync {
 }
 
 /// What a person is asked to approve.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct ApprovalRequest<'a> {
     pub id: CallId,
@@ -56,6 +56,8 @@ pub struct ApprovalRequest<'a> {
     /// Exactly what the tool would receive.
     pub arguments: &'a Value,
     pub reason: ApprovalReason,
+    /// Reaches the person behind the client that made the call, if the client can be asked.
+    pub questions: Option<&'a dyn QuestionHandler>,
 }
 
 /// Why a call needs approval. Its `Display` is a sentence for the person who is asked.
@@ -157,6 +159,8 @@ pub enum ApprovalChannel {
     /// Sent over HTTP with a token that has the right to approve.
     Token,
     Voice,
+    /// Answered in the MCP client that made the call.
+    Client,
     /// Decided by code of the program that embeds this library.
     Program,
 }
@@ -169,6 +173,7 @@ impl ApprovalChannel {
             Self::Browser => "browser",
             Self::Token => "token",
             Self::Voice => "voice",
+            Self::Client => "client",
             Self::Program => "program",
         }
     }

@@ -217,6 +217,7 @@ impl ToolExecutor {
             tool,
             arguments: arguments.as_value(),
             reason: because,
+            questions: call.questions.as_deref(),
         };
         // The method itself may panic before it returns a future.
         let answer =

@@ -77,7 +77,7 @@
 //!   for MCP servers that expect another spelling. [`wire_names`] makes tool names fit a protocol.
 //! - **Resources and prompts.** [`SourceContent`] is what a source offers besides tools, and the
 //!   [`ContentSet`] all of it. It is read through the same path as tools: a [`ContentMethod`] is a
-//!   tool of its source.
+//!   tool of its source, and a [`ContentRequest`] makes the call.
 //! - **Conversations.** A [`Toolbox`] is an executor restricted to the tools of one
 //!   conversation, and a [`ToolList`] is a snapshot of those tools. [`ToolReadiness`] knows
 //!   which servers are still starting, so that a request can wait for their tools. [`FlowState`]
@@ -103,6 +103,8 @@ mod approval;
 mod arguments;
 mod call;
 mod content;
+mod content_offer;
+mod content_request;
 mod content_set;
 mod content_uri;
 mod context;
@@ -115,6 +117,7 @@ mod handler;
 mod in_flight;
 mod json;
 mod limits;
+mod linked_uris;
 mod log;
 mod manager;
 mod observer;
@@ -154,6 +157,8 @@ pub use content::{
     ContentAccess, ContentMethod, ContentSource, ResourceUpdates, SourceContent, UpdateListener,
     UpdateSubscription,
 };
+pub use content_offer::OfferedEntry;
+pub use content_request::ContentRequest;
 pub use content_set::{ContentSet, ListedPrompt, ListedResource};
 pub use context::{CallContext, PausedClock, Progress, SentRequest};
 pub use definition::{DefinitionBuilder, DefinitionError, ToolDefinition};
@@ -164,6 +169,7 @@ pub use function::{FunctionResult, FunctionTool};
 pub use handler::Handler;
 pub use json::{JsonError, StrictObject, parse_json, parse_object, parse_object_within};
 pub use limits::{Limits, SchemaLimits, ToolLimits};
+pub use linked_uris::{rewrite_app_uri, rewrite_block_uris, rewrite_result_uris};
 pub use log::LogObserver;
 pub use manager::ToolManager;
 pub use observer::{CallRecord, CallStarted, Observer, Timings};

@@ -1,5 +1,7 @@
-//! Asks a person to approve calls: at the terminal here, aloud in `spoken`.
+//! Asks a person to approve calls: at the terminal here, aloud in `spoken`, in an MCP client in
+//! `client`.
 
+mod client;
 #[cfg(feature = "voice")]
 mod spoken;
 
@@ -9,6 +11,7 @@ use toolgate_core::{
     Redactor, ToolSource, reveal,
 };
 
+pub(crate) use client::ClientApprover;
 #[cfg(feature = "voice")]
 pub(crate) use spoken::AloudApprover;
 
@@ -33,20 +36,7 @@ impl Approver for TerminalApprover {
             if !terminal::can_ask() || !terminal::is_foreground() {
                 return Approval::Nobody;
             }
-            // Shown in full: the executor never asks about arguments that are too long to show.
-            let arguments = reveal(&self.redactor.value(request.arguments).to_string());
-            let name = reveal(request.tool.name());
-            let from = match request.tool.source() {
-                ToolSource::Mcp(server) => format!("of the server '{}'", reveal(server)),
-                other => other.to_string(),
-            };
-            // Repeated at the end, because long arguments may push the first line off the screen.
-            let by = asker(&request);
-            let why = match request.reason {
-                ApprovalReason::Policy => String::new(),
-                reason => format!("{reason}\n"),
-            };
-            let text = format!("{name} ({from}{by}) {arguments}\n{why}Run {name}? [y/N]");
+            let text = format!("{} [y/N]", question_text(&request, &self.redactor));
             let answer = questions::ask(&self.spinner, move |line| {
                 output::print_to_stderr(&text);
                 questions::is_yes(line().as_deref())
@@ -58,6 +48,23 @@ impl Approver for TerminalApprover {
             }
         })
     }
+}
+
+/// Shows the call in full: the executor never asks about arguments that are too long to show.
+fn question_text(request: &ApprovalRequest<'_>, redactor: &Redactor) -> String {
+    let arguments = reveal(&redactor.value(request.arguments).to_string());
+    let name = reveal(request.tool.name());
+    let from = match request.tool.source() {
+        ToolSource::Mcp(server) => format!("of the server '{}'", reveal(server)),
+        other => other.to_string(),
+    };
+    let by = asker(request);
+    let why = match request.reason {
+        ApprovalReason::Policy => String::new(),
+        reason => format!("{reason}\n"),
+    };
+    // The name comes again at the end, because long arguments may push the first line off the screen.
+    format!("{name} ({from}{by}) {arguments}\n{why}Run {name}?")
 }
 
 fn asker(request: &ApprovalRequest<'_>) -> String {

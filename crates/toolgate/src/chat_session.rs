@@ -176,7 +176,7 @@ impl ChatSession {
             config: Arc::new(config),
             tools,
             wanted,
-            reason: reason,
+            reason,
             file: global.config.clone(),
             patterns: options.tools.clone(),
             spinner,

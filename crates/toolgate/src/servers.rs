@@ -77,7 +77,8 @@ pub(crate) struct ServerFleet {
 }
 
 impl ServerFleet {
-    /// Registers remembered tools at once. With a `spinner`, servers may ask the person questions.
+    /// Registers remembered tools at once. With a `spinner`, servers may ask the person at the
+    /// terminal questions, otherwise the clients that call their tools.
     /// Has to be called in a tokio runtime.
     pub(crate) fn start(
         config: &Config,
@@ -89,8 +90,13 @@ impl ServerFleet {
         let mut options = options(config, tools);
         options.health = tools.services.health.clone();
         options.on_demand = start == ServerStart::WhenNeeded;
-        if let Some(elicitor) = spinner.and_then(TerminalElicitor::new) {
-            options.elicitor = Some(Arc::new(elicitor));
+        match spinner {
+            Some(spinner) => {
+                let elicitor = TerminalElicitor::new(spinner);
+                options.elicitor = elicitor.map(|elicitor| Arc::new(elicitor) as Arc<_>);
+            }
+            // A gateway: its clients may be able to answer.
+            None => options.relays_questions = true,
         }
         let servers = Servers::new(Arc::clone(&tools.manager), options);
         set_absent_reasons(&settings, &tools.manager);

@@ -1,21 +1,15 @@
 //! Runs `resources/read`, `prompts/get` and `completion/complete`: each is a call through the
 //! executor, of a tool that its server's content provides.
 
-use std::borrow::Cow;
-use std::sync::Arc;
-
 use serde_json::{Map, Value, json};
 use toolgate_core::{
-    CallContext, ContentMethod, ContentSet, ContentSource, ErrorKind, ServerFailure, Tool,
-    ToolCall, ToolDefinition, ToolError, ToolFuture, ToolOutcome, ToolOutput, ToolSource,
-    ValidArguments, escape,
+    ContentMethod, ContentRequest, ErrorKind, ServerFailure, ToolError, ToolOutcome, ToolOutput,
+    escape,
 };
 
 use super::client_call::{ClientOutcome, RequestIdentity};
 use super::client_message::RequestMeta;
-use super::content_list::is_offered;
 use super::jsonrpc::RequestError;
-use super::linked_uris::rewrite_result_uris;
 use super::methods::{COMPLETE, MethodResult, RequestContext, SERVER_INFO};
 use super::service::McpService;
 use super::suspended::ClientAnswers;
@@ -23,54 +17,6 @@ use super::tool_call::MAX_CALLS;
 
 /// The code for a missing resource up to 2025-11-25.
 const RESOURCE_NOT_FOUND: i32 = -32002;
-
-/// A request for content: whose it is, and the parameters as its source knows them.
-struct ContentRequest {
-    method: ContentMethod,
-    // `None` if nobody offers it to this client.
-    owner: Option<ContentSource>,
-    arguments: Value,
-    // What was asked for, for the error that there is no such thing.
-    wanted: String,
-}
-
-impl ContentRequest {
-    fn tool(&self) -> Option<&Arc<dyn Tool>> {
-        self.owner.as_ref()?.content.access.tool(self.method)
-    }
-
-    fn to_call(&self) -> Result<ToolCall, RequestError> {
-        let tool = match self.tool() {
-            Some(tool) => Arc::clone(tool),
-            None => MissingContent::tool(self.method, &self.wanted)?,
-        };
-        let call = ToolCall::new(self.method.as_str(), self.arguments.clone());
-        Ok(call.resolved_tool(tool))
-    }
-
-    fn parse_outcome(
-        &self,
-        outcome: ToolOutcome,
-        context: &RequestContext<'_>,
-    ) -> Result<Value, RequestError> {
-        let is_known = self.tool().is_some();
-        match outcome.result {
-            Ok(ToolOutput {
-                structured: Some(result),
-                ..
-            }) if is_known => Ok(result),
-            Ok(_) => Err(RequestError::new(
-                RequestError::INTERNAL_ERROR,
-                "the server sent no result",
-            )),
-            // A request that was one too many may find it the next time.
-            Err(error) if !is_known && !matches!(error, ToolError::Overloaded { .. }) => {
-                Err(not_found(self.method, &self.wanted, context))
-            }
-            Err(error) => Err(request_error(&error, &outcome.tool_name, context)),
-        }
-    }
-}
 
 impl McpService {
     pub(super) async fn use_content(
@@ -80,34 +26,28 @@ impl McpService {
         meta: &RequestMeta,
         context: &RequestContext<'_>,
     ) -> Result<MethodResult, RequestError> {
+        let wrong = || RequestError::wrong_params(method.as_str());
         let Value::Object(mut params) = params else {
-            return Err(RequestError::wrong_params(method.as_str()));
+            return Err(wrong());
         };
         let permit = self.shared.calls.try_acquire();
         let answers = ClientAnswers::take(&mut params);
-        let content = self.content_with(method, &params).await;
-        let request = self.find_content(&content, method, params)?;
-        let completes_nothing = |owner: &ContentSource| owner.content.access.complete.is_none();
-        if method == ContentMethod::Complete
-            && request.owner.as_ref().is_some_and(completes_nothing)
-        {
-            let empty = json!({ "completion": { "values": [] } });
-            return Ok(MethodResult::Json(
-                self.finish_result(empty, method, context),
-            ));
+        let request = self.find_content(method, &params).await.ok_or_else(wrong)?;
+        if !can_complete(&request) {
+            let nothing = json!({ "completion": { "values": [] } });
+            let nothing = self.finish_result(nothing, method, context);
+            return Ok(MethodResult::Json(nothing));
         }
         let identity = RequestIdentity {
             method: method.as_str(),
-            target: &request.wanted,
-            arguments: request.arguments.as_object(),
+            target: request.wanted(),
+            arguments: request.arguments().as_object(),
         };
-        let outcome = match self
-            .resume_for_client(answers, &identity, meta, context)
-            .await?
-        {
+        let resumed = self.resume_for_client(answers, &identity, meta, context);
+        let outcome = match resumed.await? {
             Some(outcome) => outcome,
             None => {
-                let mut call = request.to_call()?;
+                let mut call = request.to_call();
                 if permit.is_err() {
                     let (tool, limit) = (method.as_str().to_owned(), MAX_CALLS);
                     call = call.reject(ToolError::Overloaded { tool, limit });
@@ -120,82 +60,24 @@ impl McpService {
             ClientOutcome::Finished(outcome) => outcome,
             ClientOutcome::InputRequired(result) => return Ok(MethodResult::Json(result)),
         };
-        let result = request.parse_outcome(outcome, context)?;
-        let mut result = self.finish_result(result, method, context);
-        if let Some(owner) = &request.owner {
-            rewrite_result_uris(&mut result, &content, &owner.source);
-            if method == ContentMethod::ReadResource {
-                let own = text(&request.arguments["uri"]);
-                let offered = content.linked_uri(&owner.source, own);
-                restore_asked_uri(&mut result, &offered, &request.wanted);
-            }
-        }
+        let result = content_result(&request, outcome, context)?;
+        let result = self.finish_result(result, method, context);
         Ok(MethodResult::Json(result))
     }
 
-    /// The content of all servers. If what is wanted is not among it, waits a few seconds for
-    /// servers that are starting.
-    async fn content_with(
+    /// If what is wanted is not offered, waits a few seconds for servers that are starting.
+    async fn find_content(
         &self,
         method: ContentMethod,
         params: &Map<String, Value>,
-    ) -> Arc<ContentSet> {
-        let content = self.executor.manager().content();
-        if owner_of(&content, method, params).is_some() {
-            return content;
+    ) -> Option<ContentRequest> {
+        let find = || self.executor.find_content(method, params, &self.scope);
+        let request = find()?;
+        if request.owner().is_some() {
+            return Some(request);
         }
         self.wait_for_lists().await;
-        self.executor.manager().content()
-    }
-
-    fn find_content(
-        &self,
-        content: &ContentSet,
-        method: ContentMethod,
-        mut params: Map<String, Value>,
-    ) -> Result<ContentRequest, RequestError> {
-        let wrong = || RequestError::wrong_params(method.as_str());
-        let wanted = wanted(method, &params).ok_or_else(wrong)?.to_owned();
-        let found = owner_of(content, method, &params);
-        let rules = self.executor.rules();
-        let used = match method {
-            // Completion comes with what it completes.
-            ContentMethod::Complete if params["ref"]["type"] == "ref/prompt" => {
-                ContentMethod::GetPrompt
-            }
-            ContentMethod::Complete => ContentMethod::ReadResource,
-            method => method,
-        };
-        let offered =
-            |(owner, _): &(&ContentSource, String)| is_offered(owner, used, &rules, &self.scope);
-        let found = found.filter(offered);
-        let own = found
-            .as_ref()
-            .map_or_else(|| wanted.clone(), |(_, own)| own.clone());
-        let arguments = match method {
-            ContentMethod::ReadResource => json!({ "uri": own }),
-            ContentMethod::GetPrompt => {
-                let arguments = params.remove("arguments").filter(|given| !given.is_null());
-                let mut all = json!({ "name": own });
-                if let Some(arguments) = arguments {
-                    all["arguments"] = arguments;
-                }
-                all
-            }
-            ContentMethod::Complete => {
-                params.retain(|key, _| ["ref", "argument", "context"].contains(&&**key));
-                let key = reference_key(&params["ref"]);
-                params["ref"][key] = own.into();
-                Value::Object(params)
-            }
-        };
-        let owner = found.map(|(owner, _)| owner.clone());
-        Ok(ContentRequest {
-            method,
-            owner,
-            arguments,
-            wanted,
-        })
+        find()
     }
 
     /// Gives a server's result the form of the client's revision.
@@ -234,55 +116,32 @@ impl McpService {
     }
 }
 
-/// The URI or the name in the parameters, if they have the form of the method.
-fn wanted(method: ContentMethod, params: &Map<String, Value>) -> Option<&str> {
-    match method {
-        ContentMethod::ReadResource => params.get("uri")?.as_str(),
-        ContentMethod::GetPrompt => params.get("name")?.as_str(),
-        ContentMethod::Complete => {
-            let reference = params.get("ref")?;
-            let has_argument = params.get("argument")?["name"].is_string();
-            reference[reference_key(reference)]
-                .as_str()
-                .filter(|_| has_argument)
+/// False for a completion that the server doesn't support, which has no suggestions.
+fn can_complete(request: &ContentRequest) -> bool {
+    let owner = request.owner();
+    request.method() != ContentMethod::Complete
+        || owner.is_none_or(|owner| owner.content.access.complete.is_some())
+}
+
+fn content_result(
+    request: &ContentRequest,
+    mut outcome: ToolOutcome,
+    context: &RequestContext<'_>,
+) -> Result<Value, RequestError> {
+    request.finish(&mut outcome);
+    match outcome.result {
+        Ok(ToolOutput {
+            structured: Some(result),
+            ..
+        }) => Ok(result),
+        Ok(_) => Err(RequestError::new(
+            RequestError::INTERNAL_ERROR,
+            "the server sent no result",
+        )),
+        Err(_) if request.owner().is_none() => {
+            Err(not_found(request.method(), request.wanted(), context))
         }
-    }
-}
-
-fn reference_key(reference: &Value) -> &'static str {
-    match reference["type"].as_str() {
-        Some("ref/prompt") => "name",
-        _ => "uri",
-    }
-}
-
-/// Who offers what is wanted, and its name or URI there.
-fn owner_of<'a>(
-    content: &'a ContentSet,
-    method: ContentMethod,
-    params: &Map<String, Value>,
-) -> Option<(&'a ContentSource, String)> {
-    let wanted = wanted(method, params)?;
-    let is_prompt = match method {
-        ContentMethod::ReadResource => false,
-        ContentMethod::GetPrompt => true,
-        ContentMethod::Complete => reference_key(&params["ref"]) == "name",
-    };
-    if is_prompt {
-        let prompt = content.find_prompt(wanted)?;
-        return Some((prompt.owner, text(&prompt.entry["name"]).to_owned()));
-    }
-    let (owner, own) = content.resolve(wanted)?;
-    Some((owner, own.into_owned()))
-}
-
-/// A server answers with the URI it was asked for, and so do we, however the client wrote it.
-fn restore_asked_uri(result: &mut Value, offered: &Cow<'_, str>, asked: &str) {
-    let contents = result.get_mut("contents").and_then(Value::as_array_mut);
-    for item in contents.into_iter().flatten() {
-        if item["uri"] == **offered {
-            item["uri"] = asked.into();
-        }
+        Err(error) => Err(request_error(&error, &outcome.tool_name, context)),
     }
 }
 
@@ -330,36 +189,4 @@ fn request_error(error: &ToolError, tool: &str, context: &RequestContext<'_>) ->
     let mut failed = RequestError::new(code, message);
     failed.data = Some(json!({ "kind": error.kind().as_str(), "method": tool }));
     failed
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-/// Stands in for content that nobody offers, so that the request is still on record.
-struct MissingContent {
-    definition: ToolDefinition,
-    wanted: String,
-}
-
-impl MissingContent {
-    fn tool(method: ContentMethod, wanted: &str) -> Result<Arc<dyn Tool>, RequestError> {
-        let definition = method
-            .definition(ToolSource::Internal)
-            .build()
-            .map_err(|error| RequestError::new(RequestError::INTERNAL_ERROR, error.to_string()))?;
-        let wanted = wanted.to_owned();
-        Ok(Arc::new(Self { definition, wanted }))
-    }
-}
-
-impl Tool for MissingContent {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
-
-    fn invoke<'a>(&'a self, _: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
-        let wanted = escape(&self.wanted);
-        Box::pin(async move { Err(ToolError::failed(format!("Nobody offers '{wanted}'"))) })
-    }
 }

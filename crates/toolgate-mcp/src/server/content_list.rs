@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolgate_core::{
-    ContentMethod, ContentSet, ContentSource, ExecutionRules, ListedResource, Scope,
-    strip_invisible,
+    ContentSet, ContentSource, ExecutionRules, OfferedEntry, Scope, strip_invisible,
 };
 
 // Bounds of the instructions that all servers together give to a client, in bytes.
@@ -28,28 +27,13 @@ impl ContentLists {
         scope: &Scope,
         before: &Self,
     ) -> Self {
-        let may = |owner: &ContentSource, method| is_offered(owner, method, rules, scope);
-        let readable = |it: &ListedResource<'_>| may(it.owner, ContentMethod::ReadResource);
-        let resources = content.resources().filter(readable);
-        let templates = content.templates().filter(readable);
-        let prompts = content
-            .prompts()
-            .filter(|it| may(it.owner, ContentMethod::GetPrompt));
-        let prompts = prompts.map(|it| shown(it.entry, "name", it.name));
+        let resources = content.offered_resources(rules, scope);
+        let templates = content.offered_templates(rules, scope);
+        let prompts = content.offered_prompts(rules, scope);
         Self {
-            resources: same_or_new(
-                &before.resources,
-                resources
-                    .map(|it| shown(it.entry, "uri", &it.uri))
-                    .collect(),
-            ),
-            templates: same_or_new(
-                &before.templates,
-                templates
-                    .map(|it| shown(it.entry, "uriTemplate", &it.uri))
-                    .collect(),
-            ),
-            prompts: same_or_new(&before.prompts, prompts.collect()),
+            resources: same_or_new(&before.resources, resources),
+            templates: same_or_new(&before.templates, templates),
+            prompts: same_or_new(&before.prompts, prompts),
         }
     }
 
@@ -61,17 +45,6 @@ impl ContentLists {
     pub(super) fn has_other_prompts(&self, before: &Self) -> bool {
         !Arc::ptr_eq(&self.prompts, &before.prompts)
     }
-}
-
-/// True if the source supports the method, and policy and scope let the caller use it.
-pub(super) fn is_offered(
-    owner: &ContentSource,
-    method: ContentMethod,
-    rules: &ExecutionRules,
-    scope: &Scope,
-) -> bool {
-    let tool = owner.content.access.tool(method);
-    tool.is_some_and(|tool| rules.offers(tool.definition(), scope))
 }
 
 /// Joins what servers say about themselves, each under its name. `is_visible` tells whether the
@@ -102,26 +75,11 @@ pub(super) fn join_instructions(
     (!joined.is_empty()).then(|| joined.to_owned())
 }
 
-fn shown(entry: &Value, key: &str, address: &str) -> Value {
-    let mut entry = entry.clone();
-    entry[key] = json!(address);
-    hide_invisible(&mut entry);
-    entry
-}
-
-/// Removes invisible characters from the texts that people and models read, because they can hide
-/// instructions.
-fn hide_invisible(entry: &mut Value) {
-    for key in ["title", "description"] {
-        if let Some(Value::String(text)) = entry.get_mut(key) {
-            *text = strip_invisible(text).into_owned();
-        }
-    }
-    let arguments = entry.get_mut("arguments").and_then(Value::as_array_mut);
-    arguments.into_iter().flatten().for_each(hide_invisible);
-}
-
-fn same_or_new(before: &Arc<Vec<Value>>, list: Vec<Value>) -> Arc<Vec<Value>> {
+fn same_or_new<'a>(
+    before: &Arc<Vec<Value>>,
+    offered: impl Iterator<Item = OfferedEntry<'a>>,
+) -> Arc<Vec<Value>> {
+    let list: Vec<Value> = offered.map(|it| it.entry).collect();
     match list == **before {
         true => Arc::clone(before),
         false => Arc::new(list),

@@ -21,7 +21,6 @@ mod http;
 mod in_flight;
 mod jsonrpc;
 mod line_session;
-mod linked_uris;
 mod list_watch;
 mod listen;
 mod methods;

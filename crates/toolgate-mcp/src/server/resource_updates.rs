@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolgate_core::{ContentMethod, ResourceUpdates, UpdateSubscription, escape};
 
-use super::content_list::is_offered;
 use super::jsonrpc::{RequestError, notification};
 use super::methods::ClientSink;
 use super::service::McpService;
@@ -147,7 +146,7 @@ impl UpdateSource {
         let content = service.executor.manager().content();
         let rules = service.executor.rules();
         let found = content.resolve(uri).filter(|(owner, _)| {
-            is_offered(owner, ContentMethod::ReadResource, &rules, &service.scope)
+            owner.is_offered(ContentMethod::ReadResource, &rules, &service.scope)
         });
         let Some((owner, own)) = found else {
             let text = format!("Resource not found: {}", escape(uri));

@@ -8,14 +8,13 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{
     ErrorKind, ServerFailure, Tool, ToolCall, ToolContent, ToolError, ToolOutcome, ToolOutput,
-    nearest_names,
+    nearest_names, rewrite_block_uris,
 };
 
 use super::client_call::{ClientOutcome, RequestIdentity};
 use super::client_message::{RequestMeta, ToolCallParams};
 use super::content_block::make_readable;
 use super::jsonrpc::RequestError;
-use super::linked_uris::rewrite_block_uris;
 use super::methods::{COMPLETE, MethodResult, RequestContext};
 use super::service::McpService;
 

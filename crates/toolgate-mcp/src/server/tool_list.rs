@@ -7,12 +7,12 @@ use http::HeaderMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use toolgate_core::{
-    Annotations, ContentSet, ToolDefinition, strip_invisible, strip_invisible_in_schema, wire_names,
+    Annotations, ContentSet, ToolDefinition, rewrite_app_uri, strip_invisible,
+    strip_invisible_in_schema, wire_names,
 };
 
 use super::content_list::ContentLists;
 use super::http::MirroredHeader;
-use super::linked_uris::rewrite_app_uri;
 use super::list_watch::KnownLists;
 
 /// The specification allows 128 letters, digits, `_`, `-` and `.`. Claude Desktop, Windsurf and

@@ -226,7 +226,7 @@ impl ModelSelector<'_> {
                         provider: provider.into(),
                         settings,
                         why,
-                        skipped: skipped,
+                        skipped,
                         is_automatic: self.settings.name.is_empty(),
                     });
                 }
@@ -248,7 +248,7 @@ impl ModelSelector<'_> {
             )));
         }
         Ok(ModelSelection {
-            skipped: skipped,
+            skipped,
             is_automatic: true,
             ..self.select_sentences("no model is configured or reachable".to_owned())
         })

@@ -255,7 +255,7 @@ fn detail(title: &str, lines: &[String]) {
 fn print(row: &str) {
     match output::stdout_width() {
         Some(width) if row.starts_with(' ') => {
-            output::print_result(&wrap::wrap_hanging(row, 2, width))
+            output::print_result(&wrap::wrap_hanging(row, 2, width));
         }
         Some(width) => output::print_result(&wrap::wrap_hanging(row, TEXT_COLUMN, width)),
         None => output::print_result(row),

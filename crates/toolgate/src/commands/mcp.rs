@@ -10,6 +10,7 @@ use toolgate_mcp::{McpServer, ServeOptions, ToolgateChain};
 use tracing::warn;
 
 use super::block_on_threads;
+use crate::approve::ClientApprover;
 use crate::cli::{GlobalOptions, McpOptions};
 use crate::config::SecretScope;
 use crate::exit::Exit;
@@ -36,9 +37,13 @@ pub(crate) fn run(global: &GlobalOptions, options: &McpOptions) -> anyhow::Resul
     serve.deny = patterns(&options.deny);
     wiring::warn_about_servers(&config);
     let journal = CommandJournal::open(&config, &tools, "toolgate mcp", OpenRetry::Endless);
-    // Without an approver: what needs approval is denied.
+    // The client is the person's own program, so it may ask them. One that can't ask gets a denial.
+    let approver = ClientApprover {
+        redactor: tools.redactor.clone(),
+    };
     let executor = journal
         .attach(wiring::logged_builder(&config, &tools))
+        .approver(approver)
         .build();
     let server = McpServer::new(executor.clone(), serve);
     if std::io::stdin().is_terminal() {

@@ -226,7 +226,7 @@ fn readers_see_a_whole_list_while_many_write() {
                 scope.spawn(|| {
                     begin.wait();
                     (0..20).for_each(|_| {
-                        catalogue.remember(&house(), list, &ListedContent::default())
+                        catalogue.remember(&house(), list, &ListedContent::default());
                     });
                 })
             })

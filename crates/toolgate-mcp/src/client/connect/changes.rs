@@ -153,7 +153,7 @@ async fn subscribe_each(session: &Arc<ClientSession>, wanted: &ResourceSubscript
             let request = SessionRequest::new(method, json!({ "uri": uri }));
             match session.request(request).await {
                 Err(SessionError::Stopped(_) | SessionError::NotSent(_)) => return,
-                Err(error) => debug!(method, ?error, "the server refused a subscription"),
+                Err(error) => debug!(%method, ?error, "the server refused a subscription"),
                 Ok(_) => {}
             }
         }

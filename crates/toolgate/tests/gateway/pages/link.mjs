@@ -9,7 +9,7 @@ export async function link(bench) {
   await bench.step('who is not signed in is told how, and shown no calls', async () => {
     await page.goto(url);
     await bench.id('sign-in-band').waitFor();
-    assert.match(await bench.text('sign-in-band'), /open the link.*kill -USR1/);
+    assert.match(await bench.text('sign-in-band'), /open the sign-in link.*kill -USR1/);
     await page.getByText('Sign in to see the calls').waitFor();
     assert.equal(await bench.id('sign-out').isVisible(), false);
     await bench.accessible('not signed in');

@@ -1,0 +1,92 @@
+//! What a caller may see of all content, in the form in which MCP lists it.
+
+use serde_json::{Value, json};
+
+use crate::{
+    ContentMethod, ContentSet, ContentSource, ExecutionRules, ListedResource, Scope, ToolSource,
+    strip_invisible,
+};
+
+/// An entry of a list, with the name or the URI it is offered under.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct OfferedEntry<'a> {
+    pub source: &'a ToolSource,
+    pub entry: Value,
+}
+
+impl ContentSource {
+    /// True if the source supports the method, and policy and scope let the caller use it.
+    pub fn is_offered(&self, method: ContentMethod, rules: &ExecutionRules, scope: &Scope) -> bool {
+        let tool = self.content.access.tool(method);
+        tool.is_some_and(|tool| rules.offers(tool.definition(), scope))
+    }
+}
+
+impl ContentSet {
+    pub fn offered_resources(
+        &self,
+        rules: &ExecutionRules,
+        scope: &Scope,
+    ) -> impl Iterator<Item = OfferedEntry<'_>> {
+        offered(self.resources(), "uri", rules, scope)
+    }
+
+    pub fn offered_templates(
+        &self,
+        rules: &ExecutionRules,
+        scope: &Scope,
+    ) -> impl Iterator<Item = OfferedEntry<'_>> {
+        offered(self.templates(), "uriTemplate", rules, scope)
+    }
+
+    pub fn offered_prompts(
+        &self,
+        rules: &ExecutionRules,
+        scope: &Scope,
+    ) -> impl Iterator<Item = OfferedEntry<'_>> {
+        let may_get =
+            |owner: &ContentSource| owner.is_offered(ContentMethod::GetPrompt, rules, scope);
+        self.prompts()
+            .filter(move |prompt| may_get(prompt.owner))
+            .map(|prompt| OfferedEntry {
+                source: &prompt.owner.source,
+                entry: shown(prompt.entry, "name", prompt.name),
+            })
+    }
+}
+
+fn offered<'a>(
+    resources: impl Iterator<Item = ListedResource<'a>>,
+    key: &str,
+    rules: &ExecutionRules,
+    scope: &Scope,
+) -> impl Iterator<Item = OfferedEntry<'a>> {
+    let may_read =
+        |owner: &ContentSource| owner.is_offered(ContentMethod::ReadResource, rules, scope);
+    resources
+        .filter(move |resource| may_read(resource.owner))
+        .map(move |resource| OfferedEntry {
+            source: &resource.owner.source,
+            entry: shown(resource.entry, key, &resource.uri),
+        })
+}
+
+fn shown(entry: &Value, key: &str, address: &str) -> Value {
+    let mut entry = entry.clone();
+    entry[key] = json!(address);
+    hide_invisible(&mut entry);
+    entry
+}
+
+/// Removes invisible characters from the texts that people and models read, because they can hide
+/// instructions.
+fn hide_invisible(entry: &mut Value) {
+    for key in ["title", "description"] {
+        if let Some(Value::String(text)) = entry.get_mut(key) {
+            *text = strip_invisible(text).into_owned();
+        }
+    }
+    let arguments = entry.get_mut("arguments").and_then(Value::as_array_mut);
+    arguments.into_iter().flatten().for_each(hide_invisible);
+}
