@@ -138,7 +138,8 @@ fn content_result(
             RequestError::INTERNAL_ERROR,
             "the server sent no result",
         )),
-        Err(_) if request.owner().is_none() => {
+        // A request that was one too many may find it the next time.
+        Err(error) if request.owner().is_none() && error.kind() != ErrorKind::Overloaded => {
             Err(not_found(request.method(), request.wanted(), context))
         }
         Err(error) => Err(request_error(&error, &outcome.tool_name, context)),

@@ -234,3 +234,28 @@ async fn ids_of_nobody_and_of_others_answer_no_request() {
     assert_well(&mut client).await;
     gateway.stop().await;
 }
+
+#[tokio::test]
+async fn too_many_reads_at_once_are_refused_and_the_rest_answered() {
+    let gateway = faulty(ProtocolEra::Modern).await;
+    let mut limits = Limits::default();
+    limits.timeout = Duration::from_secs(5);
+    gateway.executor.set_rules(limits, Policy::default());
+    let mut client = gateway.client(ProtocolEra::Modern).await;
+    let mut waiting = Vec::new();
+    for _ in 0..1100 {
+        let (_, response) = client
+            .start("resources/read", json!({ "uri": "fault:hang" }))
+            .await;
+        waiting.push(response);
+    }
+    let mut kinds = std::collections::BTreeMap::new();
+    for response in waiting {
+        let error = response.await.unwrap()["error"].take();
+        let kind = error["data"]["kind"].as_str().unwrap().to_owned();
+        *kinds.entry(kind).or_insert(0) += 1;
+    }
+    assert_eq!(kinds.get("overloaded"), Some(&(1100 - 1024)), "{kinds:?}");
+    assert_well(&mut client).await;
+    gateway.stop().await;
+}

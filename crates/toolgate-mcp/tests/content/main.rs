@@ -6,6 +6,7 @@
 
 mod clashes;
 mod client;
+mod documented;
 mod faults;
 mod floods;
 mod gateway;

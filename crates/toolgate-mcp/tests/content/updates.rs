@@ -67,6 +67,49 @@ async fn several_clients_share_one_subscription_at_the_server() {
 }
 
 #[tokio::test]
+async fn updates_of_sub_resources_reach_their_subscriber() {
+    let content = json!({ "resources": [{ "uri": "file:///a" }] });
+    for (client_era, server_era) in pairs() {
+        let servers = [("a", content.clone()), ("b", content.clone())];
+        let gateway = Gateway::start(server_era, &servers).await;
+        let mut client = gateway.client(client_era).await;
+        let folder = "toolgate://b/file:///a";
+        client.subscribe(&[folder]).await;
+        gateway.until_subscribed("b", &["file:///a"]).await;
+        for server in ["a", "b"] {
+            for uri in ["file:///a/x y", "file:///ab", "file:///"] {
+                let update = json!({ "uri": uri, "always": true });
+                gateway.call(server, "update", update).await;
+            }
+        }
+        let changed = client.updated().await;
+        assert_eq!(changed, "toolgate://b/file:///a/x y");
+        assert_eq!(client.read(&changed).await, "file:///a/x y of b");
+        client.assert_quiet().await;
+        // There is no end of names, but there is one of updates that wait.
+        let line = |n: u32| {
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"file:///a/{n}"}}}}\n"#
+            )
+        };
+        let flood: String = (0..30_000).map(line).collect();
+        let answer = r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}\n"#;
+        let reader = gateway
+            .call("b", "raw", json!({ "text": flood + answer }))
+            .await;
+        assert!(
+            reader.is_array() || reader.is_null() || reader == "",
+            "{reader}"
+        );
+        let heard = client.drain().await;
+        assert!((1..=30_000).contains(&heard.len()), "{}", heard.len());
+        client.unsubscribe(&[folder]).await;
+        gateway.until_subscribed("b", &[]).await;
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn what_can_not_be_watched_is_refused() {
     let silent = json!({
         "capabilities": { "tools": {}, "resources": {} }, "resources": [{ "uri": "silent:1" }],
