@@ -7,13 +7,16 @@ mathjs_version=15.2.0
 mcp_clients_npm=(@modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/client@2.4.0
     @modelcontextprotocol/inspector@0.15.0)
 mcp_clients_pypi=(mcp==2.3.0)
-# MCP servers, the official conformance suite, and the Node it needs. The sqlite server dies at its
-# start with this SDK: a real traceback to show.
+# MCP servers, the official conformance suite, and the Node it needs. Those of the second and third
+# line and mcp-server-fetch offer resources or prompts. The sqlite server dies at its start with this
+# SDK: a real traceback to show.
 mcp_servers_npm=(@modelcontextprotocol/server-{everything,filesystem,memory,sequential-thinking}@2026.8.31
+    @modelcontextprotocol/server-{map,budget-allocator}@2.0.3 @cyanheads/git-mcp-server@2.15.3
+    mcp-hello-world@1.1.2
     @modelcontextprotocol/conformance@0.1.16
     "node-linux-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')@22.23.3")
 mcp_servers_pypi=(uv==0.13.8 mcp==2.3.0 mcp-server-time==2026.10.19 mcp-server-git==2026.10.19
-    mcp-server-sqlite==2025.4.25)
+    mcp-server-fetch==2026.10.24 mcp-server-sqlite==2025.4.25)
 # The next conformance suite. It isn't released yet, so its result is only shown, and it is optional.
 conformance_next_npm=(@modelcontextprotocol/conformance@0.2.0-alpha.12)
 conformance_next_pypi=()

@@ -21,9 +21,11 @@
 //! | `cursor=same`, `cursor=endless` | lists an endless number of pages |
 //! | `storm=N` | announces N changes of its tools per second |
 //! | `count=FILE` | the file to which the `count` tools append a byte for every run |
+//! | `content=FILE` | offers the resources and prompts in FILE (`content.rs` says its form), which is read for every request |
 //!
 //! BYTES may contain the escapes `\n`, `\r`, `\\` and `\xNN`. The tools are in `tools.rs`.
 
+mod content;
 mod modes;
 mod server;
 mod start;

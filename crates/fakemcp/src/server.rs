@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
+use crate::content::{self, ContentFile, Subscriptions};
 use crate::modes::{CursorMode, FaultModes};
 use crate::start::{block_forever, pause, run_action};
 use crate::tools;
@@ -24,6 +25,8 @@ pub(crate) struct FakeServer {
     // Our requests to the client that wait for a response, by id.
     pending: Mutex<HashMap<u64, Sender<Value>>>,
     next_id: AtomicU64,
+    subscriptions: Mutex<Subscriptions>,
+    content: ContentFile,
 }
 
 impl FakeServer {
@@ -34,6 +37,8 @@ impl FakeServer {
             received: Mutex::default(),
             pending: Mutex::default(),
             next_id: AtomicU64::new(1),
+            subscriptions: Mutex::default(),
+            content: ContentFile::default(),
         })
     }
 
@@ -96,14 +101,37 @@ impl FakeServer {
         let (id, params) = (&message["id"], &message["params"]);
         let answer = match method {
             "initialize" if self.modes.legacy => Ok(self.initialize(params)),
-            "server/discover" if self.modes.modern => Ok(discover()),
+            "server/discover" if self.modes.modern => Ok(self.discover()),
             "tools/list" => Ok(self.list(params)),
+            "resources/list" | "resources/templates/list" | "prompts/list" => {
+                self.list_content(method, params)
+            }
+            "resources/read" | "prompts/get" | "completion/complete" => {
+                match content::answer(self, id, method, params) {
+                    Some(answer) => answer,
+                    None => return,
+                }
+            }
+            "resources/subscribe" => {
+                self.subscriptions().add(&params["uri"]);
+                Ok(json!({}))
+            }
+            "resources/unsubscribe" => {
+                self.subscriptions().remove(&params["uri"]);
+                Ok(json!({}))
+            }
+            "notifications/cancelled" => {
+                self.subscriptions().cancel(&params["requestId"]);
+                return self.run_actions_after(method);
+            }
             "tools/call" => match tools::call(self, id, params) {
                 Some(answer) => answer,
                 None => return,
             },
             "ping" => Ok(json!({})),
-            "subscriptions/listen" if self.modes.modern => return self.listen(id),
+            "subscriptions/listen" if self.modes.modern => {
+                return self.listen(id, &params["notifications"]);
+            }
             _ if id.is_null() => return self.run_actions_after(method),
             _ => Err((-32601, format!("no method {method}"))),
         };
@@ -120,32 +148,75 @@ impl FakeServer {
     fn initialize(&self, params: &Value) -> Value {
         let requested = &params["protocolVersion"];
         let version = self.modes.version.as_ref().map(|v| json!(v));
-        json!({
+        let content = self.content();
+        let mut result = json!({
             "protocolVersion": version.unwrap_or_else(|| requested.clone()),
-            "capabilities": { "tools": { "listChanged": true } },
+            "capabilities": content::capabilities(&content),
             "serverInfo": { "name": "fakemcp", "version": "1.0.0" },
-        })
+        });
+        if content["instructions"].is_string() {
+            result["instructions"] = content["instructions"].clone();
+        }
+        result
     }
 
-    fn listen(&self, id: &Value) {
+    fn discover(&self) -> Value {
+        let content = self.content();
+        let mut result = json!({
+            "resultType": "complete",
+            "supportedVersions": [MODERN],
+            "capabilities": content::capabilities(&content),
+            "serverInfo": { "name": "fakemcp", "version": "1.0.0" },
+            "ttlMs": 0,
+            "cacheScope": "private",
+        });
+        if content["instructions"].is_string() {
+            result["instructions"] = content["instructions"].clone();
+        }
+        result
+    }
+
+    fn listen(&self, id: &Value, filter: &Value) {
+        self.subscriptions().listen(id, filter);
         let meta = json!({ "io.modelcontextprotocol/subscriptionId": id });
         self.notify(
             "notifications/subscriptions/acknowledged",
-            &json!({ "_meta": meta, "notifications": { "toolsListChanged": true } }),
+            &json!({ "_meta": meta, "notifications": filter }),
         );
     }
 
     fn list(&self, params: &Value) -> Value {
+        self.page(params, "tools", |from, count| {
+            tools::list(&self.modes, from, count)
+        })
+    }
+
+    fn list_content(&self, method: &str, params: &Value) -> Answer {
+        let content = self.content();
+        match content::list(&content, method) {
+            None => Err((-32601, format!("no method {method}"))),
+            Some((key, entries)) => Ok(self.page(params, key, |from, count| {
+                entries.into_iter().skip(from).take(count).collect()
+            })),
+        }
+    }
+
+    fn page(
+        &self,
+        params: &Value,
+        key: &str,
+        entries: impl FnOnce(usize, usize) -> Vec<Value>,
+    ) -> Value {
         let page = params["cursor"].as_str().map_or(0, |cursor| {
             cursor
                 .rsplit('-')
                 .next()
                 .map_or(0, |n| n.parse().unwrap_or(0))
         });
-        let all = tools::list(&self.modes, page * PAGE, PAGE);
+        let all = entries(page * PAGE, PAGE);
         let more = all.len() == PAGE;
         let mut result = json!({
-            "tools": all, "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+            key: all, "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
         });
         let next = match self.modes.cursor {
             Some(CursorMode::Same) => Some("again-0".to_owned()),
@@ -156,6 +227,14 @@ impl FakeServer {
             result["nextCursor"] = json!(next);
         }
         result
+    }
+
+    pub(crate) fn content(&self) -> Arc<Value> {
+        self.content.read(&self.modes)
+    }
+
+    pub(crate) fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
+        self.subscriptions.lock()
     }
 
     pub(crate) fn received(&self) -> Vec<Value> {
@@ -188,6 +267,11 @@ impl FakeServer {
         });
     }
 
+    /// Answers with an error in all its parts.
+    pub(crate) fn refuse(&self, id: &Value, error: &Value) {
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
+    }
+
     fn send(&self, message: &Value) {
         let mut bytes = self.modes.before.clone();
         bytes.extend(message.to_string().into_bytes());
@@ -204,17 +288,6 @@ impl FakeServer {
 }
 
 pub(crate) type Answer = Result<Value, (i64, String)>;
-
-fn discover() -> Value {
-    json!({
-        "resultType": "complete",
-        "supportedVersions": [MODERN],
-        "capabilities": { "tools": { "listChanged": true } },
-        "serverInfo": { "name": "fakemcp", "version": "1.0.0" },
-        "ttlMs": 0,
-        "cacheScope": "private",
-    })
-}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::content;
 use crate::modes::{FaultModes, unescape};
 use crate::server::{Answer, FakeServer};
 use crate::start::{count_run, pause, signal};
@@ -15,7 +16,7 @@ type FakeToolRow = (
 );
 
 /// Name, description, and parameters with their types. All are optional except those of `echo`.
-const TOOLS: [FakeToolRow; 26] = [
+const TOOLS: [FakeToolRow; 29] = [
     ("echo", "Gives back its text", &[("text", "string")]),
     ("arguments", "Gives back all of its arguments", &[]),
     (
@@ -87,6 +88,25 @@ const TOOLS: [FakeToolRow; 26] = [
     ),
     ("changed", "Says that the tools changed", &[]),
     ("eat", "Holds that much memory", &[("mb", "integer")]),
+    (
+        "update",
+        "Announces an update of a resource to subscribers, or always",
+        &[
+            ("uri", "string"),
+            ("times", "integer"),
+            ("always", "boolean"),
+        ],
+    ),
+    (
+        "subscribed",
+        "The URIs that somebody has subscribed to",
+        &[],
+    ),
+    (
+        "notify",
+        "Sends a notification",
+        &[("method", "string"), ("params", "object")],
+    ),
 ];
 
 pub(crate) fn list(modes: &FaultModes, from: usize, at_most: usize) -> Vec<Value> {
@@ -181,6 +201,12 @@ pub(crate) fn call(server: &FakeServer, id: &Value, params: &Value) -> Option<An
             text("said")
         }
         "eat" => eat_memory(number("mb")),
+        "update" => text(content::update(server, given).to_string()),
+        "subscribed" => text(json!(server.subscriptions().all()).to_string()),
+        "notify" => {
+            server.notify(string("method"), &given["params"]);
+            text("sent")
+        }
         _ if server.modes.list.is_some() => {
             text(json!({ "tool": name, "arguments": given }).to_string())
         }

@@ -116,13 +116,15 @@ impl ContentAccess {
 
 /// Tells when resources of a source change.
 pub trait ResourceUpdates: Send + Sync {
-    /// Calls `listener` after every change of one of the source's own URIs, until the returned
-    /// subscription is dropped. Survives restarts of the source. The listener must not block.
+    /// Calls `listener` after every change of one of the source's own URIs or of a sub-resource,
+    /// until the returned subscription is dropped. Survives restarts of the source. The listener must
+    /// not block.
     fn subscribe(&self, uri: &str, listener: UpdateListener) -> UpdateSubscription;
 }
 
-/// Called when a resource has changed.
-pub type UpdateListener = Box<dyn Fn() + Send + Sync>;
+/// Called when a resource has changed. Gets what follows the subscribed URI in the URI that changed:
+/// nothing, or the rest of the path to a sub-resource.
+pub type UpdateListener = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Ends a subscription when it is dropped.
 pub type UpdateSubscription = Box<dyn Any + Send + Sync>;

@@ -5,7 +5,7 @@ mod entry;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use toolgate_core::{
     CallContext, ContentMethod, Redactor, SourceContent, Tool, ToolDefinition, ToolFuture,
     ToolOutput, ToolSource, ValidArguments,
@@ -189,10 +189,10 @@ impl Tool for ContentTool {
     fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let params = arguments.as_value();
-            let (name, key) = match self.method {
-                ContentMethod::ReadResource => (params["uri"].as_str(), "contents"),
-                ContentMethod::GetPrompt => (params["name"].as_str(), "messages"),
-                ContentMethod::Complete => (None, "completion"),
+            let name = match self.method {
+                ContentMethod::ReadResource => params["uri"].as_str(),
+                ContentMethod::GetPrompt => params["name"].as_str(),
+                ContentMethod::Complete => None,
             };
             let request = ServerRequest {
                 server: &self.server,
@@ -205,20 +205,30 @@ impl Tool for ContentTool {
                 pinned_tool: None,
             };
             let result = request.run(context).await?;
-            match has_member(&result, key) {
-                true => Ok(ToolOutput::json(result)),
-                false => Err(unreadable_error(
-                    context.tool_name(),
-                    format!("the result has no '{key}'"),
-                )),
+            match find_flaw(self.method, &result) {
+                None => Ok(ToolOutput::json(result)),
+                Some(flaw) => Err(unreadable_error(context.tool_name(), flaw.to_owned())),
             }
         })
     }
 }
 
-fn has_member(result: &Value, key: &str) -> bool {
-    let member = result
-        .as_object()
-        .and_then(|object: &Map<String, Value>| object.get(key));
-    member.is_some_and(|member| member.is_array() || member.is_object())
+/// What clients can't work with. All else is passed on unread.
+fn find_flaw(method: ContentMethod, result: &Value) -> Option<&'static str> {
+    let are_objects = |list: &Value| {
+        let list = list.as_array();
+        list.is_some_and(|list| list.iter().all(Value::is_object))
+    };
+    match method {
+        ContentMethod::ReadResource if !are_objects(&result["contents"]) => {
+            Some("its 'contents' is not a list of objects")
+        }
+        ContentMethod::GetPrompt if !are_objects(&result["messages"]) => {
+            Some("its 'messages' is not a list of objects")
+        }
+        ContentMethod::Complete if !result["completion"]["values"].is_array() => {
+            Some("its 'completion' has no list of values")
+        }
+        _ => None,
+    }
 }

@@ -7,6 +7,10 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use toolgate_core::{ResourceUpdates, UpdateListener, UpdateSubscription};
 
+// Bounds of the search for parents of a URI.
+const MAX_SUBRESOURCE: usize = 8 << 10;
+const MAX_PARENTS: usize = 64;
+
 /// Listeners by the server's own URIs.
 pub(crate) struct ResourceSubscriptions {
     // Itself, for the guards that end a subscription.
@@ -37,15 +41,19 @@ impl ResourceSubscriptions {
         })
     }
 
-    /// Tells everybody who subscribed to this URI.
+    /// Tells everybody who subscribed to this URI, or to one of which it is a sub-resource.
     pub(crate) fn announce(&self, uri: &str) {
-        let listeners: Vec<Arc<UpdateListener>> = match self.state.lock().listeners.get(uri) {
-            Some(listeners) => listeners.iter().map(|(_, it)| Arc::clone(it)).collect(),
-            None => return,
+        let listeners: Vec<(Arc<UpdateListener>, &str)> = {
+            let state = self.state.lock();
+            let heard = parents(uri).filter_map(|(parent, rest)| {
+                let listeners = state.listeners.get(parent)?;
+                Some(listeners.iter().map(move |(_, it)| (Arc::clone(it), rest)))
+            });
+            heard.flatten().collect()
         };
         // Outside the lock, because a listener may end its subscription.
-        for listener in listeners {
-            listener();
+        for (listener, rest) in listeners {
+            listener(rest);
         }
     }
 
@@ -63,6 +71,18 @@ impl ResourceSubscriptions {
     pub(crate) fn changed(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
+}
+
+/// The URI and those of which it may be a sub-resource, each with the rest of the path.
+fn parents(uri: &str) -> impl Iterator<Item = (&str, &str)> {
+    let is_short = uri.len() <= MAX_SUBRESOURCE;
+    let slashes = uri.rmatch_indices('/').filter(move |_| is_short);
+    // A folder may be written with its slash or without.
+    let parents = slashes.flat_map(|(at, _)| [at + 1, at]);
+    let parents = parents.filter(|at| *at < uri.len()).take(MAX_PARENTS);
+    std::iter::once(uri.len())
+        .chain(parents)
+        .map(|at| uri.split_at(at))
 }
 
 impl ResourceUpdates for ResourceSubscriptions {
@@ -122,7 +142,7 @@ mod tests {
         let heard = Arc::new(AtomicUsize::new(0));
         let listener = || {
             let heard = Arc::clone(&heard);
-            Box::new(move || {
+            Box::new(move |_: &str| {
                 heard.fetch_add(1, Ordering::Relaxed);
             }) as UpdateListener
         };
@@ -143,5 +163,34 @@ mod tests {
         drop((second, other));
         assert!(subscriptions.uris().is_empty());
         assert_eq!(*version.borrow(), 4);
+    }
+
+    #[test]
+    fn a_folder_hears_of_what_is_in_it() {
+        let subscriptions = ResourceSubscriptions::new();
+        let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+        let subscribe = |uri: &'static str| {
+            let heard = Arc::clone(&heard);
+            let listener = move |rest: &str| heard.lock().push(format!("{uri}|{rest}"));
+            subscriptions.subscribe(uri, Box::new(listener))
+        };
+        let _all = ["f:///a", "f:///a/", "f:///a/b", "f:///ab"].map(subscribe);
+        let endless = format!("f:///a/{}", "/".repeat(MAX_SUBRESOURCE));
+        for (changed, expected) in [
+            ("f:///a/b", &["f:///a/b|", "f:///a/|b", "f:///a|/b"][..]),
+            ("f:///a/c/d", &["f:///a/|c/d", "f:///a|/c/d"]),
+            ("f:///a/", &["f:///a/|", "f:///a|/"]),
+            ("f:///a", &["f:///a|"]),
+            ("f:///abc", &[]),
+            ("f:///", &[]),
+            (&endless, &[]),
+        ] {
+            subscriptions.announce(changed);
+            assert_eq!(
+                *std::mem::take(&mut *heard.lock()),
+                *expected,
+                "{changed:.20}"
+            );
+        }
     }
 }

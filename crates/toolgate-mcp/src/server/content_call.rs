@@ -13,6 +13,7 @@ use super::jsonrpc::RequestError;
 use super::methods::{COMPLETE, MethodResult, RequestContext, SERVER_INFO};
 use super::service::McpService;
 use super::suspended::ClientAnswers;
+use super::tool_call::MAX_CALLS;
 
 /// The code for a missing resource up to 2025-11-25.
 const RESOURCE_NOT_FOUND: i32 = -32002;
@@ -29,6 +30,7 @@ impl McpService {
         let Value::Object(mut params) = params else {
             return Err(wrong());
         };
+        let permit = self.shared.calls.try_acquire();
         let answers = ClientAnswers::take(&mut params);
         let request = self.find_content(method, &params).await.ok_or_else(wrong)?;
         if !can_complete(&request) {
@@ -45,7 +47,11 @@ impl McpService {
         let outcome = match resumed.await? {
             Some(outcome) => outcome,
             None => {
-                let call = request.to_call();
+                let mut call = request.to_call();
+                if permit.is_err() {
+                    let (tool, limit) = (method.as_str().to_owned(), MAX_CALLS);
+                    call = call.reject(ToolError::Overloaded { tool, limit });
+                }
                 self.execute_for_client(call, &identity, meta, context)
                     .await
             }
@@ -132,7 +138,8 @@ fn content_result(
             RequestError::INTERNAL_ERROR,
             "the server sent no result",
         )),
-        Err(_) if request.owner().is_none() => {
+        // A request that was one too many may find it the next time.
+        Err(error) if request.owner().is_none() && error.kind() != ErrorKind::Overloaded => {
             Err(not_found(request.method(), request.wanted(), context))
         }
         Err(error) => Err(request_error(&error, &outcome.tool_name, context)),

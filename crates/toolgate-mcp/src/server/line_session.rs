@@ -204,13 +204,14 @@ impl LineSession {
             && !std::mem::replace(&mut self.announces_changes, true)
         {
             let watch = ListWatch::new(&self.service);
-            let subscriptions = Arc::clone(&self.subscriptions);
+            let (service, subscriptions) =
+                (Arc::clone(&self.service), Arc::clone(&self.subscriptions));
             let (outbox, ending) = (Arc::clone(&self.outbox), self.lifetime.ending.clone());
             self.tasks.spawn(async move {
                 let announcing = async {
                     tokio::join!(
                         send_list_changes(watch, ListChanges::ALL, &Value::Null, &*outbox),
-                        send_updates(&subscriptions, None, &*outbox),
+                        send_updates(&service, &subscriptions, None, &*outbox),
                     )
                 };
                 ending.run_until_cancelled(announcing).await;

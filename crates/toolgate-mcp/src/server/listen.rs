@@ -53,7 +53,7 @@ impl McpService {
         let announcing = async {
             tokio::select! {
                 () = send_list_changes(watch, wanted, &params, sink), if wanted.any() => {}
-                () = send_updates(&subscriptions, Some(&meta), sink) => {}
+                () = send_updates(self, &subscriptions, Some(&meta), sink) => {}
             }
             // The client is gone; the transport ends the request.
             std::future::pending::<()>().await;

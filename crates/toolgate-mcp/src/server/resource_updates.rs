@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use indexmap::IndexSet;
+use indexmap::IndexMap;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use toolgate_core::{ContentMethod, UpdateSubscription, escape};
+use toolgate_core::{ContentMethod, ResourceUpdates, UpdateSubscription, escape};
 
 use super::jsonrpc::{RequestError, notification};
 use super::methods::ClientSink;
@@ -15,25 +16,133 @@ use super::service::McpService;
 
 // Subscriptions that one client may have.
 const MAX_SUBSCRIPTIONS: usize = 10_000;
+// Updates that may wait for one client. Beyond that, updates of sub-resources become updates of the
+// resource that is subscribed to.
+const MAX_WAITING: usize = 10_000;
 
 /// Ends all subscriptions when it is dropped.
 #[derive(Default)]
 pub(super) struct ClientSubscriptions {
     queue: Arc<UpdateQueue>,
-    // By the URI as the client wrote it.
-    open: Mutex<HashMap<Arc<str>, UpdateSubscription>>,
+    // By the URI as the client wrote it. `None` while nobody offers the resource to the client.
+    open: Mutex<HashMap<Arc<str>, Option<AttachedSubscription>>>,
+    // The manager's version that `open` was last compared with.
+    followed: AtomicU64,
 }
 
-/// URIs with updates that were not sent yet. Several updates of one resource are one.
+/// A subscription at the server that offers the resource.
+struct AttachedSubscription {
+    source: UpdateSource,
+    _subscription: UpdateSubscription,
+}
+
+/// Who announces updates of a resource, and its URI there.
+struct UpdateSource {
+    updates: Arc<dyn ResourceUpdates>,
+    own: String,
+}
+
+/// Updates that were not sent yet. Several updates of one resource are one.
 #[derive(Default)]
 struct UpdateQueue {
-    waiting: Mutex<IndexSet<Arc<str>>>,
+    // By the URI of what changed: the subscription.
+    waiting: Mutex<IndexMap<Arc<str>, Arc<str>>>,
     added: Notify,
+}
+
+impl UpdateQueue {
+    /// Adds the subscribed resource, or its sub-resource at `rest`.
+    fn add(&self, subscription: &Arc<str>, rest: &str) {
+        let mut waiting = self.waiting.lock();
+        // There is no end of names for sub-resources.
+        let changed = match rest.is_empty() || waiting.len() >= MAX_WAITING {
+            true => Arc::clone(subscription),
+            false => format!("{subscription}{rest}").into(),
+        };
+        waiting.insert(changed, Arc::clone(subscription));
+        drop(waiting);
+        self.added.notify_one();
+    }
+
+    fn pop(&self) -> Option<(Arc<str>, Arc<str>)> {
+        self.waiting.lock().shift_remove_index(0)
+    }
 }
 
 impl ClientSubscriptions {
     /// Fails if nobody offers this resource to the client, or its server doesn't tell of updates.
     pub(super) fn subscribe(&self, service: &McpService, uri: &str) -> Result<(), RequestError> {
+        let source = UpdateSource::find(service, uri)?;
+        let mut open = self.open.lock();
+        if open.contains_key(uri) {
+            return Ok(());
+        }
+        if open.len() >= MAX_SUBSCRIPTIONS {
+            let text = format!("a client may have {MAX_SUBSCRIPTIONS} subscriptions");
+            return Err(RequestError::invalid_params(text));
+        }
+        let uri: Arc<str> = uri.into();
+        let attached = source.attach(&uri, &self.queue);
+        open.insert(uri, Some(attached));
+        Ok(())
+    }
+
+    pub(super) fn unsubscribe(&self, uri: &str) {
+        let ended = self.open.lock().remove(uri);
+        // Dropped outside the lock, because it calls its server.
+        drop(ended);
+    }
+
+    /// The next resource that has changed. Cancel safe.
+    pub(super) async fn next(&self, service: &McpService) -> Arc<str> {
+        let mut version = service.executor.manager().subscribe();
+        loop {
+            // Before anything is sent, so that a client that may no longer see a resource doesn't
+            // hear of it.
+            let current = *version.borrow_and_update();
+            if self.followed.swap(current, Ordering::Relaxed) != current {
+                self.follow(service);
+            }
+            while let Some((changed, subscription)) = self.queue.pop() {
+                if matches!(self.open.lock().get(&subscription), Some(Some(_))) {
+                    return changed;
+                }
+            }
+            tokio::select! {
+                () = self.queue.added.notified() => {}
+                Ok(()) = version.changed() => {}
+            }
+        }
+    }
+
+    /// Moves subscriptions to the servers that offer their resources now: a server may have been
+    /// reconfigured, removed or hidden, or may be back.
+    fn follow(&self, service: &McpService) {
+        let mut ended = Vec::new();
+        let mut open = self.open.lock();
+        for (uri, attached) in open.iter_mut() {
+            let source = UpdateSource::find(service, uri).ok();
+            let is_same = match (&attached, &source) {
+                (Some(attached), Some(source)) => attached.source == *source,
+                (attached, source) => attached.is_none() && source.is_none(),
+            };
+            if is_same {
+                continue;
+            }
+            // The resource may be another one now.
+            if source.is_some() {
+                self.queue.add(uri, "");
+            }
+            let now = source.map(|source| source.attach(uri, &self.queue));
+            ended.extend(std::mem::replace(attached, now));
+        }
+        drop(open);
+        drop(ended);
+    }
+}
+
+impl UpdateSource {
+    fn find(service: &McpService, uri: &str) -> Result<Self, RequestError> {
         let content = service.executor.manager().content();
         let rules = service.executor.rules();
         let found = content.resolve(uri).filter(|(owner, _)| {
@@ -47,51 +156,45 @@ impl ClientSubscriptions {
             let text = format!("the server of {} doesn't announce updates", escape(uri));
             return Err(RequestError::invalid_params(text));
         };
-        let mut open = self.open.lock();
-        if open.contains_key(uri) {
-            return Ok(());
-        }
-        if open.len() >= MAX_SUBSCRIPTIONS {
-            let text = format!("a client may have {MAX_SUBSCRIPTIONS} subscriptions");
-            return Err(RequestError::invalid_params(text));
-        }
-        let uri: Arc<str> = uri.into();
-        let (queue, updated) = (Arc::downgrade(&self.queue), Arc::clone(&uri));
-        let listener = move || {
+        Ok(Self {
+            updates: Arc::clone(updates),
+            own: own.into_owned(),
+        })
+    }
+
+    /// Adds `uri`, or its sub-resource, to the queue after every update.
+    fn attach(self, uri: &Arc<str>, queue: &Arc<UpdateQueue>) -> AttachedSubscription {
+        let (queue, uri) = (Arc::downgrade(queue), Arc::clone(uri));
+        let listener = move |rest: &str| {
             if let Some(queue) = queue.upgrade() {
-                queue.waiting.lock().insert(Arc::clone(&updated));
-                queue.added.notify_one();
+                queue.add(&uri, rest);
             }
         };
-        open.insert(uri, updates.subscribe(&own, Box::new(listener)));
-        Ok(())
-    }
-
-    pub(super) fn unsubscribe(&self, uri: &str) {
-        let ended = self.open.lock().remove(uri);
-        self.queue.waiting.lock().shift_remove(uri);
-        // Dropped outside the lock, because it calls its server.
-        drop(ended);
-    }
-
-    /// The next resource that has changed. Cancel safe.
-    pub(super) async fn next(&self) -> Arc<str> {
-        loop {
-            if let Some(uri) = self.queue.waiting.lock().shift_remove_index(0) {
-                return uri;
-            }
-            self.queue.added.notified().await;
+        AttachedSubscription {
+            _subscription: self.updates.subscribe(&self.own, Box::new(listener)),
+            source: self,
         }
+    }
+}
+
+impl PartialEq for UpdateSource {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.updates), Arc::as_ptr(&other.updates))
+            && self.own == other.own
     }
 }
 
 /// Announces updates until the client is gone.
 pub(super) async fn send_updates(
+    service: &McpService,
     subscriptions: &ClientSubscriptions,
     meta: Option<&Value>,
     sink: &dyn ClientSink,
 ) {
-    while sink.send(updated(&subscriptions.next().await, meta)).await {}
+    while sink
+        .send(updated(&subscriptions.next(service).await, meta))
+        .await
+    {}
 }
 
 pub(super) fn updated(uri: &str, meta: Option<&Value>) -> Vec<u8> {

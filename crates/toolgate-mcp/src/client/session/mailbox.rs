@@ -100,12 +100,18 @@ impl ClientSession {
     fn handle_notification(&self, method: &str, params: &Value) {
         match method {
             "notifications/progress" => self.handle_progress(params),
-            // Changes before a subscription is acknowledged aren't announced, so the acknowledgement
-            // counts as a change.
             "notifications/tools/list_changed"
             | "notifications/resources/list_changed"
-            | "notifications/prompts/list_changed"
-            | "notifications/subscriptions/acknowledged" => self.lists_changed.notify_one(),
+            | "notifications/prompts/list_changed" => self.lists_changed.notify_one(),
+            // Changes before a subscription is acknowledged aren't announced, so the acknowledgement
+            // counts as a change.
+            "notifications/subscriptions/acknowledged" => {
+                let filter = params["notifications"].as_object();
+                let mut kinds = filter.into_iter().flat_map(|filter| filter.values());
+                if filter.is_none() || kinds.any(|kind| *kind == true) {
+                    self.lists_changed.notify_one();
+                }
+            }
             "notifications/resources/updated" => {
                 if let Some(uri) = params["uri"].as_str() {
                     self.subscriptions.announce(uri);

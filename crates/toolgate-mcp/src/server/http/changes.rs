@@ -1,5 +1,6 @@
 //! Announces changes of lists and resources to HTTP clients.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -14,6 +15,7 @@ use super::session::SessionStream;
 use super::table::SessionGuard;
 use crate::server::list_watch::{ListChanges, ListWatch};
 use crate::server::resource_updates::updated;
+use crate::server::service::McpService;
 
 // The number of a session's standalone stream, which belongs to no request.
 pub(super) const STANDALONE_STREAM: u64 = 0;
@@ -39,6 +41,7 @@ impl McpHttp {
             keep_alive_comment()
         };
         let changes = ChangeStream {
+            service: Arc::clone(&self.service),
             watch: ListWatch::from_known(&self.service, known),
             first: Some(first),
             stop: stream.stop.clone(),
@@ -73,6 +76,7 @@ fn list_events(changes: ListChanges, mut number: impl FnMut(bool) -> Option<u64>
 }
 
 struct ChangeStream {
+    service: Arc<McpService>,
     watch: ListWatch,
     first: Option<Bytes>,
     stop: CancellationToken,
@@ -91,7 +95,7 @@ impl ChangeStream {
                 let lists = self.watch.seen.clone();
                 Some(list_events(changes, |_| Some(session.announce_change(lists.clone()))))
             }
-            uri = session.subscriptions.next() => Some(event(None, &updated(&uri, None))),
+            uri = session.subscriptions.next(&self.service) => Some(event(None, &updated(&uri, None))),
             () = tokio::time::sleep(self.keep_alive) => Some(keep_alive_comment()),
         }
     }

@@ -1,0 +1,213 @@
+//! Resources, prompts, completion and subscriptions. The file of the mode `content` says what there
+//! is; addresses that begin with `fault:` cause a fault.
+//!
+//! | member of the file | what it is |
+//! |---|---|
+//! | `name` | who the default answers say they are from |
+//! | `instructions`, `capabilities` | part of the handshake |
+//! | `resources`, `templates`, `prompts` | the lists |
+//! | `many` | how many more resources are listed |
+//! | `answers` | by URI, name of a prompt or reference: a result, or an error with its `code` |
+//!
+//! | address | what happens |
+//! |---|---|
+//! | `fault:hang` | there is no answer |
+//! | `fault:die` | the process ends |
+//! | `fault:die-once` | the same, but only the first time |
+//! | `fault:big/N` | a text of N bytes |
+//! | `fault:raw/BYTES` | writes BYTES, $ID being the id of the request, and nothing else |
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::modes::{FaultModes, unescape};
+use crate::server::{Answer, FakeServer};
+use crate::start::count_run;
+
+/// Who wants to hear about which resources.
+#[derive(Default)]
+pub(crate) struct Subscriptions {
+    uris: BTreeSet<String>,
+    // The filters of modern clients, by the id of their request.
+    listening: BTreeMap<String, Value>,
+}
+
+impl Subscriptions {
+    pub(crate) fn add(&mut self, uri: &Value) {
+        self.uris
+            .insert(uri.as_str().unwrap_or_default().to_owned());
+    }
+
+    pub(crate) fn remove(&mut self, uri: &Value) {
+        self.uris.remove(uri.as_str().unwrap_or_default());
+    }
+
+    pub(crate) fn listen(&mut self, id: &Value, filter: &Value) {
+        self.listening.insert(id.to_string(), filter.clone());
+    }
+
+    pub(crate) fn cancel(&mut self, id: &Value) {
+        self.listening.remove(&id.to_string());
+    }
+
+    fn includes(&self, uri: &str) -> bool {
+        let named = |filter: &Value| {
+            let uris = filter["resourceSubscriptions"].as_array();
+            uris.is_some_and(|uris| uris.iter().any(|it| it == uri))
+        };
+        self.uris.contains(uri) || self.listening.values().any(named)
+    }
+
+    /// Every URI of a subscription.
+    pub(crate) fn all(&self) -> BTreeSet<String> {
+        let listening = self.listening.values();
+        let named = listening.filter_map(|filter| filter["resourceSubscriptions"].as_array());
+        let named = named.flatten().filter_map(Value::as_str).map(str::to_owned);
+        self.uris.iter().cloned().chain(named).collect()
+    }
+}
+
+/// The file of the mode `content`, read again only after it was replaced: benchmarks use this server
+/// too.
+#[derive(Default)]
+pub(crate) struct ContentFile {
+    known: Mutex<(Option<FileStamp>, Arc<Value>)>,
+}
+
+/// Inode, length and modification time.
+type FileStamp = (u64, u64, Option<SystemTime>);
+
+impl ContentFile {
+    /// The file as it is now; null without the mode.
+    pub(crate) fn read(&self, modes: &FaultModes) -> Arc<Value> {
+        let Some(file) = &modes.content else {
+            return Arc::default();
+        };
+        let metadata = std::fs::metadata(file);
+        let stamp = metadata
+            .ok()
+            .map(|it| (it.ino(), it.len(), it.modified().ok()));
+        let mut known = self.known.lock();
+        if stamp.is_none() || known.0 != stamp {
+            let text = std::fs::read(file).unwrap_or_default();
+            let content = serde_json::from_slice(&text).unwrap_or_else(|_| json!({}));
+            *known = (stamp, Arc::new(content));
+        }
+        Arc::clone(&known.1)
+    }
+}
+
+pub(crate) fn capabilities(content: &Value) -> Value {
+    let mut all = json!({ "tools": { "listChanged": true } });
+    if let Some(own) = content["capabilities"].as_object() {
+        return json!(own);
+    }
+    if content.is_object() {
+        all["resources"] = json!({ "subscribe": true, "listChanged": true });
+        all["prompts"] = json!({ "listChanged": true });
+        all["completions"] = json!({});
+    }
+    all
+}
+
+/// The key and the entries of a list.
+pub(crate) fn list(content: &Value, method: &str) -> Option<(&'static str, Vec<Value>)> {
+    let (key, from) = match method {
+        "resources/list" => ("resources", "resources"),
+        "resources/templates/list" => ("resourceTemplates", "templates"),
+        "prompts/list" => ("prompts", "prompts"),
+        _ => return None,
+    };
+    content.as_object()?;
+    let mut entries = content[from].as_array().cloned().unwrap_or_default();
+    if key == "resources" {
+        let more = 0..content["many"].as_u64().unwrap_or(0);
+        entries.extend(more.map(|n| json!({ "uri": format!("many:{n}"), "name": "one" })));
+    }
+    Some((key, entries))
+}
+
+/// Answers a method of content; `None` if there should be no answer.
+pub(crate) fn answer(
+    server: &FakeServer,
+    id: &Value,
+    method: &str,
+    params: &Value,
+) -> Option<Answer> {
+    let content = server.content();
+    let address = match method {
+        "resources/read" => &params["uri"],
+        "prompts/get" => &params["name"],
+        _ => match params["ref"]["uri"].is_string() {
+            true => &params["ref"]["uri"],
+            false => &params["ref"]["name"],
+        },
+    };
+    let address = address.as_str().unwrap_or_default();
+    if let Some(fault) = address.strip_prefix("fault:") {
+        let text = run_fault(server, id, fault)?;
+        return Some(Ok(default_answer(method, address, &text)));
+    }
+    let scripted = &content["answers"][address];
+    if scripted["code"].is_i64() {
+        server.refuse(id, scripted);
+        return None;
+    }
+    let name = content["name"].as_str().unwrap_or("fakemcp");
+    let text = format!("{address} of {name}");
+    Some(Ok(match scripted {
+        Value::Null => default_answer(method, address, &text),
+        result => result.clone(),
+    }))
+}
+
+/// The text of the answer, if there is one.
+fn run_fault(server: &FakeServer, id: &Value, fault: &str) -> Option<String> {
+    let (kind, value) = fault.split_once('/').unwrap_or((fault, ""));
+    match kind {
+        "hang" => return None,
+        "die" => std::process::exit(3),
+        "die-once" if server.modes.count.as_deref().map_or(0, count_run) == 1 => {
+            std::process::exit(3);
+        }
+        "big" => return Some("b".repeat(value.parse().unwrap_or(0))),
+        "raw" => {
+            server.write(&unescape(&value.replace("$ID", &id.to_string())));
+            return None;
+        }
+        _ => {}
+    }
+    Some("survived".to_owned())
+}
+
+fn default_answer(method: &str, address: &str, text: &str) -> Value {
+    let mut result = match method {
+        "resources/read" => {
+            json!({ "contents": [{ "uri": address, "mimeType": "text/plain", "text": text }] })
+        }
+        "prompts/get" => {
+            let content = json!({ "type": "text", "text": text });
+            json!({ "messages": [{ "role": "user", "content": content }] })
+        }
+        _ => json!({ "completion": { "values": [text], "total": 1, "hasMore": false } }),
+    };
+    result["resultType"] = json!("complete");
+    result
+}
+
+/// Announces an update as often as asked, if somebody has subscribed. Returns whether somebody has.
+pub(crate) fn update(server: &FakeServer, given: &Value) -> bool {
+    let uri = given["uri"].as_str().unwrap_or_default();
+    let is_wanted = server.subscriptions().includes(uri) || given["always"] == true;
+    if is_wanted {
+        for _ in 0..given["times"].as_u64().unwrap_or(1) {
+            server.notify("notifications/resources/updated", &json!({ "uri": uri }));
+        }
+    }
+    is_wanted
+}

@@ -1,0 +1,264 @@
+//! An MCP client that sends what a test says, in either era.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use toolgate_mcp::{McpServer, ProtocolEra};
+
+/// Ten times what anything here should take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a test waits for a message that must not come.
+const QUIET: Duration = Duration::from_millis(300);
+
+pub(crate) struct TestClient {
+    pub(crate) era: ProtocolEra,
+    /// The result of the handshake.
+    pub(crate) hello: Value,
+    writer: WriteHalf<DuplexStream>,
+    next_id: u64,
+    // The request that keeps the subscriptions of a modern client.
+    listening: Option<u64>,
+    pending: Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>,
+    notifications: mpsc::UnboundedReceiver<Value>,
+    reading: JoinHandle<()>,
+}
+
+/// Closes the connection.
+impl Drop for TestClient {
+    fn drop(&mut self) {
+        self.reading.abort();
+    }
+}
+
+impl TestClient {
+    pub(crate) async fn new(server: McpServer, era: ProtocolEra) -> Self {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let (reader, writer) = tokio::io::split(theirs);
+        tokio::spawn(async move { server.serve(reader, writer, CancellationToken::new()).await });
+        let (reader, writer) = tokio::io::split(ours);
+        let pending = Arc::default();
+        let (sender, notifications) = mpsc::unbounded_channel();
+        let reading = tokio::spawn(read_messages(reader, Arc::clone(&pending), sender));
+        let mut client = Self {
+            era,
+            hello: Value::Null,
+            writer,
+            next_id: 1,
+            listening: None,
+            pending,
+            notifications,
+            reading,
+        };
+        client.hello = match era {
+            ProtocolEra::Modern => client.result("server/discover", json!({})).await,
+            ProtocolEra::Legacy => {
+                let params = json!({
+                    "protocolVersion": "2025-11-25", "capabilities": {},
+                    "clientInfo": { "name": "test", "version": "1" },
+                });
+                let hello = client.result("initialize", params).await;
+                client.notify("notifications/initialized", json!({})).await;
+                hello
+            }
+        };
+        client
+    }
+
+    async fn write(&mut self, message: Value) {
+        let line = format!("{message}\n");
+        self.writer.write_all(line.as_bytes()).await.unwrap();
+    }
+
+    pub(crate) async fn notify(&mut self, method: &str, params: Value) {
+        self.write(json!({ "jsonrpc": "2.0", "method": method, "params": params }))
+            .await;
+    }
+
+    /// Sends a request. The receiver gets the whole response.
+    pub(crate) async fn start(
+        &mut self,
+        method: &str,
+        mut params: Value,
+    ) -> (u64, oneshot::Receiver<Value>) {
+        let id = self.next_id;
+        self.next_id += 1;
+        if self.era == ProtocolEra::Modern {
+            params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+        }
+        let (sender, receiver) = oneshot::channel();
+        self.pending.lock().insert(id, sender);
+        self.write(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+            .await;
+        (id, receiver)
+    }
+
+    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
+        let (_, response) = self.start(method, params).await;
+        let response = tokio::time::timeout(PATIENCE, response).await;
+        response.expect("a response in time").unwrap()
+    }
+
+    pub(crate) async fn result(&mut self, method: &str, params: Value) -> Value {
+        let mut response = self.ask(method, params).await;
+        assert!(response["error"].is_null(), "{method}: {response}");
+        response["result"].take()
+    }
+
+    pub(crate) async fn error(&mut self, method: &str, params: Value) -> Value {
+        let mut response = self.ask(method, params).await;
+        assert!(response["result"].is_null(), "{method}: {response}");
+        response["error"].take()
+    }
+
+    /// The text of a resource.
+    pub(crate) async fn read(&mut self, uri: &str) -> String {
+        let result = self.result("resources/read", json!({ "uri": uri })).await;
+        assert_eq!(result["contents"][0]["uri"], uri, "{result}");
+        result["contents"][0]["text"].as_str().unwrap().to_owned()
+    }
+
+    /// The addresses in a list: URIs, or names of prompts.
+    pub(crate) async fn list(&mut self, method: &str) -> Vec<String> {
+        let (key, address) = match method {
+            "resources/list" => ("resources", "uri"),
+            "resources/templates/list" => ("resourceTemplates", "uriTemplate"),
+            "tools/list" => ("tools", "name"),
+            _ => ("prompts", "name"),
+        };
+        let result = self.result(method, json!({})).await;
+        let entries = result[key].as_array().unwrap();
+        let address = |entry: &Value| entry[address].as_str().unwrap().to_owned();
+        entries.iter().map(address).collect()
+    }
+
+    /// Subscribes to updates of these resources, and to changes of all lists. Returns what was
+    /// accepted.
+    pub(crate) async fn subscribe(&mut self, uris: &[&str]) -> Vec<String> {
+        if self.era == ProtocolEra::Legacy {
+            let mut accepted = Vec::new();
+            for uri in uris {
+                let response = self.ask("resources/subscribe", json!({ "uri": uri })).await;
+                if response["error"].is_null() {
+                    accepted.push((*uri).to_owned());
+                }
+            }
+            return accepted;
+        }
+        self.unsubscribe(&[]).await;
+        let filter = json!({
+            "toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true,
+            "resourceSubscriptions": uris,
+        });
+        let (id, _) = self
+            .start("subscriptions/listen", json!({ "notifications": filter }))
+            .await;
+        self.listening = Some(id);
+        // Announcements of the request before may still be under way.
+        let accepted = loop {
+            let mut next = self.next_notification("subscriptions/acknowledged").await;
+            if next["method"] == "notifications/subscriptions/acknowledged" {
+                break next["params"].take();
+            }
+        };
+        let accepted = accepted["notifications"]["resourceSubscriptions"].as_array();
+        let uri = |uri: &Value| uri.as_str().unwrap().to_owned();
+        accepted.into_iter().flatten().map(uri).collect()
+    }
+
+    /// Ends the subscription to these resources; for modern clients, all subscriptions.
+    pub(crate) async fn unsubscribe(&mut self, uris: &[&str]) {
+        match self.listening.take() {
+            Some(id) => {
+                let params = json!({ "requestId": id });
+                self.notify("notifications/cancelled", params).await;
+            }
+            None => {
+                for uri in uris {
+                    self.result("resources/unsubscribe", json!({ "uri": uri }))
+                        .await;
+                }
+            }
+        }
+    }
+
+    /// The parameters of the next notification, which must be of this kind.
+    pub(crate) async fn notification(&mut self, kind: &str) -> Value {
+        let mut next = self.next_notification(kind).await;
+        assert_eq!(next["method"], format!("notifications/{kind}"), "{next}");
+        if self.era == ProtocolEra::Modern {
+            let id = &next["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
+            assert_eq!(*id, json!(self.listening), "{next}");
+        }
+        next["params"].take()
+    }
+
+    async fn next_notification(&mut self, wanted: &str) -> Value {
+        let next = tokio::time::timeout(PATIENCE, self.notifications.recv()).await;
+        next.unwrap_or_else(|_| panic!("no {wanted}")).unwrap()
+    }
+
+    pub(crate) async fn updated(&mut self) -> String {
+        let params = self.notification("resources/updated").await;
+        params["uri"].as_str().unwrap().to_owned()
+    }
+
+    /// Skips notifications until one of this kind comes.
+    pub(crate) async fn wait_for(&mut self, kind: &str) {
+        let wanted = format!("notifications/{kind}");
+        let found = async {
+            while self.notifications.recv().await.unwrap()["method"] != wanted.as_str() {}
+        };
+        let found = tokio::time::timeout(PATIENCE, found).await;
+        found.unwrap_or_else(|_| panic!("no {kind}"));
+    }
+
+    /// All notifications that have come so far, once nothing comes any more.
+    pub(crate) async fn drain(&mut self) -> Vec<Value> {
+        self.drain_for(QUIET).await
+    }
+
+    /// Like `drain`, for notifications that are already under way.
+    pub(crate) async fn drain_briefly(&mut self) -> Vec<Value> {
+        self.drain_for(Duration::from_millis(20)).await
+    }
+
+    async fn drain_for(&mut self, quiet: Duration) -> Vec<Value> {
+        let mut all = Vec::new();
+        while let Ok(Some(next)) = tokio::time::timeout(quiet, self.notifications.recv()).await {
+            all.push(next);
+        }
+        all
+    }
+
+    pub(crate) async fn assert_quiet(&mut self) {
+        let all = self.drain().await;
+        assert!(all.is_empty(), "{all:?}");
+    }
+}
+
+async fn read_messages(
+    reader: ReadHalf<DuplexStream>,
+    pending: Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>,
+    notifications: mpsc::UnboundedSender<Value>,
+) {
+    let mut lines = BufReader::new(reader).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let message: Value = serde_json::from_str(&line).unwrap();
+        match message["id"].as_u64() {
+            None => drop(notifications.send(message)),
+            Some(id) => {
+                let waiting = pending.lock().remove(&id);
+                let waiting = waiting.unwrap_or_else(|| panic!("asked by nobody: {message}"));
+                drop(waiting.send(message));
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Servers that die, hang or answer nonsense when their content is used.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use toolgate_core::{Limits, Policy};
+use toolgate_mcp::ProtocolEra;
+
+use crate::client::TestClient;
+use crate::gateway::{ERAS, Gateway, pairs};
+
+const METHODS: [&str; 3] = ["resources/read", "prompts/get", "completion/complete"];
+
+/// A server that offers all faults as resources and as prompts, and a healthy neighbour.
+async fn faulty(era: ProtocolEra) -> Gateway {
+    let faults = [
+        "fault:hang",
+        "fault:die",
+        "fault:die-once",
+        "fault:big/20000",
+    ];
+    let prompts: Vec<Value> = faults.iter().map(|name| json!({ "name": name })).collect();
+    let content = json!({ "resources": [{ "uri": "fault:hang" }], "prompts": prompts });
+    let neighbour = json!({ "resources": [{ "uri": "well:1" }], "prompts": [{ "name": "well" }] });
+    Gateway::start(era, &[("faulty", content), ("neighbour", neighbour)]).await
+}
+
+/// The parameters that lead to a fault.
+fn params(method: &str, fault: &str) -> Value {
+    match method {
+        "resources/read" => json!({ "uri": fault }),
+        "prompts/get" => json!({ "name": fault }),
+        _ => json!({
+            "ref": { "type": "ref/resource", "uri": fault },
+            "argument": { "name": "a", "value": "" },
+        }),
+    }
+}
+
+async fn assert_well(client: &mut TestClient) {
+    let started = Instant::now();
+    assert_eq!(client.read("well:1").await, "well:1 of neighbour");
+    client
+        .result("prompts/get", json!({ "name": "well" }))
+        .await;
+    assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn a_server_that_dies_fails_every_request_on_it_and_comes_back() {
+    for (client_era, server_era) in pairs() {
+        for method in METHODS {
+            let gateway = faulty(server_era).await;
+            let mut client = gateway.client(client_era).await;
+            // Run twice, since it can do no harm, and then given up.
+            let error = client.error(method, params(method, "fault:die")).await;
+            let text = error["message"].as_str().unwrap();
+            let stopped = "MCP server 'faulty' stopped during the call (exit status 3)";
+            assert_eq!(text, stopped, "{method}");
+            assert_eq!(error["data"]["kind"], "unavailable", "{error}");
+            assert_well(&mut client).await;
+            assert_eq!(
+                gateway.received("faulty", method).await.len(),
+                0,
+                "a new process"
+            );
+            gateway.stop().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_read_that_killed_its_server_once_is_tried_again() {
+    for method in METHODS {
+        let gateway = faulty(ProtocolEra::Legacy).await;
+        let mut client = gateway.client(ProtocolEra::Modern).await;
+        let result = client
+            .result(method, params(method, "fault:die-once"))
+            .await;
+        assert!(result.to_string().contains("survived"), "{result}");
+        assert_eq!(
+            std::fs::metadata(gateway.path("faulty.count"))
+                .unwrap()
+                .len(),
+            2
+        );
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_hangs_ends_at_its_timeout_and_is_cancelled() {
+    for (client_era, server_era) in pairs() {
+        let gateway = faulty(server_era).await;
+        let mut limits = Limits::default();
+        limits.timeout = Duration::from_millis(300);
+        gateway.executor.set_rules(limits, Policy::default());
+        let mut client = gateway.client(client_era).await;
+        for method in METHODS {
+            let (_, hanging) = client.start(method, params(method, "fault:hang")).await;
+            assert_well(&mut client).await;
+            let error = hanging.await.unwrap()["error"].take();
+            assert_eq!(error["data"]["kind"], "timeout", "{method}: {error}");
+        }
+        let cancelled = gateway.received("faulty", "notifications/cancelled").await;
+        assert!(cancelled.len() >= METHODS.len(), "{cancelled:?}");
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_can_cancel_a_read() {
+    for (client_era, server_era) in pairs() {
+        let gateway = faulty(server_era).await;
+        let mut client = gateway.client(client_era).await;
+        for method in METHODS {
+            let before = gateway
+                .received("faulty", "notifications/cancelled")
+                .await
+                .len();
+            let (id, _) = client.start(method, params(method, "fault:hang")).await;
+            while gateway.received("faulty", method).await.is_empty() {}
+            let params = json!({ "requestId": id });
+            client.notify("notifications/cancelled", params).await;
+            let cancelled = async {
+                while gateway
+                    .received("faulty", "notifications/cancelled")
+                    .await
+                    .len()
+                    == before
+                {}
+            };
+            let cancelled = tokio::time::timeout(Duration::from_secs(20), cancelled).await;
+            cancelled.expect("the server is told");
+        }
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn giant_contents_are_refused_and_the_server_stays() {
+    for era in ERAS {
+        let gateway = faulty(ProtocolEra::Legacy).await;
+        let mut client = gateway.client(era).await;
+        let pid = gateway.call("faulty", "pid", json!({})).await;
+        // Over the limit of a result, and over that of a message.
+        for size in [9 << 20, 17 << 20] {
+            let uri = format!("fault:big/{size}");
+            for method in ["resources/read", "completion/complete"] {
+                let error = client.error(method, params(method, &uri)).await;
+                assert_eq!(error["data"]["kind"], "too_large", "{error}");
+            }
+        }
+        let mut limits = Limits::default();
+        limits.max_result = 10_000;
+        gateway.executor.set_rules(limits, Policy::default());
+        for method in METHODS {
+            let error = client
+                .error(method, params(method, "fault:big/20000"))
+                .await;
+            assert_eq!(error["data"]["kind"], "too_large", "{method}: {error}");
+        }
+        assert_eq!(gateway.call("faulty", "pid", json!({})).await, pid);
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn nonsense_instead_of_a_result_fails_its_request_and_no_other() {
+    let nonsense = [
+        ("resources/read", r#"{"contents":{}}"#),
+        ("resources/read", r#"{"contents":["text"]}"#),
+        ("resources/read", r#"{"content":[]}"#),
+        ("resources/read", "[]"),
+        ("resources/read", "null"),
+        ("resources/read", r#"{"contents":[],"resultType":"riddle"}"#),
+        ("prompts/get", r#"{"messages":"none"}"#),
+        ("prompts/get", r#"{"messages":{}}"#),
+        ("prompts/get", r#"{"messages":[["user"]]}"#),
+        ("prompts/get", "7"),
+        ("completion/complete", r#"{"completion":[]}"#),
+        ("completion/complete", r#"{"completion":{"values":"a"}}"#),
+    ];
+    let raw =
+        |result: &str| format!(r#"fault:raw/{{"jsonrpc":"2.0","id":$ID,"result":{result}}}\n"#);
+    let prompts: Vec<Value> = nonsense
+        .iter()
+        .map(|(_, result)| json!({ "name": raw(result) }))
+        .collect();
+    let content = json!({ "resources": [{ "uri": "fault:x" }], "prompts": prompts });
+    for (client_era, server_era) in pairs() {
+        let neighbour =
+            json!({ "resources": [{ "uri": "well:1" }], "prompts": [{ "name": "well" }] });
+        let servers = [("faulty", content.clone()), ("neighbour", neighbour)];
+        let gateway = Gateway::start(server_era, &servers).await;
+        let mut client = gateway.client(client_era).await;
+        for (method, result) in nonsense {
+            let error = client.error(method, params(method, &raw(result))).await;
+            assert_eq!(error["code"], -32603, "{method} {result}: {error}");
+            assert!(!error["message"].as_str().unwrap().is_empty());
+        }
+        assert_well(&mut client).await;
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn ids_of_nobody_and_of_others_answer_no_request() {
+    let gateway = faulty(ProtocolEra::Legacy).await;
+    let mut client = gateway.client(ProtocolEra::Modern).await;
+    let answer = |id: &str, text: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"contents":[{{"uri":"fault:x","text":"{text}"}}]}}}}\n"#
+        )
+    };
+    for wrong in ["999", "null", "\"$ID\"", "-1", "1.5", "$ID0"] {
+        let uri = format!(
+            "fault:raw/{}{}",
+            answer(wrong, "wrong"),
+            answer("$ID", "right")
+        );
+        let result = client.result("resources/read", json!({ "uri": uri })).await;
+        assert_eq!(result["contents"][0]["text"], "right", "{wrong}: {result}");
+    }
+    // A second answer to the same request is nobody's.
+    let uri = format!(
+        "fault:raw/{}{}",
+        answer("$ID", "first"),
+        answer("$ID", "second")
+    );
+    let result = client.result("resources/read", json!({ "uri": uri })).await;
+    assert_eq!(result["contents"][0]["text"], "first");
+    assert_well(&mut client).await;
+    gateway.stop().await;
+}
+
+#[tokio::test]
+async fn too_many_reads_at_once_are_refused_and_the_rest_answered() {
+    let gateway = faulty(ProtocolEra::Modern).await;
+    let mut limits = Limits::default();
+    limits.timeout = Duration::from_secs(5);
+    gateway.executor.set_rules(limits, Policy::default());
+    let mut client = gateway.client(ProtocolEra::Modern).await;
+    let mut waiting = Vec::new();
+    for _ in 0..1100 {
+        let (_, response) = client
+            .start("resources/read", json!({ "uri": "fault:hang" }))
+            .await;
+        waiting.push(response);
+    }
+    let mut kinds = std::collections::BTreeMap::new();
+    for response in waiting {
+        let error = response.await.unwrap()["error"].take();
+        let kind = error["data"]["kind"].as_str().unwrap().to_owned();
+        *kinds.entry(kind).or_insert(0) += 1;
+    }
+    assert_eq!(kinds.get("overloaded"), Some(&(1100 - 1024)), "{kinds:?}");
+    assert_well(&mut client).await;
+    gateway.stop().await;
+}

@@ -1,0 +1,22 @@
+//! Resources, prompts, completion and subscriptions through both halves: an MCP client in front, real
+//! processes behind, in every pair of protocol eras.
+//!
+//! Time limits only guard against hanging and are ten times what is promised.
+#![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
+
+mod clashes;
+mod client;
+mod documented;
+mod faults;
+mod floods;
+mod gateway;
+mod lists;
+
+mod passed_on;
+mod real_clients;
+mod real_servers;
+mod reconfiguring;
+mod remembering;
+mod rights;
+mod scopes;
+mod updates;

@@ -1,0 +1,225 @@
+//! What Toolgate has no reason to look at arrives byte for byte.
+
+use serde_json::{Value, json};
+use toolgate_mcp::ProtocolEra;
+
+use crate::client::TestClient;
+use crate::gateway::{Gateway, pairs};
+
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+fn meta() -> Value {
+    json!({ "example.org/z": [1, { "b": null, "a": 1.50 }], "a": "ü\u{1F600}" })
+}
+
+fn icons() -> Value {
+    json!([{ "src": "data:image/png;base64,aWNvbg==", "mimeType": "image/png", "sizes": ["48x48"], "theme": "dark" }])
+}
+
+fn resource_annotations() -> Value {
+    json!({ "priority": 0.25, "audience": ["user", "assistant"], "lastModified": "2026-01-01T00:00:00Z", "x": 1 })
+}
+
+/// The text without what Toolgate itself adds to results for clients of 2026-07-28.
+fn as_sent(mut result: Value, is_modern: bool) -> String {
+    let object = result.as_object_mut().unwrap();
+    if is_modern {
+        for own in ["resultType", "ttlMs", "cacheScope"] {
+            object.shift_remove(own);
+        }
+        let meta = object["_meta"].as_object_mut().unwrap();
+        assert!(meta.shift_remove(SERVER_INFO).is_some());
+        if meta.is_empty() {
+            object.shift_remove("_meta");
+        }
+    }
+    result.to_string()
+}
+
+#[tokio::test]
+async fn entries_of_lists_keep_every_member() {
+    let resource = json!({
+        "size": 3, "uri": "x:1", "name": "n", "title": "T", "description": "D", "mimeType": "a/b",
+        "icons": icons(), "annotations": resource_annotations(), "_meta": meta(), "unknown": [[]],
+    });
+    let template = json!({
+        "uriTemplate": "x:{a}", "name": "n", "title": "T", "icons": icons(),
+        "annotations": resource_annotations(), "_meta": meta(),
+    });
+    let prompt = json!({
+        "name": "p", "title": "T", "description": "D", "icons": icons(), "_meta": meta(),
+        "arguments": [{ "name": "a", "title": "A", "description": "d", "required": false, "unknown": 1 }],
+    });
+    let content = json!({ "resources": [resource], "templates": [template], "prompts": [prompt] });
+    for (client_era, server_era) in pairs() {
+        let gateway = Gateway::start(server_era, &[("s", content.clone())]).await;
+        let mut client = gateway.client(client_era).await;
+        for (method, key, expected) in [
+            ("resources/list", "resources", &resource),
+            ("resources/templates/list", "resourceTemplates", &template),
+            ("prompts/list", "prompts", &prompt),
+        ] {
+            let listed = client.result(method, json!({})).await;
+            assert_eq!(listed[key][0].to_string(), expected.to_string());
+        }
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn results_of_reads_and_prompts_keep_every_member() {
+    let read = json!({
+        "contents": [
+            { "uri": "x:1", "mimeType": "image/png", "blob": "aW1hZ2U=", "_meta": meta() },
+            { "uri": "x:2", "text": "two\r\nlines", "annotations": resource_annotations() },
+        ],
+        "_meta": meta(), "unknown": { "z": 1, "a": 2 },
+    });
+    let prompt = json!({
+        "description": "D",
+        "messages": [
+            { "role": "assistant", "content": { "type": "image", "data": "aW1hZ2U=", "mimeType": "image/png", "_meta": meta() } },
+            { "role": "user", "content": { "type": "hologram", "depth": 3 } },
+        ],
+        "_meta": meta(),
+    });
+    let content = json!({
+        "resources": [{ "uri": "x:1", "name": "n" }], "prompts": [{ "name": "p" }],
+        "answers": { "x:1": read, "p": prompt },
+    });
+    for (client_era, server_era) in pairs() {
+        let gateway = Gateway::start(server_era, &[("s", content.clone())]).await;
+        let mut client = gateway.client(client_era).await;
+        for (method, params, expected) in [
+            ("resources/read", json!({ "uri": "x:1" }), &read),
+            ("prompts/get", json!({ "name": "p" }), &prompt),
+        ] {
+            let result = client.result(method, params).await;
+            let sent = as_sent(result, client_era == ProtocolEra::Modern);
+            assert_eq!(sent, expected.to_string(), "{method}");
+        }
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn the_meta_of_a_request_reaches_its_server() {
+    for (client_era, server_era) in pairs() {
+        let content = json!({ "resources": [{ "uri": "x:1" }], "prompts": [{ "name": "p" }] });
+        let gateway = Gateway::start(server_era, &[("s", content)]).await;
+        let mut client = gateway.client(client_era).await;
+        for (method, mut params) in [
+            ("resources/read", json!({ "uri": "x:1" })),
+            ("prompts/get", json!({ "name": "p" })),
+        ] {
+            params["_meta"] = meta();
+            client.result(method, params).await;
+            let asked = gateway.received("s", method).await;
+            for (key, value) in meta().as_object().unwrap() {
+                assert_eq!(asked[0]["_meta"][key], *value, "{method}");
+            }
+        }
+        gateway.stop().await;
+    }
+}
+
+/// Lets the tool `raw` of the server answer with this result.
+async fn answer_with(client: &mut TestClient, result: &Value) -> Value {
+    let text = format!(r#"{{"jsonrpc":"2.0","id":$ID,"result":{result}}}"#);
+    let text = text.replace('\\', "\\\\") + "\\n";
+    let params = json!({ "name": "raw", "arguments": { "text": text } });
+    client.result("tools/call", params).await
+}
+
+#[tokio::test]
+async fn results_of_tools_keep_blocks_meta_and_structured_content_even_in_failures() {
+    let blocks = json!([
+        { "type": "text", "text": "a\nb", "annotations": resource_annotations(), "_meta": meta() },
+        { "type": "image", "data": "aW1hZ2U=", "mimeType": "image/png", "annotations": { "audience": ["user"] } },
+        { "type": "audio", "data": "YXVkaW8=", "mimeType": "audio/wav" },
+        { "type": "resource", "resource": { "uri": "https://example.org/", "blob": "YQ==", "_meta": meta() } },
+    ]);
+    for (client_era, server_era) in pairs() {
+        let gateway = Gateway::start(server_era, &[("s", json!({}))]).await;
+        let mut client = gateway.client(client_era).await;
+        for is_error in [false, true] {
+            let sent = json!({
+                "content": blocks, "structuredContent": { "z": 1, "a": [null] }, "isError": is_error,
+                "_meta": meta(),
+            });
+            let result = answer_with(&mut client, &sent).await;
+            assert_eq!(
+                as_sent(result, client_era == ProtocolEra::Modern),
+                sent.to_string()
+            );
+        }
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn definitions_of_tools_keep_icons_meta_titles_and_schemas() {
+    let tool = json!({
+        "name": "t", "title": "T", "description": "D",
+        "inputSchema": { "type": "object", "properties": { "z": { "type": "string", "x-own": 1 }, "a": {} }, "$comment": "c" },
+        "outputSchema": { "type": "object", "properties": { "n": { "type": "integer" } } },
+        "annotations": { "readOnlyHint": true, "openWorldHint": false },
+        "icons": icons(), "_meta": meta(),
+    });
+    for (client_era, server_era) in pairs() {
+        let mut gateway = Gateway::prepare(server_era, &[], |_| {});
+        gateway.add("s", server_era, &json!({}));
+        std::fs::write(gateway.path("tools"), json!([tool]).to_string()).unwrap();
+        gateway.add_argument("s", "list=@/tools");
+        gateway.apply().await;
+        let mut client = gateway.client(client_era).await;
+        let listed = client.result("tools/list", json!({})).await;
+        let listed = listed["tools"][0].as_object().unwrap();
+        for (key, value) in tool.as_object().unwrap() {
+            assert_eq!(listed[key].to_string(), value.to_string(), "{key}");
+        }
+        assert_eq!(listed.len(), tool.as_object().unwrap().len());
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn errors_of_a_server_keep_their_code_and_data() {
+    let error =
+        json!({ "code": -32077, "message": "Out of päper", "data": { "z": [1], "a": null } });
+    let missing = json!({ "code": -32002, "message": "Gone", "data": { "uri": "x:2" } });
+    let content = json!({
+        "resources": [{ "uri": "x:1" }], "prompts": [{ "name": "p" }],
+        "answers": { "x:1": error, "p": error, "x:2": missing },
+    });
+    for (client_era, server_era) in pairs() {
+        let gateway = Gateway::start(server_era, &[("s", content.clone())]).await;
+        let mut client = gateway.client(client_era).await;
+        let reference = json!({ "type": "ref/prompt", "name": "p" });
+        for (method, params) in [
+            ("resources/read", json!({ "uri": "x:1" })),
+            ("prompts/get", json!({ "name": "p" })),
+            (
+                "completion/complete",
+                json!({ "ref": reference, "argument": { "name": "a", "value": "" } }),
+            ),
+        ] {
+            let told = client.error(method, params).await;
+            assert_eq!(told.to_string(), error.to_string(), "{method}");
+        }
+        // Each era has its own code for a missing resource.
+        let told = client
+            .error("resources/read", json!({ "uri": "x:2" }))
+            .await;
+        let code = match client_era {
+            ProtocolEra::Legacy => -32002,
+            ProtocolEra::Modern => -32602,
+        };
+        assert_eq!(
+            (&told["code"], &told["message"]),
+            (&json!(code), &json!("Gone"))
+        );
+        assert_eq!(told["data"], missing["data"]);
+        gateway.stop().await;
+    }
+}

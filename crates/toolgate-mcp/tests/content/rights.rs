@@ -1,0 +1,329 @@
+//! Whatever clients ask for: no request reaches a server without the right to it, and no answer or
+//! update reaches another client. Set `PROPTEST_CASES` for more cases.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+use toolgate_mcp::ProtocolEra;
+
+use crate::client::{PATIENCE, TestClient};
+use crate::gateway::{ERAS, Gateway};
+
+const SERVERS: [&str; 3] = ["a", "b", "c"];
+const METHODS: [&str; 3] = ["resources/read", "prompts/get", "completion/complete"];
+/// Tells in `_meta` which client made a request.
+const BY: &str = "example.org/by";
+
+/// What one client may do: pairs of a server and a method.
+type Rights = BTreeSet<(String, String)>;
+
+#[derive(Debug, Clone)]
+struct ClientPlan {
+    is_modern: bool,
+    rights: Rights,
+    // Written as a list of what is denied, instead of what is allowed.
+    is_denied: bool,
+    requests: Vec<PlannedRequest>,
+}
+
+#[derive(Debug, Clone)]
+enum PlannedRequest {
+    Read(String),
+    Prompt(String),
+    Complete(String),
+    Subscribe(String),
+}
+
+/// Addresses of resources: of the scheme that all servers list, of a scheme of one, with the name of
+/// a server in many forms, and nonsense.
+fn address() -> impl Strategy<Value = String> {
+    let own = prop_oneof![
+        3 => Just("x:N".to_owned()),
+        1 => prop::sample::select(SERVERS.to_vec()).prop_map(|server| format!("{server}-own:N")),
+        1 => "[a-zA-Z:/%.{}]{0,12}N",
+    ];
+    let server = prop_oneof![
+        4 => prop::sample::select(SERVERS.to_vec()).prop_map(str::to_owned),
+        1 => prop::sample::select(vec!["A", "%61", "", "d", "a/b", "b%2Fa"]).prop_map(str::to_owned),
+    ];
+    let prefix = prop::sample::select(vec![
+        "toolgate://",
+        "ui://toolgate/",
+        "TOOLGATE://",
+        "ui://",
+    ]);
+    let named = (prefix, server, own.clone());
+    let named = named.prop_map(|(prefix, server, own)| format!("{prefix}{server}/{own}"));
+    let twice = (prop::sample::select(SERVERS.to_vec()), named.clone());
+    let twice = twice.prop_map(|(server, own)| format!("toolgate://{server}/{own}"));
+    prop_oneof![3 => own, 4 => named, 1 => twice]
+}
+
+fn prompt() -> impl Strategy<Value = String> {
+    let own = prop::sample::select(vec!["p", "a__p", "only-b", "b__p"]);
+    let qualified = (prop::sample::select(SERVERS.to_vec()), own.clone());
+    let qualified = qualified.prop_map(|(server, own)| format!("{server}__{own}"));
+    prop_oneof![2 => own.prop_map(str::to_owned), 2 => qualified, 1 => "[abc_p]{0,6}"]
+}
+
+fn request() -> impl Strategy<Value = PlannedRequest> {
+    prop_oneof![
+        3 => address().prop_map(PlannedRequest::Read),
+        2 => prompt().prop_map(PlannedRequest::Prompt),
+        1 => address().prop_map(PlannedRequest::Complete),
+        2 => address().prop_map(PlannedRequest::Subscribe),
+    ]
+}
+
+fn all_rights() -> Vec<(String, String)> {
+    let pairs = SERVERS
+        .iter()
+        .flat_map(|server| METHODS.map(|method| (server, method)));
+    pairs
+        .map(|(server, method)| ((*server).to_owned(), method.to_owned()))
+        .collect()
+}
+
+fn plan() -> impl Strategy<Value = ClientPlan> {
+    let rights = prop::sample::subsequence(all_rights(), 0..=all_rights().len());
+    let requests = prop::collection::vec(request(), 1..8);
+    (any::<bool>(), rights, any::<bool>(), requests).prop_map(
+        |(is_modern, rights, is_denied, requests)| ClientPlan {
+            is_modern,
+            rights: rights.into_iter().collect(),
+            is_denied,
+            requests,
+        },
+    )
+}
+
+/// A client that follows its plan.
+struct Actor {
+    client: TestClient,
+    number: usize,
+    rights: Rights,
+    // By the address: the server and its own URI, if the client may read it.
+    accepted: BTreeMap<String, (String, String)>,
+}
+
+impl Actor {
+    async fn new(gateway: &Gateway, plan: &ClientPlan, number: usize) -> Self {
+        let pattern = |(server, method): &(String, String)| format!("{server}/{method}");
+        let era = ERAS[usize::from(plan.is_modern)];
+        let all = all_rights();
+        let denied = all.iter().filter(|right| !plan.rights.contains(right));
+        let (allow, deny): (Vec<String>, Vec<String>) = match plan.is_denied {
+            true => (vec!["*".to_owned()], denied.map(pattern).collect()),
+            false => (plan.rights.iter().map(pattern).collect(), Vec::new()),
+        };
+        let allow: Vec<&str> = allow.iter().map(String::as_str).collect();
+        let deny: Vec<&str> = deny.iter().map(String::as_str).collect();
+        Self {
+            client: gateway.client_within(era, &allow, &deny).await,
+            number,
+            rights: plan.rights.clone(),
+            accepted: BTreeMap::new(),
+        }
+    }
+
+    fn may(&self, server: &str, method: &str) -> bool {
+        self.rights
+            .contains(&(server.to_owned(), method.to_owned()))
+    }
+
+    async fn ask(&mut self, method: &str, mut params: Value) -> Option<Value> {
+        params["_meta"] = json!({ BY: self.number });
+        let mut response = self.client.ask(method, params).await;
+        response["error"]
+            .is_null()
+            .then(|| response["result"].take())
+    }
+
+    /// Asks, and checks that the answer comes from a server that may answer, to this very request.
+    async fn act(&mut self, request: &PlannedRequest, nonce: &str) {
+        let own = |text: &str| text.replace('N', nonce);
+        match request {
+            PlannedRequest::Read(uri) => drop(self.read(&own(uri)).await),
+            PlannedRequest::Prompt(name) => {
+                let result = self.ask("prompts/get", json!({ "name": name })).await;
+                if let Some(result) = result {
+                    let text = result["messages"][0]["content"]["text"].as_str().unwrap();
+                    let (prompt, server) = text.rsplit_once(" of ").unwrap();
+                    assert!(self.may(server, "prompts/get"), "{name}: {text}");
+                    assert!(name.ends_with(prompt), "{name}: {text}");
+                }
+            }
+            PlannedRequest::Complete(uri) => {
+                let reference = json!({ "type": "ref/resource", "uri": own(uri) });
+                let params = json!({ "ref": reference, "argument": { "name": "n", "value": "" } });
+                let result = self.ask("completion/complete", params).await;
+                if let Some(text) =
+                    result.and_then(|it| Some(it["completion"]["values"][0].as_str()?.to_owned()))
+                {
+                    let (_, server) = text.rsplit_once(" of ").unwrap();
+                    assert!(self.may(server, "completion/complete"), "{uri}: {text}");
+                }
+            }
+            PlannedRequest::Subscribe(uri) => {
+                let uri = own(uri);
+                let readable = self.read(&uri).await;
+                let is_accepted = self.client.subscribe(&[&uri]).await == [uri.clone()];
+                assert_eq!(is_accepted, readable.is_some(), "{uri}");
+                if self.client.era == ProtocolEra::Modern {
+                    // A new request replaces the subscriptions of the one before in this client.
+                    self.accepted.clear();
+                }
+                self.accepted.extend(readable.map(|owner| (uri, owner)));
+            }
+        }
+    }
+
+    /// Returns the server that answered, and the URI there.
+    async fn read(&mut self, uri: &str) -> Option<(String, String)> {
+        let result = self.ask("resources/read", json!({ "uri": uri })).await?;
+        assert_eq!(result["contents"][0]["uri"], uri, "{result}");
+        let text = result["contents"][0]["text"].as_str().unwrap();
+        let (own, server) = text.rsplit_once(" of ").unwrap();
+        assert!(self.may(server, "resources/read"), "{uri}: {text}");
+        assert!(
+            uri.ends_with(own) || uri.starts_with("ui://"),
+            "{uri}: {text}"
+        );
+        Some((server.to_owned(), own.to_owned()))
+    }
+}
+
+/// Every request that a server received came from a client that may make it.
+async fn check_received(gateway: &Gateway, actors: &[Actor]) {
+    for server in SERVERS {
+        for method in METHODS {
+            for params in gateway.received(server, method).await {
+                let Some(number) = params["_meta"][BY].as_u64() else {
+                    panic!("{method} without its client: {params}");
+                };
+                // Requests of earlier cases were checked then.
+                let by = actors.iter().find(|actor| actor.number as u64 == number);
+                let Some(by) = by else { continue };
+                assert!(by.may(server, method), "{server} {method}: {params}");
+                if method == "completion/complete" {
+                    let base = match params["ref"]["type"] == "ref/prompt" {
+                        true => "prompts/get",
+                        false => "resources/read",
+                    };
+                    assert!(by.may(server, base), "{server}: {params}");
+                }
+            }
+        }
+    }
+}
+
+/// Servers know the subscriptions of their readers only, and each update reaches exactly those.
+async fn check_updates(gateway: &Gateway, actors: &mut [Actor]) {
+    let mut wanted: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for (server, own) in actors.iter().flat_map(|actor| actor.accepted.values()) {
+        let server = SERVERS.iter().find(|it| *it == server).unwrap();
+        wanted.entry(server).or_default().insert(own.clone());
+    }
+    for server in SERVERS {
+        let own = wanted.get(server).cloned().unwrap_or_default();
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        gateway.until_subscribed(server, &own).await;
+    }
+    for actor in &mut *actors {
+        actor.client.drain_briefly().await;
+    }
+    let every: BTreeSet<String> = wanted.into_values().flatten().collect();
+    for (server, uri) in SERVERS
+        .iter()
+        .flat_map(|server| every.iter().map(move |uri| (server, uri)))
+    {
+        let update = json!({ "uri": uri, "always": true });
+        gateway.call(server, "update", update).await;
+    }
+    for actor in actors {
+        let expected: BTreeSet<String> = actor.accepted.keys().cloned().collect();
+        let mut heard = BTreeSet::new();
+        let hearing = async {
+            while heard.len() < expected.len() {
+                heard.insert(actor.client.updated().await);
+            }
+        };
+        drop(tokio::time::timeout(PATIENCE, hearing).await);
+        let rest = actor.client.drain_briefly().await;
+        heard.extend(
+            rest.iter()
+                .map(|it| it["params"]["uri"].as_str().unwrap().to_owned()),
+        );
+        assert_eq!(heard, expected, "{:?}", actor.rights);
+    }
+}
+
+async fn run_case(gateway: &Gateway, plans: &[ClientPlan], first_number: usize) {
+    let mut actors = Vec::new();
+    for (plan, number) in plans.iter().zip(first_number..) {
+        actors.push(Actor::new(gateway, plan, number).await);
+    }
+    // All clients at once.
+    let acting = actors
+        .iter_mut()
+        .zip(plans)
+        .map(|(actor, plan)| async move {
+            for (step, request) in plan.requests.iter().enumerate() {
+                let nonce = format!("{}-{step}", actor.number);
+                actor.act(request, &nonce).await;
+            }
+        });
+    futures::future::join_all(acting).await;
+    check_received(gateway, &actors).await;
+    check_updates(gateway, &mut actors).await;
+    drop(actors);
+    for server in SERVERS {
+        gateway.until_subscribed(server, &[]).await;
+    }
+}
+
+fn content(server: &str) -> Value {
+    json!({
+        "instructions": format!("only for those who may use {server}"),
+        "resources": [{ "uri": "x:1" }, { "uri": format!("{server}-own:1") }],
+        "templates": [{ "uriTemplate": "x:{n}" }],
+        "prompts": [{ "name": "p" }, { "name": format!("only-{server}") }, { "name": "a__p" }],
+    })
+}
+
+#[test]
+fn rights_decide_which_server_is_reached_and_answers_reach_their_client_only() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let gateway = runtime.block_on(async {
+        let mut gateway = Gateway::prepare(ProtocolEra::Legacy, &[], |_| {});
+        for (server, era) in SERVERS.iter().zip([ERAS[0], ERAS[1], ERAS[0]]) {
+            gateway.add(server, era, &content(server));
+        }
+        gateway.apply().await;
+        gateway
+    });
+    let mut config = ProptestConfig::default();
+    config.failure_persistence = None;
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = 24;
+    }
+    let number = std::cell::Cell::new(1);
+    let plans = prop::collection::vec(plan(), 1..4);
+    let result = TestRunner::new(config).run(&plans, |plans| {
+        let first = number.replace(number.get() + plans.len());
+        let case = async {
+            let case = run_case(&gateway, &plans, first);
+            tokio::time::timeout(Duration::from_secs(100), case).await
+        };
+        runtime.block_on(case).expect("the case ends");
+        Ok(())
+    });
+    result.unwrap_or_else(|failure| panic!("{failure}"));
+    runtime.block_on(gateway.stop());
+}

@@ -1,0 +1,218 @@
+//! Subscriptions to resources, and changes of lists.
+
+use serde_json::{Value, json};
+use toolgate_mcp::ProtocolEra;
+
+use crate::gateway::{ERAS, Gateway, pairs};
+
+fn two() -> Value {
+    json!({ "resources": [{ "uri": "x:1" }, { "uri": "x:2" }], "prompts": [{ "name": "p" }] })
+}
+
+#[tokio::test]
+async fn updates_come_between_subscribing_and_unsubscribing() {
+    for (client_era, server_era) in pairs() {
+        let gateway = Gateway::start(server_era, &[("a", two()), ("b", two())]).await;
+        let mut client = gateway.client(client_era).await;
+        let mut other = gateway.client(client_era).await;
+        assert!(!gateway.update("a", "x:1").await, "nobody has subscribed");
+        let wanted = ["x:1", "toolgate://b/x:1"];
+        assert_eq!(client.subscribe(&wanted).await, wanted);
+        for server in ["a", "b"] {
+            gateway.until_subscribed(server, &["x:1"]).await;
+        }
+        for (server, heard) in [("a", "x:1"), ("b", "toolgate://b/x:1"), ("a", "x:1")] {
+            assert!(gateway.update(server, "x:1").await);
+            assert_eq!(client.updated().await, heard);
+        }
+        // Nobody asked for this one, even if the server announces it.
+        let unasked = json!({ "uri": "x:2", "always": true });
+        gateway.call("a", "update", unasked).await;
+        client.unsubscribe(&wanted).await;
+        for server in ["a", "b"] {
+            gateway.until_subscribed(server, &[]).await;
+        }
+        let late = json!({ "uri": "x:1", "always": true });
+        gateway.call("a", "update", late).await;
+        client.assert_quiet().await;
+        other.assert_quiet().await;
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn several_clients_share_one_subscription_at_the_server() {
+    for server_era in ERAS {
+        let gateway = Gateway::start(server_era, &[("a", two())]).await;
+        let mut legacy = gateway.client(ProtocolEra::Legacy).await;
+        let mut modern = gateway.client(ProtocolEra::Modern).await;
+        for client in [&mut legacy, &mut modern] {
+            client.subscribe(&["x:1"]).await;
+        }
+        gateway.until_subscribed("a", &["x:1"]).await;
+        gateway.update("a", "x:1").await;
+        for client in [&mut legacy, &mut modern] {
+            assert_eq!(client.updated().await, "x:1");
+        }
+        legacy.unsubscribe(&["x:1"]).await;
+        gateway.until_subscribed("a", &["x:1"]).await;
+        gateway.update("a", "x:1").await;
+        assert_eq!(modern.updated().await, "x:1");
+        legacy.assert_quiet().await;
+        // A client that is gone has no subscriptions.
+        drop(modern);
+        gateway.until_subscribed("a", &[]).await;
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn updates_of_sub_resources_reach_their_subscriber() {
+    let content = json!({ "resources": [{ "uri": "file:///a" }] });
+    for (client_era, server_era) in pairs() {
+        let servers = [("a", content.clone()), ("b", content.clone())];
+        let gateway = Gateway::start(server_era, &servers).await;
+        let mut client = gateway.client(client_era).await;
+        let folder = "toolgate://b/file:///a";
+        client.subscribe(&[folder]).await;
+        gateway.until_subscribed("b", &["file:///a"]).await;
+        for server in ["a", "b"] {
+            for uri in ["file:///a/x y", "file:///ab", "file:///"] {
+                let update = json!({ "uri": uri, "always": true });
+                gateway.call(server, "update", update).await;
+            }
+        }
+        let changed = client.updated().await;
+        assert_eq!(changed, "toolgate://b/file:///a/x y");
+        assert_eq!(client.read(&changed).await, "file:///a/x y of b");
+        client.assert_quiet().await;
+        // There is no end of names, but there is one of updates that wait.
+        let line = |n: u32| {
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"file:///a/{n}"}}}}\n"#
+            )
+        };
+        let flood: String = (0..30_000).map(line).collect();
+        let answer = r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}\n"#;
+        let reader = gateway
+            .call("b", "raw", json!({ "text": flood + answer }))
+            .await;
+        assert!(
+            reader.is_array() || reader.is_null() || reader == "",
+            "{reader}"
+        );
+        let heard = client.drain().await;
+        assert!((1..=30_000).contains(&heard.len()), "{}", heard.len());
+        client.unsubscribe(&[folder]).await;
+        gateway.until_subscribed("b", &[]).await;
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn what_can_not_be_watched_is_refused() {
+    let silent = json!({
+        "capabilities": { "tools": {}, "resources": {} }, "resources": [{ "uri": "silent:1" }],
+    });
+    for client_era in ERAS {
+        let servers = [("a", two()), ("silent", silent.clone())];
+        let gateway = Gateway::start(ProtocolEra::Legacy, &servers).await;
+        let mut client = gateway.client(client_era).await;
+        let wanted = ["silent:1", "x:2", "nobody:1", "toolgate://nobody/x:1"];
+        assert_eq!(client.subscribe(&wanted).await, ["x:2"]);
+        gateway.until_subscribed("a", &["x:2"]).await;
+        assert!(
+            gateway
+                .received("silent", "resources/subscribe")
+                .await
+                .is_empty()
+        );
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn changes_of_each_list_are_announced_by_its_own_kind() {
+    for (client_era, server_era) in pairs() {
+        let gateway = Gateway::start(server_era, &[("a", two())]).await;
+        let mut client = gateway.client(client_era).await;
+        client.subscribe(&[]).await;
+        let mut content = two();
+        for (kind, key, entry, method) in [
+            (
+                "resources",
+                "resources",
+                json!({ "uri": "x:3" }),
+                "resources/list",
+            ),
+            (
+                "resources",
+                "templates",
+                json!({ "uriTemplate": "x:{n}" }),
+                "resources/templates/list",
+            ),
+            ("prompts", "prompts", json!({ "name": "q" }), "prompts/list"),
+        ] {
+            let before = client.list(method).await.len();
+            let mut entries = content[key].as_array().cloned().unwrap_or_default();
+            entries.push(entry);
+            content[key] = json!(entries);
+            gateway.write("a", &content);
+            gateway.announce("a", kind).await;
+            client.notification(&format!("{kind}/list_changed")).await;
+            assert_eq!(client.list(method).await.len(), before + 1, "{key}");
+        }
+        // Nothing changed, whatever the server says.
+        gateway.announce("a", "resources").await;
+        tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+        client.assert_quiet().await;
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn no_update_is_lost_while_other_clients_subscribe() {
+    for server_era in ERAS {
+        let resources: Vec<Value> = (0..30)
+            .map(|n| json!({ "uri": format!("x:{n}") }))
+            .collect();
+        let content = json!({ "resources": resources });
+        let gateway = Gateway::start(server_era, &[("a", content)]).await;
+        let mut client = gateway.client(ProtocolEra::Legacy).await;
+        let mut other = gateway.client(ProtocolEra::Legacy).await;
+        client.subscribe(&["x:0"]).await;
+        gateway.until_subscribed("a", &["x:0"]).await;
+        // A new connection lists once more when its subscription is acknowledged.
+        tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+        let listings = gateway.received("a", "tools/list").await.len();
+        for n in 1..30 {
+            other.subscribe(&[&format!("x:{n}")]).await;
+            assert!(gateway.update("a", "x:0").await, "{n}: nobody is there");
+            assert_eq!(client.updated().await, "x:0");
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+        let now = gateway.received("a", "tools/list").await.len();
+        assert_eq!(now, listings, "a subscription is no reason to list again");
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_modern_client_hears_only_of_the_lists_it_asked_for() {
+    let gateway = Gateway::start(ProtocolEra::Legacy, &[("a", two())]).await;
+    let mut client = gateway.client(ProtocolEra::Modern).await;
+    let filter = json!({ "promptsListChanged": true });
+    let listening = client
+        .start("subscriptions/listen", json!({ "notifications": filter }))
+        .await;
+    client.wait_for("subscriptions/acknowledged").await;
+    let mut content = two();
+    content["resources"] = json!([]);
+    content["prompts"] = json!([]);
+    gateway.write("a", &content);
+    gateway.announce("a", "resources").await;
+    client.wait_for("prompts/list_changed").await;
+    client.assert_quiet().await;
+    drop(listening);
+    gateway.stop().await;
+}
