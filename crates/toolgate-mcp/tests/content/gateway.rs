@@ -120,7 +120,7 @@ impl Gateway {
 
     pub(crate) async fn start_all(&self) {
         let started = tokio::time::timeout(Duration::from_secs(100), self.servers.start_all());
-        started.await.expect("the servers start");
+        started.await.unwrap();
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -208,6 +208,6 @@ impl Gateway {
 
     pub(crate) async fn stop(self) {
         let stopped = tokio::time::timeout(Duration::from_secs(100), self.servers.stop());
-        stopped.await.expect("the servers stop");
+        stopped.await.unwrap();
     }
 }
