@@ -36,6 +36,7 @@ fn bash_offers_the_names_that_fit() {
     ] {
         let asking = format!(
             "source completion.bash; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             COMP_LINE='{words}'; COMP_POINT=${{#COMP_LINE}}; \
              $(complete -p toolgate | sed 's/.*-F \\([^ ]*\\).*/\\1/') toolgate \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"; \
              echo \"${{COMPREPLY[@]}}\""
         );
