@@ -31,7 +31,7 @@ pub struct ResourcesSettings {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct ListArguments {
+struct ListResourcesArguments {
     /// Only resources with all these words in the address, the name or the description.
     #[serde(default)]
     query: String,
@@ -40,20 +40,20 @@ struct ListArguments {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct ReadArguments {
+struct ReadResourceArguments {
     /// The address of a resource as list_resources shows it, or a template with its braces
     /// filled in.
     uri: String,
 }
 
-/// The two tools.
+/// Makes the tools that `resources.tools` switches on.
 pub fn resource_tools() -> Vec<Arc<dyn Tool>> {
-    let list = ToolDefinition::for_type::<ListArguments>(
+    let list = ToolDefinition::for_type::<ListResourcesArguments>(
         LIST_RESOURCES,
         "Lists what can be read with read_resource: files, pages and other data of the servers. \
          Templates stand for many resources: fill in what is in braces.",
     );
-    let read = ToolDefinition::for_type::<ReadArguments>(
+    let read = ToolDefinition::for_type::<ReadResourceArguments>(
         READ_RESOURCE,
         "Reads a resource that list_resources shows",
     );
@@ -66,7 +66,7 @@ pub fn resource_tools() -> Vec<Arc<dyn Tool>> {
         FunctionTool::with_definition(list, async |arguments, context| {
             Ok::<_, ToolError>(list_resources(&arguments, &context))
         }),
-        FunctionTool::with_definition(read, async |arguments: ReadArguments, context| {
+        FunctionTool::with_definition(read, async |arguments: ReadResourceArguments, context| {
             read_resource(&arguments.uri, &context).await
         }),
     ];
@@ -80,7 +80,7 @@ pub fn resource_tools() -> Vec<Arc<dyn Tool>> {
     tools.collect()
 }
 
-fn list_resources(arguments: &ListArguments, context: &CallContext) -> Value {
+fn list_resources(arguments: &ListResourcesArguments, context: &CallContext) -> Value {
     let (executor, scope) = (context.executor(), context.scope());
     let (content, rules) = (executor.manager().content(), executor.rules());
     let query = arguments.query.to_lowercase();

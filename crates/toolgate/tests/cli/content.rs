@@ -116,9 +116,11 @@ fn errors_say_what_to_do() {
     }
     let envelope = run(&["prompt", "review", "--json"]).json();
     assert_eq!(envelope["error_kind"], "invalid_arguments", "{envelope}");
-    let deny = json!({ "policy": { "deny": ["notes/resources/read"] } });
-    let done = program(&["read", "notes://today"], &deny).done();
-    assert!(done.stderr.contains("No server offers"), "{done:?}");
+    for pattern in ["notes/resources/read", "*/resources/read"] {
+        let deny = json!({ "policy": { "deny": [pattern] } });
+        let done = program(&["read", "notes://today"], &deny).done();
+        assert!(done.stderr.contains("No server offers"), "{done:?}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toolgate_core::escape;
 
-use super::request::{ContentCommand, Wanted};
+use super::request::{ContentCommand, ContentTarget};
 use crate::cli::{GlobalOptions, PromptOptions};
 use crate::commands::call::CliArguments;
 use crate::content_text::{for_terminal, message_text, prompt_text};
@@ -16,7 +16,7 @@ const MAX_ARGUMENTS: usize = 4 << 20;
 pub(crate) fn run(global: &GlobalOptions, options: &PromptOptions) -> anyhow::Result<Exit> {
     let arguments = CliArguments::read(&options.arguments, MAX_ARGUMENTS)?;
     let command = ContentCommand {
-        wanted: Wanted::Prompt(&options.name, arguments),
+        wanted: ContentTarget::Prompt(&options.name, arguments),
         command: "toolgate prompt",
         json: options.json,
         call: &options.call,

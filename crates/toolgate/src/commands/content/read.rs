@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use toolgate_core::escape;
 
-use super::request::{ContentCommand, Wanted};
+use super::request::{ContentCommand, ContentTarget};
 use crate::cli::{GlobalOptions, ReadOptions};
 use crate::content_text::{binary_description, for_terminal, shown_size};
 use crate::exit::Exit;
@@ -22,7 +22,7 @@ const MAX_NAME_LEN: usize = 100;
 pub(crate) fn run(global: &GlobalOptions, options: &ReadOptions) -> anyhow::Result<Exit> {
     let output = options.output.clone();
     let command = ContentCommand {
-        wanted: Wanted::Resource(&options.uri),
+        wanted: ContentTarget::Resource(&options.uri),
         command: "toolgate read",
         json: options.json,
         call: &options.call,

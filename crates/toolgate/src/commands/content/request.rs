@@ -28,7 +28,7 @@ use crate::{output, wiring};
 // How long to wait for servers to list what they didn't list before.
 const NEW_CONTENT_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) enum Wanted<'a> {
+pub(super) enum ContentTarget<'a> {
     Resource(&'a str),
     Prompt(&'a str, CliArguments),
 }
@@ -38,7 +38,7 @@ pub(super) type Show = Box<dyn FnOnce(&Value) -> anyhow::Result<Exit> + Send>;
 
 /// How a command asks for content, and prints it.
 pub(super) struct ContentCommand<'a> {
-    pub(super) wanted: Wanted<'a>,
+    pub(super) wanted: ContentTarget<'a>,
     pub(super) command: &'static str,
     /// Prints the envelope instead of calling `show`.
     pub(super) json: bool,
@@ -46,7 +46,7 @@ pub(super) struct ContentCommand<'a> {
     pub(super) show: Show,
 }
 
-impl Wanted<'_> {
+impl ContentTarget<'_> {
     fn name(&self) -> &str {
         match self {
             Self::Resource(name) | Self::Prompt(name, _) => name,
@@ -206,12 +206,12 @@ impl ContentCommand<'_> {
 
 /// Starts the server that offers it, and waits for it. If none is known to, the servers are asked
 /// for their lists first.
-async fn wait_for_owner(wanted: &Wanted<'_>, executor: &ToolExecutor, fleet: &ServerFleet) {
+async fn wait_for_owner(wanted: &ContentTarget<'_>, executor: &ToolExecutor, fleet: &ServerFleet) {
     let owner = || {
         let scope = Scope::default();
         let request = match wanted {
-            Wanted::Resource(uri) => executor.find_resource(uri, &scope),
-            Wanted::Prompt(name, _) => executor.find_prompt(name, Map::new(), &scope),
+            ContentTarget::Resource(uri) => executor.find_resource(uri, &scope),
+            ContentTarget::Prompt(name, _) => executor.find_prompt(name, Map::new(), &scope),
         };
         request.owner().map(|owner| owner.source.clone())
     };
@@ -244,10 +244,10 @@ fn is_refused(outcome: &ToolOutcome) -> bool {
 }
 
 /// Sends the request to the gateway, which answers with the envelope.
-async fn ask(remote: &RemoteGateway, wanted: &Wanted<'_>) -> Result<Value, RemoteError> {
+async fn ask(remote: &RemoteGateway, wanted: &ContentTarget<'_>) -> Result<Value, RemoteError> {
     let (path, body) = match wanted {
-        Wanted::Resource(uri) => (["api", "resources", "read"], json!({ "uri": uri })),
-        Wanted::Prompt(name, typed) => {
+        ContentTarget::Resource(uri) => (["api", "resources", "read"], json!({ "uri": uri })),
+        ContentTarget::Prompt(name, typed) => {
             let listed = remote.get(&["api", "prompts"], &[]).await?.body;
             let mut listed = listed["prompts"].as_array().into_iter().flatten();
             let entry = listed.find(|entry| entry["name"] == **name);
