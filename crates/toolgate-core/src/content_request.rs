@@ -182,7 +182,8 @@ impl ContentRequest {
         }
     }
 
-    fn missing_error(&self) -> ToolError {
+    /// The error if nobody offers the content.
+    pub fn missing_error(&self) -> ToolError {
         missing_error(self.method, &self.wanted)
     }
 }

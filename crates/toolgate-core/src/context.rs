@@ -5,13 +5,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CallId, Limits, Origin, QuestionHandler, ToolCall, TraceContext};
+use crate::policy::CallFlow;
+use crate::{
+    CallId, FlowState, Limits, Origin, QuestionHandler, Scope, ToolCall, ToolExecutor, ToolOutcome,
+    TraceContext,
+};
 
 // A timer that fires late by more than this shows that the whole process was suspended, for example
 // by SIGSTOP or because the machine slept. The answer may have arrived meanwhile.
@@ -45,6 +50,10 @@ struct CallContextState {
     progress: Option<ProgressSink>,
     questions: Option<Arc<dyn QuestionHandler>>,
     meta: Option<Arc<Map<String, Value>>>,
+    executor: ToolExecutor,
+    scope: Scope,
+    flow: Option<Arc<FlowState>>,
+    user_initiated: bool,
     started: Instant,
     // Nanoseconds after `started`, without pauses. Progress moves it, but never past `hard_limit`.
     deadline: AtomicU64,
@@ -73,6 +82,7 @@ impl CallContext {
         configured: Duration,
         limits: &Limits,
         trace: (TraceContext, bool),
+        executor: ToolExecutor,
     ) -> Self {
         let idle_limit = call.timeout.unwrap_or(configured);
         let hard_limit = if call.timeout.is_some() {
@@ -94,6 +104,10 @@ impl CallContext {
             progress: call.progress.take(),
             questions: call.questions.take(),
             meta: call.meta.take(),
+            executor,
+            scope: call.scope.clone(),
+            flow: call.flow.as_ref().map(CallFlow::state),
+            user_initiated: call.user_initiated,
             pauses: Mutex::default(),
             resumed: Notify::new(),
             started: Instant::now(),
@@ -114,6 +128,43 @@ impl CallContext {
 
     pub fn origin(&self) -> Origin {
         self.0.origin
+    }
+
+    /// What the call's tool may use for its caller.
+    pub fn executor(&self) -> &ToolExecutor {
+        &self.0.executor
+    }
+
+    /// Which tools exist for the caller.
+    pub fn scope(&self) -> &Scope {
+        &self.0.scope
+    }
+
+    /// Makes another call for the same caller: in the same scope, conversation and trace, and
+    /// cancelled together with this one. The clock of this call stops meanwhile.
+    pub fn execute(&self, call: ToolCall) -> BoxFuture<'_, ToolOutcome> {
+        let mut call = call
+            .origin(self.0.origin)
+            .scope(self.0.scope.clone())
+            .cancellation(self.0.cancellation.clone())
+            .trace_parent(self.0.trace.to_string());
+        if let Some(state) = self.0.trace.state() {
+            call = call.trace_state(state);
+        }
+        if let Some(flow) = &self.0.flow {
+            call = call.flow(flow);
+        }
+        if self.0.user_initiated {
+            call = call.user_initiated();
+        }
+        if let Some(questions) = &self.0.questions {
+            call = call.on_question(Arc::clone(questions));
+        }
+        // Boxed, because a call that makes calls would be a future of infinite size.
+        Box::pin(async move {
+            let _paused = self.pause_clock();
+            self.0.executor.execute(call).await
+        })
     }
 
     /// The W3C `traceparent` to send with the tool's own requests, if this trace is recorded.
@@ -282,6 +333,7 @@ mod tests {
             Duration::from_secs(idle),
             &limits,
             (trace, false),
+            ToolExecutor::new(Arc::default()),
         )
     }
 

@@ -133,6 +133,7 @@ impl<'a> InFlightCall<'a> {
             timeout,
             &self.rules.limits,
             (self.trace.clone(), is_traced),
+            self.executor.clone(),
         );
         self.context.insert(context).clone()
     }

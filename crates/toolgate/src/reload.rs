@@ -363,8 +363,8 @@ impl ConfigReload {
         let tools = wiring::build_tools_with_services(new, self.services.clone());
         wiring::warn_about_config(new, &tools);
         let old = &self.config;
-        let is_same =
-            (&new.tools, &new.search, &new.documents) == (&old.tools, &old.search, &old.documents);
+        let is_same = (&new.tools, &new.search) == (&old.tools, &old.search)
+            && (&new.documents, &new.resources) == (&old.documents, &old.resources);
         if !is_same {
             self.executor
                 .manager()

@@ -9,7 +9,7 @@ use toolgate_journal::RecentCalls;
 use toolgate_mcp::ServerHealth;
 use toolgate_tools::HandlerRegistry;
 use toolgate_tools::builtin::{BuiltinSettings, VolumeControl};
-use toolgate_tools::internal::Documents;
+use toolgate_tools::internal::{self, Documents};
 use tracing::warn;
 
 use crate::cli::GlobalOptions;
@@ -132,6 +132,9 @@ pub(crate) fn build_tools_with_services(
 
     let manager = Arc::new(ToolManager::new());
     manager.add_all(handlers.builtin_tools());
+    if config.resources.tools {
+        manager.add_all(internal::resource_tools());
+    }
     let loaded = handlers.load(&config.tools);
     manager.add_all(loaded.tools);
     ConfiguredTools {

@@ -110,6 +110,10 @@ impl CallFlow {
         }
     }
 
+    pub(crate) fn state(&self) -> Arc<FlowState> {
+        Arc::clone(&self.state)
+    }
+
     // Counts even if the call fails: an error message may quote what was read.
     pub(crate) fn record(&self, policy: &FlowPolicy, tool: &ToolDefinition) {
         if policy.is_on() {

@@ -17,9 +17,10 @@ pub(super) struct FlowTracker {
 }
 
 impl Conversation {
+    /// What the conversation has read, for calls whose result a person adds to it.
     // A history that came from a file or predates a change of the policy is scanned first, because
     // its calls were not tracked under these rules.
-    pub(super) fn flow(&mut self) -> Arc<FlowState> {
+    pub fn flow(&mut self) -> Arc<FlowState> {
         let executor = self.toolbox.executor();
         let rules = executor.rules();
         // The weak pointer keeps the allocation, so no other rules can have its address.

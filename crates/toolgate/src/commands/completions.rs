@@ -5,7 +5,7 @@ use anyhow::Context;
 use clap::CommandFactory;
 use clap_complete::Shell;
 use serde_json::Value;
-use toolgate_core::ToolExecutor;
+use toolgate_core::{Scope, ToolExecutor};
 
 use super::{block_on, content};
 use crate::cli::{Cli, CompletedNames, CompletionsOptions, GlobalOptions};
@@ -80,10 +80,16 @@ fn names(global: &GlobalOptions, kind: CompletedNames) -> anyhow::Result<Exit> {
             visible.map(|tool| tool.name().to_owned()).collect()
         })?,
         CompletedNames::Resources => names_from_cache(&config, |executor| {
-            texts(&content::offered_resources(executor)["resources"], "uri")
+            texts(
+                &content::offered_resources(executor, &Scope::default())["resources"],
+                "uri",
+            )
         })?,
         CompletedNames::Prompts => names_from_cache(&config, |executor| {
-            texts(&content::offered_prompts(executor)["prompts"], "name")
+            texts(
+                &content::offered_prompts(executor, &Scope::default())["prompts"],
+                "name",
+            )
         })?,
     };
     let safe: Vec<String> = names.into_iter().filter(|name| is_plain(name)).collect();

@@ -31,7 +31,9 @@ use toolgate_server::ServeSettings;
 use toolgate_server::TelemetrySettings;
 use toolgate_tools::DefinitionProblem;
 use toolgate_tools::builtin::SearchSettings;
-use toolgate_tools::internal::DocumentsSettings;
+use toolgate_tools::internal::{
+    DocumentsSettings, LIST_RESOURCES, READ_RESOURCE, ResourcesSettings,
+};
 #[cfg(feature = "voice")]
 use toolgate_voice::VoiceSettings;
 
@@ -65,6 +67,7 @@ pub(crate) struct Config {
     pub(crate) retry: RetryPolicy,
     pub(crate) search: SearchSettings,
     pub(crate) documents: DocumentsSettings,
+    pub(crate) resources: ResourcesSettings,
     pub(crate) model: ModelSettings,
     pub(crate) serve: ServeSettings,
     #[cfg(feature = "otlp")]
@@ -85,7 +88,7 @@ pub(crate) struct Config {
     unset: Vec<(&'static str, ConfigError)>,
 }
 
-const ROOT_KEYS: [&str; 15] = [
+const ROOT_KEYS: [&str; 16] = [
     "$schema",
     "documents",
     "journal",
@@ -94,6 +97,7 @@ const ROOT_KEYS: [&str; 15] = [
     "model",
     "mqtt",
     "policy",
+    "resources",
     "retry",
     "search",
     "serve",
@@ -112,6 +116,7 @@ impl Config {
     pub(crate) fn simulate_all(&mut self) {
         self.search.simulated = true;
         self.tools.clear();
+        self.resources.tools = false;
         self.servers.clear();
         self.server_problems.clear();
     }
@@ -209,6 +214,7 @@ impl Config {
         self.retry = sections.read_required("retry");
         self.search = sections.read("search");
         self.documents = sections.read("documents");
+        self.resources = sections.read("resources");
         self.model = sections.read("model");
         self.serve = sections.read("serve");
         self.journal = sections.read("journal");
@@ -327,6 +333,11 @@ impl Config {
         document.map_or(&Value::Null, |document| {
             document.value().get(name).unwrap_or(&Value::Null)
         })
+    }
+
+    /// True if this is one of our tools for resources, which may need any server.
+    pub(crate) fn is_resource_tool(&self, tool: &str) -> bool {
+        self.resources.tools && [LIST_RESOURCES, READ_RESOURCE].contains(&tool)
     }
 
     pub(crate) fn uses_handler(&self, tool: &str, handler: &str) -> bool {

@@ -12,7 +12,7 @@ use toolgate_mcp::{RetryPolicy, ServerSettings};
 use toolgate_models::ModelSettings;
 use toolgate_server::{ServeSettings, TelemetrySettings};
 use toolgate_tools::builtin::SearchSettings;
-use toolgate_tools::internal::DocumentsSettings;
+use toolgate_tools::internal::{DocumentsSettings, ResourcesSettings};
 use toolgate_voice::VoiceSettings;
 
 use super::{ConfigDocument, MqttSettings, ROOT_KEYS};
@@ -30,6 +30,7 @@ fn schema() -> Value {
     let retry = section::<RetryPolicy>(&mut generator);
     let search = section::<SearchSettings>(&mut generator);
     let documents = section::<DocumentsSettings>(&mut generator);
+    let resources = section::<ResourcesSettings>(&mut generator);
     let model = section::<ModelSettings>(&mut generator);
     let serve = section::<ServeSettings>(&mut generator);
     let telemetry = section::<TelemetrySettings>(&mut generator);
@@ -67,6 +68,7 @@ fn schema() -> Value {
             "retry": retry,
             "search": search,
             "documents": documents,
+            "resources": resources,
             "model": model,
             "serve": serve,
             "telemetry": telemetry,

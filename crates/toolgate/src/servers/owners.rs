@@ -6,7 +6,7 @@ use toolgate_mcp::{Catalogue, ServerHealth};
 use crate::config::{Config, ConfiguredServer};
 
 /// The servers that a call could need. A local tool needs only those that override local tools, or
-/// all if it reports on servers. `<server>__<tool>` needs that server. Any other name needs all,
+/// all if it reports on servers or their resources. `<server>__<tool>` needs that server. Any other name needs all,
 /// because any server may have it, or a name that the policy allows.
 pub(crate) fn needed<'c>(
     config: &'c Config,
@@ -21,7 +21,8 @@ pub(crate) fn needed<'c>(
         rest.is_some_and(|rest| rest.starts_with("__"))
     };
     let all = config.servers.iter();
-    if is_local && !config.uses_handler(tool, ServerHealth::NAME) {
+    let needs_all = config.uses_handler(tool, ServerHealth::NAME) || config.is_resource_tool(tool);
+    if is_local && !needs_all {
         return all.filter(|server| server.settings.overrides).collect();
     }
     let named: Vec<_> = all.clone().filter(is_of).collect();

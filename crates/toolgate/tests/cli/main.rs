@@ -15,6 +15,7 @@ mod configuration; // where the file is found, what is wrong with it
 mod confinement; // what a hostile server can't reach
 mod consent; // what a model may do without a person
 mod container; // servers in containers of podman
+mod content; // `resources`, `read`, `prompts` and `prompt`
 mod demo; // `demo` by a script, and the Z-Wave server on a broker of its own
 mod documentation; // what the pages under docs/ show
 mod editing; // `add`, `remove`, `import`: what is written, and what is kept

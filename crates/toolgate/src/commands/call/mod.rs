@@ -224,8 +224,8 @@ impl CallRequest<'_> {
         Ok(exit)
     }
 
-    /// Returns once it is certain which tool has the name. The `server_health`
-    /// tool waits for all servers.
+    /// Returns once it is certain which tool has the name. The `server_health` tool waits for
+    /// all servers, and those for resources until they are known.
     async fn wait_for_servers(
         &self,
         config: &Config,
@@ -234,6 +234,10 @@ impl CallRequest<'_> {
     ) {
         if config.uses_handler(self.tool, ServerHealth::NAME) {
             return fleet.servers.start_all().await;
+        }
+        if config.is_resource_tool(self.tool) {
+            fleet.servers.start_unseen();
+            return fleet.servers.wait_for_known_tools().await;
         }
         fleet.servers.wait_for_tool(self.tool).await;
         // Not within the call, whose timeout is the tool's own.

@@ -15,6 +15,7 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Cmd, Config, EventHandler, ExternalPrinter, Helper, KeyCode, KeyEvent, Modifiers};
 use tokio::runtime::Handle;
 
+use super::content::ContentNames;
 use super::input::PromptLine;
 use super::slash_commands::COMMANDS;
 use super::suspended_line::SuspendedLine;
@@ -38,7 +39,7 @@ pub(super) struct LineEditor {
 }
 
 impl LineEditor {
-    pub(super) fn new(runtime: Handle) -> anyhow::Result<Self> {
+    pub(super) fn new(runtime: Handle, names: ContentNames) -> anyhow::Result<Self> {
         let config = Config::builder()
             .max_history_size(MAX_HISTORY)
             .and_then(|config| config.history_ignore_dups(true))
@@ -49,6 +50,7 @@ impl LineEditor {
             rustyline::Editor::with_config(config).context("cannot edit lines here")?;
         editor.set_helper(Some(EditorHelper {
             colours: output::stderr_has_colour(),
+            names: Some(names),
             continued: RefCell::default(),
         }));
         editor.bind_sequence(
@@ -167,6 +169,7 @@ fn is_fenced(text: &str) -> bool {
 
 struct EditorHelper {
     colours: bool,
+    names: Option<ContentNames>,
     /// The text at each point where a backslash continued the line.
     continued: RefCell<Vec<String>>,
 }
@@ -225,7 +228,19 @@ impl Completer for EditorHelper {
         _context: &rustyline::Context<'_>,
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let typed = line.get(..position).unwrap_or_default();
-        Ok((0, complete_commands(typed)))
+        let commands = complete_commands(typed);
+        if !commands.is_empty() {
+            return Ok((0, commands));
+        }
+        let (start, names) = match &self.names {
+            Some(names) => names.complete(typed),
+            None => return Ok((0, commands)),
+        };
+        let pairs = names.into_iter().map(|name| Pair {
+            display: name.trim_end().to_owned(),
+            replacement: name,
+        });
+        Ok((start, pairs.collect()))
     }
 }
 
@@ -266,6 +281,7 @@ mod tests {
     fn helper() -> EditorHelper {
         EditorHelper {
             colours: false,
+            names: None,
             continued: RefCell::default(),
         }
     }

@@ -7,6 +7,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use toolgate_core::escape;
 
+use super::content::ContentNames;
 use super::editor;
 use crate::terminal::EchoRequest;
 use crate::{output, prompt, questions};
@@ -58,14 +59,14 @@ pub(super) struct LineReader {
 }
 
 impl LineReader {
-    pub(super) fn new(source: LineSource) -> Self {
+    pub(super) fn new(source: LineSource, names: ContentNames) -> Self {
         let is_live = source.is_live();
         let (wanted, mut asked) = mpsc::unbounded_channel();
         let (sender, lines) = mpsc::unbounded_channel();
         let runtime = Handle::current();
         std::thread::spawn(move || {
             let mut read: Box<dyn FnMut() -> anyhow::Result<PromptLine>> = match source {
-                LineSource::Person => match editor::LineEditor::new(runtime) {
+                LineSource::Person => match editor::LineEditor::new(runtime, names) {
                     Ok(mut editor) => Box::new(move || editor.next()),
                     Err(error) => {
                         // Sending fails only if the chat is gone.

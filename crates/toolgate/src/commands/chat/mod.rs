@@ -1,5 +1,6 @@
 //! `toolgate chat`: a conversation with a model, turn by turn.
 
+mod content;
 mod editor;
 mod greeting;
 mod input;
@@ -33,6 +34,7 @@ use crate::reload::{self, ConfigReload};
 use crate::servers::{ServerFleet, ServerStart};
 use crate::terminal::{self, EchoRequest, TerminalGuard};
 use crate::wrap::pluralize;
+use content::ContentNames;
 use input::{LineReader, PromptLine};
 use slash_commands::AfterCommand;
 
@@ -168,7 +170,7 @@ async fn run_chat(
     if let Some(text) = session.unmatched_tools_error() {
         tracing::warn!("{text}");
     }
-    let mut input = LineReader::new(setup.source);
+    let mut input = LineReader::new(setup.source, ContentNames::new(&session.toolbox));
     chat.turns(&mut input).await
 }
 
@@ -192,17 +194,19 @@ impl ChatLoop<'_> {
             if text.trim().is_empty() {
                 continue;
             }
-            match slash_commands::SlashCommand::read(&text) {
+            let said = match slash_commands::SlashCommand::read(&text) {
                 Some(command) => match self.run_command(command).await {
-                    Ok(AfterCommand::Continue) => {}
+                    Ok(AfterCommand::Continue) => continue,
+                    Ok(AfterCommand::Say(text)) => Ok(text),
                     Ok(AfterCommand::Leave) => break,
-                    Err(error) => self.report_error(&error),
+                    Err(error) => Err(error),
                 },
-                None => {
-                    if !self.turn(&text).await {
-                        return Ok(Exit::Interrupted);
-                    }
-                }
+                None => self.with_attachments(text).await,
+            };
+            match said {
+                Ok(text) if !self.turn(&text).await => return Ok(Exit::Interrupted),
+                Ok(_) => {}
+                Err(error) => self.report_error(&error),
             }
         }
         Ok(Exit::success_if(!self.failed || self.is_live))

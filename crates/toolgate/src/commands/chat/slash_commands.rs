@@ -12,12 +12,17 @@ use crate::commands::tool_list::{self, ToolRow};
 use crate::config::resolve_path;
 use crate::{chat_session, exit, output, wanted_model, wiring};
 
-pub(super) const COMMANDS: [(&str, &str, &str); 8] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 9] = [
     ("/tools", "[PATTERN,…]", "show the tools the model may use"),
     (
         "/model",
         "[PROVIDER[:NAME]]",
         "show which model answers, or switch to another",
+    ),
+    (
+        "/prompt",
+        "[NAME [KEY=VALUE…]]",
+        "say what a server's prompt contains, or list the prompts",
     ),
     ("/save", "FILE", "save the conversation in a file"),
     ("/resume", "FILE", "continue a conversation from a file"),
@@ -40,6 +45,8 @@ pub(super) struct SlashCommand<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AfterCommand {
     Continue,
+    /// The person says this.
+    Say(String),
     Leave,
 }
 
@@ -65,6 +72,11 @@ impl ChatLoop<'_> {
         match command.name {
             "/tools" => self.show_tools(command.rest),
             "/model" => self.model(command.rest).await?,
+            "/prompt" => {
+                if let Some(text) = self.prompt(command.rest).await? {
+                    return Ok(AfterCommand::Say(text));
+                }
+            }
             "/save" => self.save(command.rest)?,
             "/resume" => self.resume(command.rest)?,
             "/result" => self.show_result(command.rest)?,
@@ -203,6 +215,10 @@ fn help() {
         [command.trim_end().to_owned(), (*what).to_owned()]
     });
     let keys = [
+        (
+            "@URI",
+            "in what you say: attaches the text of a resource; Tab completes it",
+        ),
         (
             "Ctrl-C",
             "stops the answer; at the prompt it clears the line",

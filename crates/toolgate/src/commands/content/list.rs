@@ -34,7 +34,7 @@ struct ListKind {
     name: &'static str,
     /// The members of the JSON object.
     members: &'static [&'static str],
-    offered: fn(&ToolExecutor) -> Value,
+    offered: fn(&ToolExecutor, &Scope) -> Value,
     shown: fn(&Value, Option<usize>) -> String,
 }
 
@@ -77,7 +77,7 @@ fn run(
         let settled = settle(&fleet, server, options.refresh);
         let exit = match fleet.wait(&spinner, settled).await {
             true => {
-                print(kind, (kind.offered)(&executor), options);
+                print(kind, (kind.offered)(&executor, &Scope::default()), options);
                 fleet.note_missing(server);
                 if !options.json {
                     fleet.note_remembered(kind.name, server);
@@ -109,20 +109,18 @@ fn list_at(
 }
 
 /// Resources and templates in the form of the gateway's `GET /api/resources`.
-pub(in crate::commands) fn offered_resources(executor: &ToolExecutor) -> Value {
+pub(in crate::commands) fn offered_resources(executor: &ToolExecutor, scope: &Scope) -> Value {
     let (content, rules) = (executor.manager().content(), executor.rules());
-    let scope = Scope::default();
     json!({
-        "resources": with_server(content.offered_resources(&rules, &scope)),
-        "templates": with_server(content.offered_templates(&rules, &scope)),
+        "resources": with_server(content.offered_resources(&rules, scope)),
+        "templates": with_server(content.offered_templates(&rules, scope)),
     })
 }
 
 /// Prompts in the form of the gateway's `GET /api/prompts`.
-pub(in crate::commands) fn offered_prompts(executor: &ToolExecutor) -> Value {
+pub(in crate::commands) fn offered_prompts(executor: &ToolExecutor, scope: &Scope) -> Value {
     let (content, rules) = (executor.manager().content(), executor.rules());
-    let scope = Scope::default();
-    json!({ "prompts": with_server(content.offered_prompts(&rules, &scope)) })
+    json!({ "prompts": with_server(content.offered_prompts(&rules, scope)) })
 }
 
 fn with_server<'a>(offered: impl Iterator<Item = OfferedEntry<'a>>) -> Vec<Value> {

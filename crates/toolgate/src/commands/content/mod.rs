@@ -13,3 +13,5 @@ pub(crate) use list::{list_prompts, list_resources};
 pub(super) use list::{offered_prompts, offered_resources};
 pub(crate) use prompt::run as prompt;
 pub(crate) use read::run as read;
+#[cfg(feature = "chat")]
+pub(super) use rows::prompts as shown_prompts;

@@ -41,7 +41,7 @@ pub(super) fn resources(lists: &Value, width: Option<usize>) -> String {
 }
 
 /// Like [`resources`]; in a pipe: name, server, arguments, description.
-pub(super) fn prompts(lists: &Value, width: Option<usize>) -> String {
+pub(in crate::commands) fn prompts(lists: &Value, width: Option<usize>) -> String {
     let prompts = lists["prompts"].as_array().into_iter().flatten();
     shown(prompts.map(prompt).collect(), width)
 }
@@ -190,8 +190,7 @@ server b
         assert_eq!(
             plain(prompts(&lists(), Some(60))),
             "server a
-  review code=… [style=…]
-                           Reviews code
+  review code=… [style=…]  Reviews code
 
 server b
   b__review  Review"
