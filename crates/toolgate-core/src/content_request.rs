@@ -6,8 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::linked_uris::rewrite_result_uris;
 use crate::{
-    CallContext, ContentMethod, ContentSet, ContentSource, Scope, Tool, ToolCall, ToolDefinition,
-    ToolError, ToolExecutor, ToolFuture, ToolOutcome, ToolSource, ValidArguments, escape,
+    CallContext, ContentMethod, ContentSet, ContentSource, ExecutionRules, Scope, Tool, ToolCall,
+    ToolDefinition, ToolError, ToolExecutor, ToolFuture, ToolOutcome, ToolSource, ValidArguments,
+    escape, nearest_names,
 };
 
 /// A request for content, found among what its caller may use.
@@ -21,6 +22,7 @@ pub struct ContentRequest {
     // The name or the URI as the caller wrote it.
     wanted: String,
     scope: Scope,
+    rules: Arc<ExecutionRules>,
 }
 
 impl ToolExecutor {
@@ -54,6 +56,7 @@ impl ToolExecutor {
             arguments,
             wanted,
             scope: scope.clone(),
+            rules,
         })
     }
 
@@ -92,6 +95,7 @@ impl ToolExecutor {
             arguments: Value::Object(params),
             wanted: wanted.to_owned(),
             scope: scope.clone(),
+            rules: self.rules(),
         })
     }
 }
@@ -109,6 +113,23 @@ impl ContentRequest {
     /// The name or the URI as the caller wrote it.
     pub fn wanted(&self) -> &str {
         &self.wanted
+    }
+
+    /// Up to three addresses or names of what the caller may use, most similar first.
+    pub fn nearest(&self) -> Vec<String> {
+        let (content, rules) = (&self.content, &*self.rules);
+        let (offered, key): (Vec<_>, _) = match self.method {
+            ContentMethod::GetPrompt => {
+                let prompts = content.offered_prompts(rules, &self.scope);
+                (prompts.collect(), "name")
+            }
+            ContentMethod::ReadResource | ContentMethod::Complete => {
+                let resources = content.offered_resources(rules, &self.scope);
+                (resources.collect(), "uri")
+            }
+        };
+        let known = offered.iter().filter_map(|it| it.entry[key].as_str());
+        nearest_names(&self.wanted, known, 3)
     }
 
     /// The parameters as the owner knows them.

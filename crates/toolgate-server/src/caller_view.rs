@@ -1,6 +1,6 @@
 //! Restricts the API to the tools, servers and calls that one caller may see.
 
-use toolgate_core::{Scope, ToolDefinition, ToolPattern, ToolSource, sanitize};
+use toolgate_core::{ContentMethod, Scope, ToolDefinition, ToolPattern, ToolSource, sanitize};
 use toolgate_journal::CallSummary;
 use toolgate_mcp::ServerStatus;
 
@@ -108,7 +108,8 @@ impl CallerView {
         servers
     }
 
-    /// A server is visible to callers who may use one of its tools, or whose tool patterns name it.
+    /// A server is visible to callers who may use one of its tools, resources or prompts, or whose
+    /// tool patterns name it.
     pub(crate) fn has_server(&self, server: &str) -> bool {
         if self.has_all_tools() {
             return true;
@@ -118,7 +119,20 @@ impl CallerView {
         let is_of_server = |tool: &&ToolDefinition| {
             matches!(tool.source(), ToolSource::Mcp(name) if name == server) && self.has_tool(tool)
         };
-        definitions.any(|tool| is_of_server(&tool)) || self.names_server(server)
+        definitions.any(|tool| is_of_server(&tool))
+            || self.offers_content(server)
+            || self.names_server(server)
+    }
+
+    fn offers_content(&self, server: &str) -> bool {
+        let executor = self.gateway.executor();
+        let content = executor.manager().content();
+        let owner = content.source(&ToolSource::Mcp(server.to_owned()));
+        let rules = executor.rules();
+        owner.is_some_and(|owner| {
+            let mut methods = [ContentMethod::ReadResource, ContentMethod::GetPrompt].into_iter();
+            methods.any(|method| owner.is_offered(method, &rules, &self.scope))
+        })
     }
 
     fn names_server(&self, server: &str) -> bool {

@@ -73,6 +73,18 @@ pub(crate) enum CliCommand {
     /// Run a tool and print the envelope as JSON on stdout
     #[command(after_help = include_str!("cli/help/call.txt"))]
     Call(CallOptions),
+    /// List the resources of all servers, with the addresses to read them
+    #[command(after_help = include_str!("cli/help/resources.txt"))]
+    Resources(ContentListOptions),
+    /// Print a resource
+    #[command(after_help = include_str!("cli/help/read.txt"))]
+    Read(ReadOptions),
+    /// List the prompts of all servers, with their arguments
+    #[command(after_help = include_str!("cli/help/prompts.txt"))]
+    Prompts(ContentListOptions),
+    /// Fill in a prompt and print its messages
+    #[command(after_help = include_str!("cli/help/prompt.txt"))]
+    Prompt(PromptOptions),
     /// Ask a model that may use the tools, and print its answer
     #[cfg(feature = "chat")]
     #[command(after_help = include_str!("cli/help/ask.txt"))]

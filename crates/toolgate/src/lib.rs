@@ -22,6 +22,7 @@ mod commands;
 mod config;
 #[cfg(feature = "serve")]
 mod config_writer;
+mod content_text;
 #[cfg(feature = "chat")]
 mod display;
 mod effects;
@@ -117,6 +118,10 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         CliCommand::List(options) => commands::list::run(&cli.global, options),
         CliCommand::Inspect(options) => commands::inspect::run(&cli.global, options),
         CliCommand::Call(options) => commands::call::run(&cli.global, options),
+        CliCommand::Resources(options) => commands::content::list_resources(&cli.global, options),
+        CliCommand::Read(options) => commands::content::read(&cli.global, options),
+        CliCommand::Prompts(options) => commands::content::list_prompts(&cli.global, options),
+        CliCommand::Prompt(options) => commands::content::prompt(&cli.global, options),
         #[cfg(feature = "chat")]
         CliCommand::Ask(options) => commands::ask::run(&cli.global, options),
         #[cfg(feature = "chat")]

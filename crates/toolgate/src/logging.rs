@@ -94,7 +94,16 @@ fn targets(options: &GlobalOptions, command: &CliCommand, ours: LevelFilter) -> 
     };
     // Name clashes matter to a person who lists tools, not on every call of one.
     let clashes = match command {
-        CliCommand::Call(_) | CliCommand::Replay(_) if options.verbose == 0 => LevelFilter::ERROR,
+        CliCommand::Call(_)
+        | CliCommand::Replay(_)
+        | CliCommand::Resources(_)
+        | CliCommand::Read(_)
+        | CliCommand::Prompts(_)
+        | CliCommand::Prompt(_)
+            if options.verbose == 0 =>
+        {
+            LevelFilter::ERROR
+        }
         #[cfg(feature = "chat")]
         CliCommand::Ask(_) | CliCommand::Chat(_) if options.verbose == 0 => LevelFilter::ERROR,
         _ => ours,

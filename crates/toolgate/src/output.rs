@@ -50,6 +50,15 @@ pub(crate) fn print_result(text: &str) {
     }
 }
 
+/// Writes bytes to stdout as they are. If the reader has closed the pipe, the program ends quietly.
+pub(crate) fn print_bytes(bytes: &[u8]) {
+    clear_line();
+    let mut out = std::io::stdout().lock();
+    if let Err(error) = out.write_all(bytes).and_then(|()| out.flush()) {
+        exit_on_write_error(&error);
+    }
+}
+
 /// Like [`print_result`], but wrapped to the terminal if there is one.
 pub(crate) fn print_text(text: &str) {
     print_hanging(text, 0);

@@ -231,7 +231,7 @@ impl ServerFleet {
         }
     }
 
-    pub(crate) fn note_remembered(&self, server: Option<&str>) {
+    pub(crate) fn note_remembered(&self, what: &str, server: Option<&str>) {
         let all = self.status_of(server);
         let remembered = all.iter().filter(|status| status.remembered);
         let times: Vec<_> = remembered.filter_map(|status| status.listed_at).collect();
@@ -243,7 +243,7 @@ impl ServerFleet {
             several => format!("{several} servers are"),
         };
         output::print_note(&format!(
-            "the tools of {of} remembered, listed {}; --refresh asks the servers",
+            "the {what} of {of} remembered, listed {}; --refresh asks the servers",
             ago(*oldest)
         ));
     }

@@ -87,6 +87,10 @@ async fn what_a_caller_may_not_use_is_as_absent_as_what_nobody_offers() {
         let expected = format!("No server offers the resource '{asked}'");
         assert_eq!(run(&executor, &request).await, Err(expected));
     }
+    let request = executor.find_resource("notes:11", &Scope::default());
+    assert_eq!(request.nearest(), ["notes:1"]);
+    let request = executor.find_resource("notes:11", &only_b);
+    assert_eq!(request.nearest(), [] as [&str; 0]);
     let request = executor.find_resource("toolgate://b/notes:2", &only_b);
     assert!(run(&executor, &request).await.is_ok());
     let policy: Policy = serde_json::from_value(json!({ "deny": ["a/prompts/get"] })).unwrap();

@@ -49,11 +49,11 @@ pub(super) fn offer_asking_tools(manager: &ToolManager) -> Result<(), Failure> {
         ("test_streaming_elicitation", vec![name_question()]),
         (
             "test_elicitation_sep1034_defaults",
-            vec![form("defaults", "All kinds of defaults", defaults())],
+            vec![form("defaults", "All kinds of defaults", &defaults())],
         ),
         (
             "test_elicitation_sep1330_enums",
-            vec![form("choices", "All kinds of choices", choices())],
+            vec![form("choices", "All kinds of choices", &choices())],
         ),
     ];
     for (name, questions) in plain {
@@ -61,7 +61,10 @@ pub(super) fn offer_asking_tools(manager: &ToolManager) -> Result<(), Failure> {
             let questions = questions.clone();
             async move { Ok::<_, ToolError>(format!("state-ok: {}", ask(&context, questions).await?)) }
         };
-        manager.add(FunctionTool::with_definition(define(name, json!({})), run)?);
+        manager.add(FunctionTool::with_definition(
+            define(name, &json!({})),
+            run,
+        )?);
     }
     let rounds = async |_: Value, context: CallContext| {
         let name = text_question("step1", "Step 1: What is your name?", "name");
@@ -71,7 +74,7 @@ pub(super) fn offer_asking_tools(manager: &ToolManager) -> Result<(), Failure> {
         Ok::<_, ToolError>(format!("{first} {second}"))
     };
     manager.add(FunctionTool::with_definition(
-        define("test_input_required_result_multi_round", json!({})),
+        define("test_input_required_result_multi_round", &json!({})),
         rounds,
     )?);
     let sampled = async |arguments: Value, context: CallContext| {
@@ -80,7 +83,7 @@ pub(super) fn offer_asking_tools(manager: &ToolManager) -> Result<(), Failure> {
         Ok::<_, ToolError>(format!("LLM response: {answer}"))
     };
     manager.add(FunctionTool::with_definition(
-        define("test_sampling", json!({ "prompt": { "type": "string" } })),
+        define("test_sampling", &json!({ "prompt": { "type": "string" } })),
         sampled,
     )?);
     let elicited = async |arguments: Value, context: CallContext| {
@@ -93,13 +96,13 @@ pub(super) fn offer_asking_tools(manager: &ToolManager) -> Result<(), Failure> {
             "required": ["username", "email"],
         });
         let message = arguments["message"].as_str().unwrap_or_default();
-        let answer = ask(&context, vec![form("user", message, schema)]).await?;
+        let answer = ask(&context, vec![form("user", message, &schema)]).await?;
         Ok::<_, ToolError>(format!("User response: {answer}"))
     };
     manager.add(FunctionTool::with_definition(
         define(
             "test_elicitation",
-            json!({ "message": { "type": "string" } }),
+            &json!({ "message": { "type": "string" } }),
         ),
         elicited,
     )?);
@@ -117,7 +120,7 @@ pub(super) fn offer_asking_tools(manager: &ToolManager) -> Result<(), Failure> {
         })
     };
     manager.add(FunctionTool::with_definition(
-        define("test_missing_capability", json!({})),
+        define("test_missing_capability", &json!({})),
         needs_sampling,
     )?);
     Ok(())
@@ -149,7 +152,7 @@ async fn ask(context: &CallContext, questions: Vec<Question>) -> Result<Value, T
     ))
 }
 
-fn define(name: &str, properties: Value) -> toolgate_core::DefinitionBuilder {
+fn define(name: &str, properties: &Value) -> toolgate_core::DefinitionBuilder {
     let schema = json!({ "type": "object", "properties": properties });
     ToolDefinition::builder(name, format!("Tests: {name}"), schema)
 }
@@ -163,7 +166,7 @@ fn question(key: &str, method: &str, params: Value) -> Question {
     }
 }
 
-fn form(key: &str, message: &str, schema: Value) -> Question {
+fn form(key: &str, message: &str, schema: &Value) -> Question {
     question(
         key,
         "elicitation/create",
@@ -176,7 +179,7 @@ fn text_question(key: &str, message: &str, field: &str) -> Question {
     form(
         key,
         message,
-        json!({ "type": "object", "properties": properties, "required": [field] }),
+        &json!({ "type": "object", "properties": properties, "required": [field] }),
     )
 }
 
@@ -187,7 +190,7 @@ fn name_question() -> Question {
 fn confirmation() -> Question {
     let properties = json!({ "ok": { "type": "boolean" } });
     let schema = json!({ "type": "object", "properties": properties, "required": ["ok"] });
-    form("confirm", "Please confirm", schema)
+    form("confirm", "Please confirm", &schema)
 }
 
 fn sampling(key: &str, text: &str) -> Question {

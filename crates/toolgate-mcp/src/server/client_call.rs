@@ -134,7 +134,7 @@ impl McpService {
                     result["_meta"] = json!({ SERVER_INFO: self.result_meta[SERVER_INFO] });
                     return ClientOutcome::InputRequired(result);
                 }
-                Err(unasked) => call = unasked,
+                Err(unasked) => call = *unasked,
             }
         }
     }

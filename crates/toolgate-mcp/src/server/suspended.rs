@@ -81,12 +81,12 @@ impl SuspendedCalls {
         round: QuestionRound,
         binding: RequestBinding,
         limit: Duration,
-    ) -> Result<Value, AskingCall> {
+    ) -> Result<Value, Box<AskingCall>> {
         let (resume, resumed) = oneshot::channel();
         let mut calls = self.0.lock();
         let Some(key) = random_key().filter(|_| calls.len() < MAX_SUSPENDED) else {
             drop(round.answers.send(Err(QuestionError::Overloaded)));
-            return Err(call);
+            return Err(Box::new(call));
         };
         calls.insert(key.clone(), SuspendedCall { binding, resume });
         drop(calls);

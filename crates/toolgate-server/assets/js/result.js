@@ -1,8 +1,10 @@
 // Shows the result of a tool by its kind: text, JSON tree, table, image, sound or links. It is never used as markup.
 
 import { h } from './dom.js';
+import { isBase64, PICTURES, SOUND } from './content/kinds.js';
 import { bytes, jsonTree } from './format.js';
 import { objectTable } from './table.js';
+import { visible } from './text.js';
 
 /** The kinds of MCP content blocks, each with a check for its required fields. */
 const BLOCKS = {
@@ -12,14 +14,15 @@ const BLOCKS = {
   resource_link: (block) => typeof block.uri === 'string',
   resource: (block) => block.resource !== null && typeof block.resource === 'object',
 };
-const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/bmp']);
-const SOUND = /^audio\/[a-z0-9.+-]+$/;
 const LONG_TEXT = 20_000;
 
-/** Draws a result and, if `content` is given, its blocks that are not text. */
-export function renderResult(result, content) {
+/**
+ * Draws a result and, if `content` is given, its blocks that are not text. `hrefOf(uri)` is the address of a resource on
+ * the dashboard; without it only links to the web are links.
+ */
+export function renderResult(result, content, hrefOf) {
   const beside = Array.isArray(content) ? content.filter((block) => block?.type !== 'text') : [];
-  return h('div', { class: 'result' }, renderValue(result), beside.map(renderBlock));
+  return h('div', { class: 'result' }, renderValue(result, hrefOf), beside.map((block) => renderBlock(block, hrefOf)));
 }
 
 /** True for MCP content, even if some blocks are of unknown kinds. Other lists of objects with a `type` are tables. */
@@ -30,10 +33,10 @@ function isBlocks(value) {
 }
 
 /** Draws a value in the way that suits it best. */
-export function renderValue(value) {
+export function renderValue(value, hrefOf) {
   if (value === undefined || value === null || value === '') return h('p', { class: 'muted' }, '(no output)');
   if (typeof value === 'string') return renderText(value);
-  if (isBlocks(value)) return h('div', { class: 'result' }, value.map(renderBlock));
+  if (isBlocks(value)) return h('div', { class: 'result' }, value.map((block) => renderBlock(block, hrefOf)));
   const rows = rowsOf(value);
   return rows ? objectTable(rows.list, rows.name) : jsonTree(value, { open: 3 });
 }
@@ -46,9 +49,10 @@ function rowsOf(value) {
   return entries.length === 1 && isList(entries[0][1]) ? { name: entries[0][0], list: entries[0][1] } : null;
 }
 
-function renderBlock(block) {
+/** Draws a block of MCP content. */
+export function renderBlock(block, hrefOf) {
   const draw = { text: textBlock, image: imageBlock, audio: audioBlock, resource_link: linkBlock, resource: resourceBlock }[block?.type];
-  return draw ? draw(block) : jsonTree(block);
+  return draw ? draw(block, hrefOf) : jsonTree(block);
 }
 
 function textBlock(block) {
@@ -81,9 +85,10 @@ function linked(text) {
   return text.split(/(https?:\/\/[^\s<>"'`\])}]+)/).map((part, at) => (at % 2 === 1 ? link(part, part) : part));
 }
 
-/** A link for http and https URLs; plain text for others, which a page must not open. */
-function link(uri, text) {
-  return /^https?:\/\//i.test(uri) ? h('a', { href: uri, target: '_blank', rel: 'noopener noreferrer' }, text) : h('span', null, text);
+/** A link for http and https URLs, and to the page of a resource; plain text for others, which a page must not open. */
+export function link(uri, text, hrefOf) {
+  if (/^https?:\/\//i.test(uri)) return h('a', { href: uri, target: '_blank', rel: 'noopener noreferrer' }, text);
+  return hrefOf && uri !== '' ? h('a', { href: hrefOf(uri) }, text) : h('span', null, text);
 }
 
 function imageBlock({ mimeType, data }) {
@@ -98,24 +103,20 @@ function audioBlock({ mimeType, data }) {
   return h('figure', null, audio, h('figcaption', { class: 'muted small' }, `${mimeType}, ${bytes(data.length * 0.75)}`));
 }
 
-function isBase64(data) {
-  return typeof data === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(data);
-}
-
 function unshown(what, mimeType, data) {
   const size = typeof data === 'string' ? `, ${bytes(data.length * 0.75)}` : '';
   return h('p', { class: 'muted' }, `${what} that can't be shown (${mimeType ?? 'unknown type'}${size}); see Raw.`);
 }
 
-function linkBlock({ uri, name, title, description }) {
+function linkBlock({ uri, name, title, description }, hrefOf) {
   const text = title ?? name ?? uri ?? '';
-  return h('div', { class: 'result-link' }, link(String(uri ?? ''), text),
-    text !== uri && h('div', { class: 'mono small muted' }, uri), description && h('div', { class: 'small muted' }, description));
+  return h('div', { class: 'result-link' }, link(String(uri ?? ''), visible(String(text)), hrefOf),
+    text !== uri && h('div', { class: 'mono small muted' }, visible(String(uri))), description && h('div', { class: 'small muted' }, description));
 }
 
-function resourceBlock({ resource = {} }) {
+function resourceBlock({ resource = {} }, hrefOf) {
   const body = typeof resource.text === 'string' ? renderText(resource.text) : blobBlock(resource);
-  return h('div', { class: 'result' }, h('div', { class: 'mono small muted' }, resource.uri), body);
+  return h('div', { class: 'result' }, h('div', { class: 'mono small muted' }, link(String(resource.uri ?? ''), visible(String(resource.uri ?? '')), hrefOf)), body);
 }
 
 function blobBlock({ mimeType, blob }) {

@@ -6,11 +6,15 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolgate_core::{FunctionTool, ToolCall, ToolDefinition, ToolSource, is_redacted};
+use toolgate_core::{
+    ContentMethod, ContentRequest, FunctionTool, ToolCall, ToolDefinition, ToolSource,
+    display_name, is_redacted,
+};
 use toolgate_journal::{CallSummary, JournalFilter, OUTCOMES};
 use toolgate_mcp::CallerTrace;
 use utoipa::{IntoParams, ToSchema};
 
+use super::content::{run_content, tool_of};
 use super::extract::{JsonBody, PathName, QueryParams, UnreadableResponses, parse_full_id};
 use super::tools::{
     EnvelopeSchema, ToolInfo, ToolInfoSchema, envelope, no_such_tool, run_call, with_trace,
@@ -131,9 +135,13 @@ pub(crate) async fn show(
         call.details = None;
     }
     let executor = gateway.executor();
-    let tool = executor.find_in_scope(&call.summary.tool, &caller.scope);
+    let tool = match recorded_content(&gateway, &caller, &call.summary, &call.asked) {
+        Some(request) => tool_of(&request),
+        None => executor
+            .find_in_scope(&call.summary.tool, &caller.scope)
+            .ok(),
+    };
     let tool_definition = tool.map(|tool| ToolInfo::new(tool.definition(), executor));
-    let tool_definition = tool_definition.ok();
     Ok(Json(CallPage {
         call,
         tool_definition,
@@ -190,8 +198,13 @@ pub(crate) async fn replay(
 ) -> Result<Response, Problem> {
     caller.require(Right::Operate)?;
     let found = find(&gateway, &caller, id, false).await?;
+    let call = &found.detail;
+    let content = recorded_content(&gateway, &caller, &call.summary, &call.asked);
     let name = found.detail.summary.tool;
-    let tool = gateway.executor().find_in_scope(&name, &caller.scope);
+    let tool = match content.as_ref().and_then(tool_of) {
+        Some(tool) => Ok(tool),
+        None => gateway.executor().find_in_scope(&name, &caller.scope),
+    };
     let tool = tool.map_err(|error| no_such_tool(&error))?;
     // A call with redacted or cut arguments would not be the recorded call.
     let Some(arguments) = found.arguments else {
@@ -214,9 +227,48 @@ pub(crate) async fn replay(
             "the recorded call may have been changed: {problem}; send {{\"unverified\": true}} to run it anyway"
         )));
     }
-    let call = ToolCall::new(name, Value::clone(&arguments));
-    let call = with_trace(call, CallerTrace::from_headers(&headers));
-    Ok(envelope(&run_call(&gateway, &caller, call).await, None))
+    let trace = CallerTrace::from_headers(&headers);
+    let outcome = match content {
+        Some(request) => {
+            let call = with_trace(request.to_call(), trace);
+            run_content(&gateway, &caller, &request, call).await
+        }
+        None => {
+            let call = with_trace(ToolCall::new(name, Value::clone(&arguments)), trace);
+            run_call(&gateway, &caller, call).await
+        }
+    };
+    Ok(envelope(&outcome, None))
+}
+
+// The request that a recorded read of a resource or use of a prompt was. `None` for other calls,
+// and if the server no longer offers it to this caller.
+fn recorded_content(
+    gateway: &Gateway,
+    caller: &Caller,
+    call: &CallSummary,
+    arguments: &Value,
+) -> Option<ContentRequest> {
+    let server = call.server.as_deref()?;
+    let source = ToolSource::Mcp(server.to_owned());
+    let executor = gateway.executor();
+    let request = if call.tool == ContentMethod::ReadResource.as_str() {
+        let content = executor.manager().content();
+        let uri = content.offered_uri(&source, arguments["uri"].as_str()?);
+        executor.find_resource(&uri, &caller.scope)
+    } else if call.tool == ContentMethod::GetPrompt.as_str() {
+        let own = arguments["name"].as_str()?;
+        let name = format!("{}__{own}", display_name(server));
+        let given = arguments["arguments"].as_object().cloned();
+        executor.find_prompt(&name, given.unwrap_or_default(), &caller.scope)
+    } else {
+        return None;
+    };
+    let is_same = |request: &ContentRequest| {
+        let owner = request.owner();
+        owner.is_some_and(|owner| owner.source == source)
+    };
+    Some(request).filter(is_same)
 }
 
 /// A mock to make from a call.

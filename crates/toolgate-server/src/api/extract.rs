@@ -12,6 +12,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use utoipa::IntoResponses;
 
+use crate::Gateway;
 use crate::guard::{MemoryError, SMALL_BODY};
 use crate::problem::Problem;
 
@@ -75,18 +76,32 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        expect_json(request.headers())?;
-        let body = read_body(request.into_body(), SMALL_BODY).await;
-        let body = body.map_err(ReadBodyError::problem)?;
-        // As strict as tool arguments: no duplicate keys, limited depth.
-        let object = toolgate_core::parse_object(&body).map_err(|error| {
-            Problem::bad_request(format!("the body is not a JSON object: {error}"))
-        })?;
-        let read = T::deserialize(serde_json::Value::Object(object));
-        let detail = |error| format!("the body is not valid: {error}");
-        read.map(Self)
-            .map_err(|error| Problem::unprocessable(detail(error)))
+        read_json(request, SMALL_BODY).await.map(Self)
     }
+}
+
+/// A JSON body that holds arguments of a call and may be as long as those.
+pub(crate) struct ArgumentsBody<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Gateway> for ArgumentsBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, Problem> {
+        let limit = gateway.executor().rules().limits.max_arguments;
+        let limit = limit.saturating_add(SMALL_BODY);
+        read_json(request, limit).await.map(Self)
+    }
+}
+
+async fn read_json<T: DeserializeOwned>(request: Request, limit: usize) -> Result<T, Problem> {
+    expect_json(request.headers())?;
+    let body = read_body(request.into_body(), limit).await;
+    let body = body.map_err(ReadBodyError::problem)?;
+    // As strict as tool arguments: no duplicate keys, limited depth.
+    let object = toolgate_core::parse_object(&body)
+        .map_err(|error| Problem::bad_request(format!("the body is not a JSON object: {error}")))?;
+    let read = T::deserialize(serde_json::Value::Object(object));
+    read.map_err(|error| Problem::unprocessable(format!("the body is not valid: {error}")))
 }
 
 pub(crate) enum ReadBodyError {

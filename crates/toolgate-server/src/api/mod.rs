@@ -4,6 +4,7 @@ pub(crate) mod approvals;
 pub(crate) mod calls;
 pub(crate) mod chat;
 pub(crate) mod check;
+pub(crate) mod content;
 pub(crate) mod events;
 mod extract;
 pub(crate) mod health;

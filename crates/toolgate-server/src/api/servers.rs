@@ -2,7 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use toolgate_core::{ToolSource, strip_invisible};
 use toolgate_mcp::{AgreeError, ServerState, ServerStatus};
 use utoipa::ToSchema;
 
@@ -163,6 +164,39 @@ pub(crate) async fn list(
     caller: Caller,
 ) -> Json<Vec<ServerStatus>> {
     Json(CallerView::new(&gateway, &caller).servers())
+}
+
+/// An MCP server, and what it tells about its use.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ServerDetail)]
+pub(crate) struct ServerPage {
+    #[serde(flatten)]
+    #[schema(value_type = ServerSchema)]
+    server: ServerStatus,
+    /// The server's hints for models that use it. Untrusted text.
+    #[schema(example = "Search before you write.")]
+    instructions: Option<String>,
+}
+
+/// Shows one server, with its instructions.
+#[utoipa::path(get, path = "/api/servers/{name}", tag = "servers",
+    params(("name" = String, Path, description = "The server's name", example = "house")),
+    responses((status = 200, description = "The server", body = ServerPage),
+              (status = 400, description = "The path can't be read", body = Problem),
+              (status = 404, description = "No such server", body = Problem)))]
+pub(crate) async fn show(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    PathName(name): PathName,
+) -> Result<Json<ServerPage>, Problem> {
+    let server = find(&name, &CallerView::new(&gateway, &caller))?;
+    let content = gateway.executor().manager().content();
+    let owner = content.source(&ToolSource::Mcp(name));
+    let instructions = owner.and_then(|owner| owner.content.instructions.as_deref());
+    Ok(Json(ServerPage {
+        server,
+        instructions: instructions.map(|text| strip_invisible(text).into_owned()),
+    }))
 }
 
 /// Reconnects a server, and answers once that has succeeded or failed.

@@ -1,5 +1,6 @@
 //! Lists tools, shows them and calls them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -10,8 +11,8 @@ use http::{HeaderValue, StatusCode, Uri, header};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::{
-    Decision, Origin, ToolCall, ToolDefinition, ToolError, ToolExecutor, ToolOutcome,
-    parse_duration, parse_object,
+    Decision, Origin, ToolCall, ToolContent, ToolDefinition, ToolError, ToolExecutor, ToolOutcome,
+    ToolSource, parse_duration, parse_object, rewrite_block_uris,
 };
 use toolgate_mcp::CallerTrace;
 use utoipa::{IntoParams, ToSchema};
@@ -195,7 +196,7 @@ pub(crate) fn no_such_tool(error: &ToolError) -> Problem {
 pub(crate) struct CallQuery {
     /// Give up after this time, such as 500ms or 5s.
     #[param(example = "5s")]
-    timeout: Option<String>,
+    pub(crate) timeout: Option<String>,
 }
 
 /// Calls a tool. The body holds its arguments; the answer is an envelope.
@@ -254,24 +255,43 @@ fn unreadable_call(uri: &Uri, problem: &Problem) -> Response {
 
 pub(crate) async fn run_call(gateway: &Gateway, caller: &Caller, call: ToolCall) -> ToolOutcome {
     let executor = gateway.executor();
-    let call = match executor.find_in_scope(call.name(), &caller.scope) {
-        Ok(tool) => call.resolved_tool(tool),
-        Err(_) => {
-            let decided = gateway.parts.servers.wait_for_tool(call.name());
-            // Boxed because few calls need it, and it would make the future of each one larger.
-            drop(Box::pin(tokio::time::timeout(STARTUP_WAIT, decided)).await);
-            call
-        }
+    let mut found = executor.find_in_scope(call.name(), &caller.scope);
+    if found.is_err() {
+        let decided = gateway.parts.servers.wait_for_tool(call.name());
+        // Boxed because few calls need it, and it would make the future of each one larger.
+        drop(Box::pin(tokio::time::timeout(STARTUP_WAIT, decided)).await);
+        found = executor.find_in_scope(call.name(), &caller.scope);
+    }
+    let tool = found.ok();
+    let call = match &tool {
+        Some(tool) => call.resolved_tool(Arc::clone(tool)),
+        None => call,
     };
     let call = call
         .origin(Origin::Http)
         .scope(caller.scope.clone())
         .cancellation(gateway.calls.clone());
     let mut outcome = executor.execute(call).await;
+    if let (Some(tool), Ok(output)) = (&tool, &mut outcome.result) {
+        rewrite_links(&mut output.content, executor, tool.definition().source());
+    }
     if !caller.rights.see_all {
         outcome.result = outcome.result.map_err(ToolError::without_details);
     }
     outcome
+}
+
+// Makes links to a server's resources lead to that server, as in lists of resources.
+fn rewrite_links(blocks: &mut [ToolContent], executor: &ToolExecutor, source: &ToolSource) {
+    let mut all = None;
+    for block in blocks {
+        if matches!(block.kind(), "resource_link" | "resource") {
+            let content = all.get_or_insert_with(|| executor.manager().content());
+            let mut value = std::mem::replace(block, ToolContent::text("")).into_value();
+            rewrite_block_uris(&mut value, content, source);
+            *block = value.into();
+        }
+    }
 }
 
 pub(crate) fn envelope(outcome: &ToolOutcome, refused: Option<StatusCode>) -> Response {
@@ -326,7 +346,7 @@ fn unreadable_body(name: String, error: &ReadBodyError, limit: usize) -> ToolCal
 }
 
 // Returns true if the timeout is invalid and the call is therefore rejected.
-fn with_timeout(call: ToolCall, timeout: Option<&str>) -> (ToolCall, bool) {
+pub(crate) fn with_timeout(call: ToolCall, timeout: Option<&str>) -> (ToolCall, bool) {
     match timeout.map(parse_duration).transpose() {
         Ok(None) => (call, false),
         Ok(Some(timeout)) => (call.timeout(timeout), false),

@@ -305,6 +305,8 @@ pub(super) enum RouteClass {
     Page,
     Call,
     Check,
+    // Reads a resource or gets a prompt: a call whose request can fail with a problem.
+    Content,
     Mcp,
     Other,
 }
@@ -319,6 +321,7 @@ impl RouteClass {
             (_, "/mcp") => Self::Mcp,
             (&Method::POST, path) if refusal::tool_in_path(path).is_some() => Self::Call,
             (&Method::POST, path) if path.starts_with("/api/tools/") => Self::Check,
+            (&Method::POST, "/api/resources/read" | "/api/prompts/get") => Self::Content,
             _ => Self::Other,
         }
     }

@@ -12,7 +12,7 @@ use super::{
 impl RequestGuard {
     pub(super) fn max_body_bytes(&self, route: RouteClass) -> usize {
         match route {
-            RouteClass::Call | RouteClass::Check | RouteClass::Mcp => {
+            RouteClass::Call | RouteClass::Check | RouteClass::Content | RouteClass::Mcp => {
                 let rules = self.gateway.executor().rules();
                 rules.limits.max_arguments.saturating_add(SMALL_BODY)
             }

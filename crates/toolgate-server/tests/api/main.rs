@@ -5,6 +5,7 @@ mod approvals;
 mod calls;
 mod chat;
 mod client;
+mod content;
 mod document;
 mod events;
 mod fuzz;

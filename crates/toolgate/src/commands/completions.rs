@@ -4,8 +4,10 @@
 use anyhow::Context;
 use clap::CommandFactory;
 use clap_complete::Shell;
+use serde_json::Value;
+use toolgate_core::ToolExecutor;
 
-use super::block_on;
+use super::{block_on, content};
 use crate::cli::{Cli, CompletedNames, CompletionsOptions, GlobalOptions};
 use crate::config::{Config, SecretScope};
 use crate::exit::Exit;
@@ -38,12 +40,10 @@ fn with_names(shell: Shell, script: &str) -> String {
             let (commands, call) = script
                 .rsplit_once("\nif [ \"$funcstack[1]\"")
                 .unwrap_or((script, ""));
-            let lines = commands
-                .lines()
-                .map(|line| match line.starts_with("':tool -- ") {
-                    true => line.replace(":_default'", ":_toolgate_tools'"),
-                    false => line.to_owned(),
-                });
+            let lines = commands.lines().map(|line| match zsh_names(line) {
+                Some(kind) => line.replace(":_default'", &format!(":_toolgate_{kind}'")),
+                None => line.to_owned(),
+            });
             let commands: Vec<String> = lines.collect();
             format!(
                 "{}\n\n{ZSH}if [ \"$funcstack[1]\"{call}",
@@ -54,6 +54,17 @@ fn with_names(shell: Shell, script: &str) -> String {
     }
 }
 
+/// What an argument of clap's script names.
+fn zsh_names(line: &str) -> Option<&'static str> {
+    const ARGUMENTS: [(&str, &str); 3] = [
+        ("':tool -- ", "tools"),
+        ("':uri -- The address of the resource", "resources"),
+        ("':name -- The name of the prompt", "prompts"),
+    ];
+    let mut all = ARGUMENTS.into_iter();
+    all.find_map(|(start, kind)| line.starts_with(start).then_some(kind))
+}
+
 fn names(global: &GlobalOptions, kind: CompletedNames) -> anyhow::Result<Exit> {
     // Without questions or notes, because the person is pressing Tab.
     let config = wiring::find_config(global, SecretScope::Names, |_, _| None)?;
@@ -62,22 +73,39 @@ fn names(global: &GlobalOptions, kind: CompletedNames) -> anyhow::Result<Exit> {
             let servers = config.servers.iter();
             servers.map(|server| server.settings.name.clone()).collect()
         }
-        CompletedNames::Tools => tools(&config)?,
+        CompletedNames::Tools => names_from_cache(&config, |executor| {
+            let all = executor.manager().tools();
+            let visible = all.iter().map(|tool| tool.definition());
+            let visible = visible.filter(|tool| executor.is_visible(tool));
+            visible.map(|tool| tool.name().to_owned()).collect()
+        })?,
+        CompletedNames::Resources => names_from_cache(&config, |executor| {
+            texts(&content::offered_resources(executor)["resources"], "uri")
+        })?,
+        CompletedNames::Prompts => names_from_cache(&config, |executor| {
+            texts(&content::offered_prompts(executor)["prompts"], "name")
+        })?,
     };
     let safe: Vec<String> = names.into_iter().filter(|name| is_plain(name)).collect();
     output::print_result(&safe.join("\n"));
     Ok(Exit::Success)
 }
 
-fn tools(config: &Config) -> anyhow::Result<Vec<String>> {
+/// What servers offer, as they listed it last.
+fn names_from_cache(
+    config: &Config,
+    names: impl FnOnce(&ToolExecutor) -> Vec<String>,
+) -> anyhow::Result<Vec<String>> {
     let tools = wiring::build_tools(config);
     let all = servers::settings(&config.servers);
     let _fleet = block_on(async { ServerFleet::start(config, &tools, all, WhenNeeded, None) })?;
-    let executor = wiring::probe_executor(config, &tools);
-    let all = tools.manager.tools();
-    let visible = all.iter().map(|tool| tool.definition());
-    let visible = visible.filter(|tool| executor.is_visible(tool));
-    Ok(visible.map(|tool| tool.name().to_owned()).collect())
+    Ok(names(&wiring::probe_executor(config, &tools)))
+}
+
+fn texts(entries: &Value, key: &str) -> Vec<String> {
+    let entries = entries.as_array().into_iter().flatten();
+    let texts = entries.filter_map(|entry| entry[key].as_str());
+    texts.map(str::to_owned).collect()
 }
 
 // Shells expand completion words, so a server must not be able to run a command by naming
@@ -112,7 +140,17 @@ mod tests {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "toolgate", &mut script);
             let script = with_names(shell, &String::from_utf8(script).unwrap());
-            assert!(script.contains("completions --names"), "{shell}");
+            for kind in ["tools", "resources", "prompts"] {
+                let command = format!("completions --names {kind}");
+                let asks = script.contains(&command)
+                    || script.contains(&format!(") set -- \"$2\" {kind} ;;"));
+                assert!(asks, "{shell}: {kind}");
+            }
+            if shell == Shell::Zsh {
+                for kind in ["tools", "resources", "prompts"] {
+                    assert!(script.contains(&format!(":_toolgate_{kind}'")), "{kind}");
+                }
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &ListOptions) -> anyhow::Resu
     let tools = wiring::build_tools(&config);
     wiring::warn_about_config(&config, &tools);
     wiring::warn_about_servers(&config);
-    if let Some(error) = unknown_server(&config, options) {
+    if let Some(error) = unknown_server(&config, options.server.as_deref()) {
         output::print_error(&error);
         return Ok(Exit::Failure);
     }
@@ -34,13 +34,18 @@ pub(crate) fn run(global: &GlobalOptions, options: &ListOptions) -> anyhow::Resu
     block_on(async {
         let spinner = Spinner::new("starting");
         let fleet = ServerFleet::start(&config, &tools, all, WhenNeeded, Some(&spinner));
-        let is_settled = fleet.wait(&spinner, settle(&fleet, options)).await;
+        let is_settled = fleet
+            .wait(
+                &spinner,
+                settle(&fleet, options.server.as_deref(), options.refresh),
+            )
+            .await;
         let exit = if is_settled {
             show(&config, &tools, Some(&fleet), options);
             let server = options.server.as_deref();
             fleet.note_missing(server);
             if !options.json {
-                fleet.note_remembered(server);
+                fleet.note_remembered("tools", server);
             }
             Exit::Success
         } else {
@@ -51,11 +56,12 @@ pub(crate) fn run(global: &GlobalOptions, options: &ListOptions) -> anyhow::Resu
     })
 }
 
-async fn settle(fleet: &ServerFleet, options: &ListOptions) {
-    match &options.server {
-        Some(server) if !options.refresh && fleet.remembers(server) => {}
+/// Returns when the lists of these servers are known.
+pub(super) async fn settle(fleet: &ServerFleet, server: Option<&str>, refresh: bool) {
+    match server {
+        Some(server) if !refresh && fleet.remembers(server) => {}
         Some(server) => fleet.servers.start_server(server).await,
-        None if options.refresh => fleet.servers.start_all().await,
+        None if refresh => fleet.servers.start_all().await,
         None => {
             fleet.servers.start_unseen();
             fleet.servers.wait_for_known_tools().await;
@@ -102,8 +108,8 @@ fn is_wanted(options: &ListOptions) -> impl Fn(&&ConfiguredServer) -> bool {
     move |server| name.is_none_or(|name| server.settings.name == name)
 }
 
-fn unknown_server(config: &Config, options: &ListOptions) -> Option<anyhow::Error> {
-    let name = options.server.as_deref()?;
+pub(super) fn unknown_server(config: &Config, name: Option<&str>) -> Option<anyhow::Error> {
+    let name = name?;
     let known = || {
         config
             .servers

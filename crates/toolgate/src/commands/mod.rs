@@ -8,6 +8,7 @@ pub(crate) mod calls;
 #[cfg(feature = "chat")]
 pub(crate) mod chat;
 pub(crate) mod completions;
+pub(crate) mod content;
 #[cfg(feature = "demo")]
 pub(crate) mod demo;
 pub(crate) mod doctor;

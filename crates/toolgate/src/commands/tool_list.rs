@@ -137,7 +137,7 @@ fn grouped(rows: &[ToolRow], width: usize) -> String {
     groups.collect::<Vec<_>>().join("\n\n")
 }
 
-fn first_sentence(text: &str) -> String {
+pub(super) fn first_sentence(text: &str) -> String {
     let paragraph: Vec<&str> = text
         .trim()
         .lines()

@@ -126,6 +126,20 @@ fn a_changed_tool_is_shown_and_agreed_to() {
 }
 
 #[test]
+fn resources_and_prompts_are_previewed_and_nothing_in_them_runs() {
+    let Some(tools) = browser_tools() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gateway/content-server.mjs");
+    let memos = json!({ "command": "node", "args": [server] });
+    let config = json!({ "mcpServers": { "memos": memos, "other": memos } });
+    let gateway = ServeProcess::start(folder.path(), &config);
+    gateway.ready();
+    drive(&tools, "content.mjs", &gateway, &[]);
+}
+
+#[test]
 fn only_the_token_opens_the_sign_in_page() {
     let Some(tools) = browser_tools() else {
         return;

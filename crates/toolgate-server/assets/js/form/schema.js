@@ -193,7 +193,7 @@ export function typeName(schema) {
   if (!isSchema(schema)) return 'anything';
   if (typeof schema.$ref === 'string') return schema.$ref.split('/').at(-1);
   if ('const' in schema) return 'constant';
-  if (schema.enum) return 'one of';
+  if (schema.enum) return 'choice';
   if (schema.oneOf || schema.anyOf) return 'one of several variants';
   const type = guessType(schema);
   if (type === 'array') return isSchema(schema.items) ? `list of ${typeName(schema.items)}` : 'list';

@@ -8,8 +8,8 @@ import { copyText } from '../toast.js';
 
 const MAX_SHOWN = 100_000;
 
-/** `roundTripMs` is the time that the page measured, including the network. */
-export function resultView(envelope, roundTripMs) {
+/** `roundTripMs` is the time that the page measured, including the network. `draw(result)` shows a successful result. */
+export function resultView(envelope, roundTripMs, draw = renderResult) {
   const { text, tone } = outcome(envelope.success ? 'success' : (envelope.error_kind ?? 'tool_error'));
   const raw = pretty(envelope);
   return h('div', { class: 'card result-card', 'data-outcome': envelope.success ? 'success' : 'failed' },
@@ -18,10 +18,10 @@ export function resultView(envelope, roundTripMs) {
       h('span', { class: 'result-times' },
         h('b', { 'data-testid': 'try-duration' }, duration(envelope.execution_time_ms ?? roundTripMs)),
         h('span', { class: 'muted small', title: 'Including the network between this page and the gateway' }, ` · ${duration(roundTripMs)} in total`))),
-    envelope.success ? h('div', { class: 'result-body' }, renderResult(envelope.result, envelope.content)) : failure(envelope),
+    envelope.success ? h('div', { class: 'result-body' }, draw(envelope.result, envelope.content)) : failure(envelope),
     h('div', { class: 'result-foot' },
       envelope.call_id && h('a', { href: `#/calls/${encodeURIComponent(envelope.call_id)}` }, 'Open this call'),
-      h('button', { class: 'btn btn-small', type: 'button', onclick: () => copyText(raw, 'Envelope copied') }, icon('copy'), 'Copy')),
+      h('button', { class: 'btn btn-small', type: 'button', onclick: () => copyText(raw, 'Envelope copied') }, icon('copy'), 'Copy envelope')),
     h('details', { class: 'result-raw' }, h('summary', null, `Envelope, ${bytes(raw.length)}`), h('pre', { class: 'code', tabindex: '0' }, cut(raw))));
 }
 

@@ -60,7 +60,7 @@ function create({ approval }) {
     for (const button of buttons) button.disabled = true;
     try {
       await post(`/api/approvals/${encodeURIComponent(approval.id)}`, { approve });
-      toast(`${approval.tool} ${approve ? 'approved' : 'refused'}.`, approve ? 'ok' : 'info');
+      toast(`${approval.tool} ${approve ? 'approved' : 'declined'}.`, approve ? 'ok' : 'info');
     } catch (error) {
       toastError(error);
       for (const button of buttons) button.disabled = false;
@@ -70,7 +70,7 @@ function create({ approval }) {
     icon('shield'), question(approval),
     h('span', { class: 'approval-left num', 'data-testid': 'approval-left' }),
     h('span', { class: 'row' },
-      h('button', { class: 'btn', type: 'button', 'data-testid': 'refuse', 'aria-label': `Refuse ${approval.tool}`, onclick: decide(false) }, icon('close'), 'Refuse'),
+      h('button', { class: 'btn', type: 'button', 'data-testid': 'refuse', 'aria-label': `Decline ${approval.tool}`, onclick: decide(false) }, icon('close'), 'Decline'),
       h('button', { class: 'btn btn-primary', type: 'button', 'data-testid': 'approve', 'aria-label': `Approve ${approval.tool}`, onclick: decide(true) }, icon('check'), 'Approve')));
 }
 

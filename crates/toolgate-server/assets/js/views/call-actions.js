@@ -3,6 +3,7 @@
 import { h } from '../dom.js';
 import { address, post } from '../api.js';
 import { curl, toolgateCall } from '../commands.js';
+import { contentCommand, contentRequest } from '../content/recorded.js';
 import { pretty } from '../format.js';
 import { icon } from '../icons.js';
 import { confirmDialog, openDialog } from '../dialog.js';
@@ -11,8 +12,8 @@ import { copyText, toast, toastError } from '../toast.js';
 import { tokenNeeded } from '../token.js';
 
 export function asCurl(call) {
-  const url = address(`/api/tools/${encodeURIComponent(call.tool)}/call`);
-  return curl({ method: 'POST', url, body: JSON.stringify(askedOf(call)), token: tokenNeeded() });
+  const request = contentRequest(call) ?? { path: `/api/tools/${encodeURIComponent(call.tool)}/call`, body: askedOf(call) };
+  return curl({ method: 'POST', url: address(request.path), body: JSON.stringify(request.body), token: tokenNeeded() });
 }
 
 function askedOf(call) {
@@ -24,11 +25,13 @@ export function actions(call, onReplayed) {
   const button = (testid, name, text, run, props) => h('button', { class: 'btn btn-small', type: 'button', 'data-testid': testid, onclick: run, ...props }, icon(name), text);
   const gone = call.tool_definition ? {} : { disabled: true, title: 'This tool no longer exists' };
   const failed = call.success === true ? {} : { disabled: true, title: 'Only a successful result can be saved' };
+  const entry = contentCommand(call);
+  const name = entry ? 'toolgate command' : 'toolgate call';
   return h('div', { class: 'row drawer-actions' },
     may('replay_calls') && button('replay', 'replay', 'Replay', (event) => replay(call, event.currentTarget, onReplayed), gone),
-    may('add_tools') && button('save-mock', 'save', 'Save as mock', () => saveMock(call), failed),
+    may('add_tools') && !entry && button('save-mock', 'save', 'Save as mock', () => saveMock(call), failed),
     button('copy-curl', 'copy', 'curl', () => copyText(asCurl(call), 'curl command copied'), { 'aria-label': 'Copy as curl', title: 'Copy as curl' }),
-    button('copy-cli', 'copy', 'toolgate call', () => copyText(toolgateCall(call.tool, askedOf(call)), 'toolgate command copied'), { 'aria-label': 'Copy as toolgate call', title: 'Copy as toolgate call' }));
+    button('copy-cli', 'copy', name, () => copyText(entry ?? toolgateCall(call.tool, askedOf(call)), 'toolgate command copied'), { 'aria-label': `Copy as ${name}`, title: `Copy as ${name}` }));
 }
 
 async function replay(call, button, onReplayed) {

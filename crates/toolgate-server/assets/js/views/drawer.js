@@ -3,6 +3,7 @@
 import { h, fill, uid } from '../dom.js';
 import { get, events } from '../api.js';
 import { ago, bytes, dateTime, duration, jsonTree, outcome, pretty, originLabel } from '../format.js';
+import { contentView, entryHref, hrefsOf } from '../content/recorded.js';
 import { icon } from '../icons.js';
 import { renderResult } from '../result.js';
 import { tabs } from '../tabs.js';
@@ -105,7 +106,9 @@ class Drawer {
   }
 
   head(call) {
-    fill(this.title, call.source ? h('a', { href: `#/tools/${encodeURIComponent(call.tool)}`, title: 'Show the tool' }, call.tool) : call.tool);
+    const entry = entryHref(call);
+    const href = entry ?? (call.source ? `#/tools/${encodeURIComponent(call.tool)}` : null);
+    fill(this.title, href ? h('a', { href, title: entry ? 'Show it on the page of its server' : 'Show the tool' }, call.tool) : call.tool);
     const { text, tone } = outcome(call.outcome);
     this.badge.className = `badge tone-${tone}`;
     this.badge.dataset.status = call.outcome;
@@ -142,12 +145,12 @@ function facts(call) {
   return h('dl', { class: 'drawer-facts' }, entries.filter(([, value]) => value).map(([name, value, wide]) => ['dt', 'dd'].map((tag) => h(tag, { class: wide && 'is-wide' }, tag === 'dt' ? name : value))));
 }
 
-/** Who approved or refused the call, how and when. */
+/** Who approved or declined the call, how and when. */
 function approval(answer) {
   if (!answer) return null;
   const means = { option: '--yes' }[answer.means] ?? answer.means;
   const by = answer.by ? `${visible(answer.by)} (${means})` : `the ${means}`;
-  return `${answer.granted ? 'approved' : 'refused'} by ${by}, ${dateTime(answer.at)}`;
+  return `${answer.granted ? 'approved' : 'declined'} by ${by}, ${dateTime(answer.at)}`;
 }
 
 function copyable(text, said) {
@@ -168,7 +171,7 @@ function problem(call) {
 function result(call) {
   if (call.outcome === 'running') return section('Result', h('p', { class: 'muted row' }, h('span', { class: 'spinner' }), 'Waiting for the result'));
   const raw = () => h('pre', { class: 'code', tabindex: '0', 'data-testid': 'drawer-raw', 'aria-label': 'The call as JSON' }, pretty(rawOf(call)));
-  const shown = () => h('div', { 'data-testid': 'drawer-result' }, call.success ? [cutNote(call), renderResult(call.result, call.content)] : h('p', { class: 'muted' }, 'The call returned no result.'));
+  const shown = () => h('div', { 'data-testid': 'drawer-result' }, call.success ? [cutNote(call), contentView(call) ?? renderResult(call.result, call.content, hrefsOf(call))] : h('p', { class: 'muted' }, 'The call returned no result.'));
   return h('section', { class: 'drawer-section' }, tabs('Result', [
     { id: 'result', text: 'Result', draw: shown },
     { id: 'raw', text: 'Raw', draw: raw },

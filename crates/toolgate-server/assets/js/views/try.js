@@ -9,6 +9,8 @@ import { createForm } from '../form/form.js';
 import { formModel } from '../form/schema.js';
 import { canShow, initialValue, isObject, parseJson } from '../form/value.js';
 import { icon } from '../icons.js';
+import { renderResult } from '../result.js';
+import { resourceHref } from '../servers/offer.js';
 import { copyText, toast } from '../toast.js';
 import { tokenNeeded } from '../token.js';
 import { resultView } from '../tools/result.js';
@@ -32,6 +34,8 @@ class Session {
     this.model = formModel(tool.parameters ?? {});
     this.stopping = new AbortController();
     this.checks = 0;
+    const hrefOf = tool.server ? (uri) => resourceHref(tool.server, uri) : undefined;
+    this.draw = (result, content) => renderResult(result, content, hrefOf);
     this.running = null;
     // After the first attempt to run, all messages are shown, even those of fields not touched yet.
     this.showsAll = false;
@@ -186,7 +190,7 @@ class Session {
     if (this.tool.needs_approval) fill(this.result, h('p', { class: 'try-waiting muted' }, 'Waiting for approval at the top of the page.'));
     try {
       const envelope = await post(`/api/tools/${encodeURIComponent(this.tool.name)}/call`, value, { signal: this.running.signal });
-      fill(this.result, resultView(envelope, performance.now() - began));
+      fill(this.result, resultView(envelope, performance.now() - began, this.draw));
       if (envelope.error_kind === 'invalid_arguments') this.showRefusal();
     } catch (error) {
       if (error.name === 'AbortError') fill(this.result, h('p', { class: 'muted' }, 'Stopped. This page no longer waits for the result; the tool may still be running.'));

@@ -2,7 +2,7 @@
 //! line to the executor is here; what a person reads about the call is in `report`.
 
 pub(super) mod remote;
-mod report;
+pub(super) mod report;
 
 use std::io::{IsTerminal, Read};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use toolgate_core::{ErrorKind, Origin, ToolCall, ToolError, ToolExecutor};
+use toolgate_core::{ErrorKind, Origin, ToolCall, ToolError, ToolExecutor, ToolOutcome};
 use toolgate_mcp::ServerHealth;
 
 use super::block_on;
@@ -54,7 +54,7 @@ pub(crate) enum CliArguments {
 
 impl CliArguments {
     // May read stdin, so it is called before anything is started: the writer may be slow.
-    fn read(words: &[String], limit: usize) -> anyhow::Result<Self> {
+    pub(super) fn read(words: &[String], limit: usize) -> anyhow::Result<Self> {
         Ok(match words {
             [] => Self::Value(json!({})),
             [dash] if dash == "-" => match read_stdin(limit)? {
@@ -82,7 +82,7 @@ impl CliArguments {
         })
     }
 
-    fn to_call(&self, tool: &str, schema: &Value) -> ToolCall {
+    pub(super) fn to_call(&self, tool: &str, schema: &Value) -> ToolCall {
         match self {
             Self::Json(bytes) => ToolCall::from_json(tool, bytes),
             Self::Value(value) => ToolCall::new(tool, value.clone()),
@@ -243,13 +243,27 @@ impl CallRequest<'_> {
     }
 }
 
-/// Runs the call with a spinner beside it and prints its envelope. Ctrl-C cancels the call; a
-/// second one ends the program at once.
 async fn execute(
     executor: &ToolExecutor,
     call: ToolCall,
     spinner: &Spinner,
 ) -> (Exit, Option<ErrorKind>) {
+    let (outcome, exit) = run_interruptible(executor, call, spinner).await;
+    let kind = outcome.result.as_ref().err().map(ToolError::kind);
+    let print = move || {
+        report::print(&outcome);
+        exit
+    };
+    (print_interruptible(print).await, kind)
+}
+
+/// Runs the call with a spinner beside it. Ctrl-C cancels the call; a second one ends the program
+/// at once.
+pub(super) async fn run_interruptible(
+    executor: &ToolExecutor,
+    call: ToolCall,
+    spinner: &Spinner,
+) -> (ToolOutcome, Exit) {
     let cancellation = CancellationToken::new();
     let progress = spinner.clone();
     let call = call
@@ -262,25 +276,24 @@ async fn execute(
         never = spinner.animate() => match never {},
         () = exit::interrupted() => None,
     };
-    let (outcome, exit) = match finished {
-        Some(outcome) if outcome.is_success() => (outcome, Exit::Success),
-        Some(outcome) => (outcome, Exit::Failure),
-        None => {
-            output::print_note(
-                "cancelling the call; it may already have had an effect (Ctrl-C again quits at once)",
-            );
-            cancellation.cancel();
-            tokio::select! {
-                outcome = running => (outcome, Exit::Interrupted),
-                () = exit::interrupted() => std::process::exit(i32::from(Exit::Interrupted.code())),
-            }
-        }
-    };
-    let kind = outcome.result.as_ref().err().map(ToolError::kind);
-    // Printing may block on a slow reader, and Ctrl-C must end that too.
-    let exit = tokio::select! {
-        _ = tokio::task::spawn_blocking(move || report::print(&outcome)) => exit,
+    if let Some(outcome) = finished {
+        let exit = Exit::success_if(outcome.is_success());
+        return (outcome, exit);
+    }
+    output::print_note(
+        "cancelling the call; it may already have had an effect (Ctrl-C again quits at once)",
+    );
+    cancellation.cancel();
+    tokio::select! {
+        outcome = running => (outcome, Exit::Interrupted),
+        () = exit::interrupted() => std::process::exit(i32::from(Exit::Interrupted.code())),
+    }
+}
+
+/// Printing may block on a slow reader, and Ctrl-C must end that too.
+pub(super) async fn print_interruptible(print: impl FnOnce() -> Exit + Send + 'static) -> Exit {
+    tokio::select! {
+        exit = tokio::task::spawn_blocking(print) => exit.unwrap_or(Exit::Failure),
         () = exit::interrupted() => Exit::Interrupted,
-    };
-    (exit, kind)
+    }
 }

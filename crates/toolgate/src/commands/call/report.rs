@@ -16,17 +16,25 @@ use crate::exit::Exit;
 use crate::output;
 use crate::wiring::ConfiguredTools;
 
-pub(super) struct CallReporter {
+pub(in crate::commands) struct CallReporter {
     log: LogObserver,
-    // On one terminal the envelope already shows a failure.
+    // A failure is shown already, such as by the envelope on the same terminal.
     only_successes: bool,
 }
 
 impl CallReporter {
-    pub(super) fn new(tools: &ConfiguredTools) -> Self {
+    pub(in crate::commands) fn new(tools: &ConfiguredTools) -> Self {
         Self {
             log: LogObserver::default().redactor(tools.redactor.clone()),
             only_successes: output::log_repeats_result(),
+        }
+    }
+
+    /// For a command that reports failures on stderr itself.
+    pub(in crate::commands) fn without_failures(tools: &ConfiguredTools) -> Self {
+        Self {
+            only_successes: !tracing::enabled!(tracing::Level::INFO),
+            ..Self::new(tools)
         }
     }
 }
@@ -135,7 +143,7 @@ pub(super) fn print_cancelled(tool: &str) {
     print_refused(tool, error);
 }
 
-pub(super) fn advise(kind: ErrorKind, tool: &str) {
+pub(in crate::commands) fn advise(kind: ErrorKind, tool: &str) {
     match kind {
         ErrorKind::Denied if !std::io::stdin().is_terminal() => {
             output::print_note("approve it at a terminal, or in advance with --yes");

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 
 export async function approvals(bench) {
-  await bench.step('a call waits until it is approved, or is refused', async () => {
+  await bench.step('a call waits until it is approved or declined', async () => {
     const { page } = bench;
     const answered = async (tool, given, button) => {
       const waiting = bench.call(tool, given);
