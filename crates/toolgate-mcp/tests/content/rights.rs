@@ -308,8 +308,10 @@ fn rights_decide_which_server_is_reached_and_answers_reach_their_client_only() {
         gateway.apply().await;
         gateway
     });
-    let mut config = ProptestConfig::default();
-    config.failure_persistence = None;
+    let mut config = ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
     if std::env::var_os("PROPTEST_CASES").is_none() {
         config.cases = 24;
     }
