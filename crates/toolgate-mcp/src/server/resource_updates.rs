@@ -204,3 +204,24 @@ pub(super) fn updated(uri: &str, meta: Option<&Value>) -> Vec<u8> {
     }
     notification("notifications/resources/updated", params)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn updates_that_wait_are_bounded_however_many_sub_resources_change() {
+        let queue = UpdateQueue::default();
+        let folder: Arc<str> = "toolgate://files/file:///a".into();
+        for n in 0..3 * MAX_WAITING {
+            queue.add(&folder, &format!("/{n}"));
+            queue.add(&folder, "");
+        }
+        let waiting = queue.waiting.lock().len();
+        assert!((2..=MAX_WAITING + 1).contains(&waiting), "{waiting}");
+        let (changed, subscription) = queue.pop().unwrap();
+        assert_eq!(&*changed, "toolgate://files/file:///a/0");
+        assert_eq!(subscription, folder);
+        assert_eq!(queue.pop().unwrap().0, folder);
+    }
+}

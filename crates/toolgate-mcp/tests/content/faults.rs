@@ -255,7 +255,8 @@ async fn too_many_reads_at_once_are_refused_and_the_rest_answered() {
         let kind = error["data"]["kind"].as_str().unwrap().to_owned();
         *kinds.entry(kind).or_insert(0) += 1;
     }
-    assert_eq!(kinds.get("overloaded"), Some(&(1100 - 1024)), "{kinds:?}");
+    assert!(kinds["overloaded"] >= 1100 - 1024, "{kinds:?}");
+    assert_eq!(kinds["overloaded"] + kinds["timeout"], 1100, "{kinds:?}");
     assert_well(&mut client).await;
     gateway.stop().await;
 }

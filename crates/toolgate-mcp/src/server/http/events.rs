@@ -105,14 +105,18 @@ impl EventLog {
         state.events.push_back(event);
         // The last event is the response itself, which is never dropped.
         while state.bytes > MAX_LOG_BYTES && state.events.len() > 1 {
-            if let Some(event) = state.events.pop_front() {
-                state.dropped += 1;
-                state.bytes -= event.len();
-                self.kept_bytes.fetch_sub(event.len(), Ordering::Relaxed);
-            }
+            self.drop_oldest(&mut state);
         }
         drop(state);
         self.changed.notify_waiters();
+    }
+
+    fn drop_oldest(&self, state: &mut EventLogState) {
+        if let Some(event) = state.events.pop_front() {
+            state.dropped += 1;
+            state.bytes -= event.len();
+            self.kept_bytes.fetch_sub(event.len(), Ordering::Relaxed);
+        }
     }
 
     pub(super) fn end(&self) {
@@ -168,20 +172,51 @@ impl EventReader {
             let mut changed = std::pin::pin!(log.changed.notified());
             changed.as_mut().enable();
             {
-                let state = log.state.lock();
+                let mut state = log.state.lock();
                 if state.reader != self.number {
                     return None;
                 }
                 let next = self.read.max(state.dropped);
-                if let Some(event) = state.events.get((next - state.dropped) as usize) {
+                let at = (next - state.dropped) as usize;
+                if let Some(event) = state.events.get(at).cloned() {
                     self.read = next + 1;
-                    return Some(event.clone());
+                    // Nobody can ask for it again, and a subscription may last for months.
+                    if log.stream.is_none() && at == 0 {
+                        log.drop_oldest(&mut state);
+                    }
+                    return Some(event);
                 }
                 if state.is_over {
                     return None;
                 }
             }
             changed.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_was_read_is_kept_only_for_who_can_ask_again() {
+        for (stream, is_kept) in [(None, false), (Some(7), true)] {
+            let kept = Arc::new(AtomicUsize::new(0));
+            let log = EventLog::new(stream, Arc::clone(&kept));
+            let mut reader = log.read_from(0);
+            for n in 1..=3 {
+                log.push(format!("{n}").as_bytes());
+                log.push(b"x");
+                for text in [n.to_string().as_str(), "x"] {
+                    let event = reader.next().await.unwrap();
+                    let data = format!("data: {text}\n\n");
+                    assert!(event.ends_with(data.as_bytes()), "{event:?}");
+                }
+            }
+            log.end();
+            assert_eq!(reader.next().await, None);
+            assert_eq!(kept.load(Ordering::Relaxed) > 0, is_kept);
         }
     }
 }
