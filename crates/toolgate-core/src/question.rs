@@ -1,5 +1,7 @@
 //! [`QuestionHandler`]: lets a running tool ask whoever made the call.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use futures::future::BoxFuture;
 use serde_json::Value;
 
@@ -7,6 +9,9 @@ use serde_json::Value;
 /// and are passed on as they are, so a question may be `elicitation/create`,
 /// `sampling/createMessage` or `roots/list`.
 pub trait QuestionHandler: Send + Sync {
+    /// Who is asked. Handlers of the same client reach the same person.
+    fn client(&self) -> ClientId;
+
     /// What the caller has declared to support, as MCP's client capabilities.
     fn capabilities(&self) -> &Value;
 
@@ -15,6 +20,18 @@ pub trait QuestionHandler: Send + Sync {
         &'a self,
         questions: Vec<Question>,
     ) -> BoxFuture<'a, Result<Vec<Value>, QuestionError>>;
+}
+
+/// Tells the clients of this process apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ClientId(u64);
+
+impl ClientId {
+    /// An id that no other client has.
+    pub fn unique() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self(LAST.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 /// What a server asks. Its texts are untrusted.
@@ -51,6 +68,17 @@ impl Question {
             _ => false,
         }
     }
+
+    /// True if this has the form of an answer. What a person filled in is the server's to check.
+    pub fn accepts(&self, answer: &Value) -> bool {
+        match self.method.as_str() {
+            "elicitation/create" => {
+                let action = answer["action"].as_str();
+                matches!(action, Some("accept" | "decline" | "cancel"))
+            }
+            _ => answer.is_object(),
+        }
+    }
 }
 
 /// Why a question has no answer.
@@ -63,6 +91,10 @@ pub enum QuestionError {
     Gone,
     #[error("too many calls wait for answers")]
     Overloaded,
+    #[error("this call has asked too many questions")]
+    TooMany,
+    #[error("the client's answer can't be understood")]
+    Unusable,
     #[error("the client refused: {message} (code {code})")]
     Refused { code: i64, message: String },
 }

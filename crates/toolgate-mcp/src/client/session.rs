@@ -13,7 +13,8 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, Semaphore, oneshot, watch};
-use toolgate_core::{CallContext, SentRequest};
+use tokio::time::Instant;
+use toolgate_core::{CallContext, ClientId, SentRequest};
 use tracing::{debug, warn};
 
 pub(crate) use self::encode::SessionRequest;
@@ -35,7 +36,7 @@ const FIRST_ID: u64 = 1 << 40;
 // How long to wait for a server that isn't reading, before a message that it can do without is
 // dropped.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(5);
-// Ids of cancelled requests, kept to tell late responses from bogus ones.
+// Cancelled requests, kept to tell late responses from bogus ones.
 const MAX_ABANDONED_IDS: usize = 1024;
 // After this many unanswered requests in a row, the server is pinged.
 const MAX_UNANSWERED_IN_A_ROW: u64 = 3;
@@ -88,8 +89,20 @@ pub(crate) struct ServerOffer {
 #[derive(Default)]
 struct PendingRequests {
     requests: HashMap<u64, PendingRequest>,
-    // Ids of cancelled requests.
-    abandoned: VecDeque<u64>,
+    abandoned: VecDeque<AbandonedRequest>,
+}
+
+/// A cancelled request.
+struct AbandonedRequest {
+    id: u64,
+    // The call it was for, until the server answers.
+    call: Option<AbandonedCall>,
+}
+
+struct AbandonedCall {
+    // The client that could be asked on its behalf.
+    client: Option<ClientId>,
+    at: Instant,
 }
 
 struct PendingRequest {
@@ -266,7 +279,11 @@ impl ClientSession {
             if pending.abandoned.len() == MAX_ABANDONED_IDS {
                 pending.abandoned.pop_front();
             }
-            pending.abandoned.push_back(id);
+            let call = request.call.as_ref().map(|call| AbandonedCall {
+                client: call.questions().map(|questions| questions.client()),
+                at: Instant::now(),
+            });
+            pending.abandoned.push_back(AbandonedRequest { id, call });
             request
         };
         let is_silent = request.received_before == self.messages_received.load(Ordering::Relaxed);

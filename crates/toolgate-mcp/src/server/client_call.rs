@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use toolgate_core::{Origin, ToolCall, ToolOutcome};
+use toolgate_core::{ContentMethod, Origin, QuestionError, ToolCall, ToolOutcome};
 
 use super::client_message::RequestMeta;
 use super::jsonrpc::RequestError;
@@ -12,7 +12,7 @@ use super::methods::{RequestContext, SERVER_INFO};
 use super::progress::{ProgressReports, relay_progress};
 use super::questions::{AskingCall, CallStage, can_be_asked};
 use super::service::McpService;
-use super::suspended::{ClientAnswers, RequestBinding};
+use super::suspended::{ClientAnswers, RequestBinding, SuspensionScope};
 
 // The standard allows 55 characters; later versions may add some.
 const MAX_TRACE_LEN: usize = 128;
@@ -65,8 +65,11 @@ impl McpService {
     ) -> ClientOutcome {
         let call = call.origin(Origin::Mcp).scope(self.scope.clone());
         let call = with_trace(call.meta(meta.for_server()), meta);
-        if let Some(capabilities) = context.askable_capabilities(meta) {
-            let call = AskingCall::new(self.executor.clone(), call, capabilities);
+        // A completion is asked for with every key that is pressed; no person answers questions then.
+        let may_ask = identity.method != ContentMethod::Complete.as_str();
+        let capabilities = context.askable_capabilities(meta).filter(|_| may_ask);
+        if let Some(capabilities) = capabilities {
+            let call = AskingCall::new(self.executor.clone(), call, context.client, capabilities);
             let binding = self.binding(identity, context);
             // Boxed because few clients need it, and it would make the future of each call larger.
             return Box::pin(self.run_asking(call, binding, meta, context)).await;
@@ -127,9 +130,17 @@ impl McpService {
                 CallStage::Finished(outcome) => return ClientOutcome::Finished(outcome),
                 CallStage::Asks(round) => round,
             };
-            let limit = self.executor.rules().limits.approval;
+            if stop.is_cancelled() || round.answers.is_closed() {
+                drop(round.answers.send(Err(QuestionError::Gone)));
+                continue;
+            }
+            let scope = SuspensionScope {
+                limit: self.executor.rules().limits.approval,
+                ending: context.ending,
+                tasks: context.tasks,
+            };
             let suspended = &self.shared.suspended;
-            match suspended.suspend(call, round, binding.clone(), limit) {
+            match suspended.suspend(call, round, binding.clone(), &scope) {
                 Ok(mut result) => {
                     result["_meta"] = json!({ SERVER_INFO: self.result_meta[SERVER_INFO] });
                     return ClientOutcome::InputRequired(result);

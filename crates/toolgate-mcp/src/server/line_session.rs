@@ -134,7 +134,7 @@ impl LineSession {
         let (service, outbox) = (Arc::clone(&self.service), Arc::clone(&self.outbox));
         let ending = self.lifetime.ending.clone();
         let subscriptions = Arc::clone(&self.subscriptions);
-        let questions = Arc::clone(&self.questions);
+        let (questions, tasks) = (Arc::clone(&self.questions), self.tasks.clone());
         let is_session = lifecycle == RequestLifecycle::Session;
         let is_handshake = matches!(request.params, RequestParams::Initialize(_));
         let answer = async move {
@@ -144,6 +144,8 @@ impl LineSession {
                 ending: &ending,
                 subscriptions: Some(&subscriptions),
                 questions: is_session.then_some(&*questions),
+                client: questions.client,
+                tasks: &tasks,
                 owner: 0,
                 sink: Some(&*outbox),
             };

@@ -8,7 +8,8 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use toolgate_core::{ContentMethod, escape};
+use tokio_util::task::TaskTracker;
+use toolgate_core::{ClientId, ContentMethod, escape};
 
 use super::client_message::{ClientRequest, RequestMeta, RequestParams};
 use super::handshake::InitializeResult;
@@ -85,6 +86,10 @@ pub(super) struct RequestContext<'a> {
     pub(super) subscriptions: Option<&'a ClientSubscriptions>,
     // The questions to a client with a session.
     pub(super) questions: Option<&'a SessionQuestions>,
+    // Tells clients apart. A client of 2026-07-28 over HTTP is a new one with every request.
+    pub(super) client: ClientId,
+    // What a shutdown waits for.
+    pub(super) tasks: &'a TaskTracker,
     // Tells clients with different tokens apart.
     pub(super) owner: u64,
     // `None` if the client gets nothing but the response.

@@ -17,17 +17,44 @@ const MAX_PENDING: usize = 16 * 1024 * 1024;
 /// many messages share one write.
 pub(super) struct Outbox {
     pending: Mutex<Vec<u8>>,
-    writer: tokio::sync::Mutex<Box<dyn AsyncWrite + Send + Unpin>>,
+    writer: tokio::sync::Mutex<ClientWriter>,
     written: Notify,
     pub(super) broken: CancellationToken,
     failure: Mutex<Option<io::Error>>,
+}
+
+/// Keeps what is left of a write, because the flush that began it may be dropped: another flush
+/// then goes on in the middle of the line.
+struct ClientWriter {
+    stream: Box<dyn AsyncWrite + Send + Unpin>,
+    unwritten: Vec<u8>,
+    // How much of `unwritten` has been written.
+    done: usize,
+}
+
+impl ClientWriter {
+    async fn write_all(&mut self) -> io::Result<()> {
+        while self.done < self.unwritten.len() {
+            match self.stream.write(&self.unwritten[self.done..]).await? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                written => self.done += written,
+            }
+        }
+        self.unwritten.clear();
+        self.done = 0;
+        self.stream.flush().await
+    }
 }
 
 impl Outbox {
     pub(super) fn new(writer: impl AsyncWrite + Send + Unpin + 'static) -> Self {
         Self {
             pending: Mutex::default(),
-            writer: tokio::sync::Mutex::new(Box::new(writer)),
+            writer: tokio::sync::Mutex::new(ClientWriter {
+                stream: Box::new(writer),
+                unwritten: Vec::new(),
+                done: 0,
+            }),
             written: Notify::new(),
             broken: CancellationToken::new(),
             failure: Mutex::default(),
@@ -41,18 +68,19 @@ impl Outbox {
         pending.push(b'\n');
     }
 
+    /// Cancel safe: what isn't written yet is left to the next flush.
     pub(super) async fn flush(&self) {
         let mut writer = self.writer.lock().await;
         // Taken under the writer's lock, so that two flushes can't write out of order.
         let bytes = std::mem::take(&mut *self.pending.lock());
-        if bytes.is_empty() || self.broken.is_cancelled() {
+        match writer.unwritten.is_empty() {
+            true => writer.unwritten = bytes,
+            false => writer.unwritten.extend_from_slice(&bytes),
+        }
+        if writer.unwritten.is_empty() || self.broken.is_cancelled() {
             return;
         }
-        let written = async {
-            writer.write_all(&bytes).await?;
-            writer.flush().await
-        };
-        if let Err(error) = written.await {
+        if let Err(error) = writer.write_all().await {
             self.fail(error);
         }
         self.written.notify_waiters();

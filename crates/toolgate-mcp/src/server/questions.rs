@@ -6,49 +6,73 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures::StreamExt;
 use futures::future::{BoxFuture, join_all};
+use futures::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{
-    Question, QuestionError, QuestionHandler, ToolCall, ToolExecutor, ToolOutcome,
+    ClientId, Question, QuestionError, QuestionHandler, ToolCall, ToolExecutor, ToolOutcome,
 };
 
-use super::jsonrpc::RequestId;
+use super::jsonrpc::{RequestId, notification};
 use super::methods::ClientSink;
 use super::progress::ProgressReports;
 
-// Rounds of questions that wait to be sent to one client; a call asks one at a time.
+// Rounds of questions of one call that wait to be taken.
 const MAX_ROUNDS: usize = 4;
+// Questions that one call may ask. The clock stops while it asks, so without a limit a server that
+// asks again and again would never run out of time.
+const MAX_QUESTIONS: usize = 128;
 
 /// The answers to one round of questions.
 pub(super) type Answers = Result<Vec<Value>, QuestionError>;
 
 /// Questions that a call waits for.
+#[derive(Debug)]
 pub(super) struct QuestionRound {
     pub(super) questions: Vec<Question>,
+    // Closed once nobody waits for the answers.
     pub(super) answers: oneshot::Sender<Answers>,
+    // Set when the client is asked first, so that asking again doesn't buy more time.
+    pub(super) expires: Option<Instant>,
 }
 
 /// Hands the questions of one call to whoever runs it.
 struct QuestionQueue {
+    client: ClientId,
     capabilities: Arc<Value>,
     rounds: mpsc::Sender<QuestionRound>,
+    asked: AtomicUsize,
 }
 
 impl QuestionHandler for QuestionQueue {
+    fn client(&self) -> ClientId {
+        self.client
+    }
+
     fn capabilities(&self) -> &Value {
         &self.capabilities
     }
 
     fn ask<'a>(&'a self, questions: Vec<Question>) -> BoxFuture<'a, Answers> {
         Box::pin(async move {
+            let before = self.asked.fetch_add(questions.len(), Ordering::Relaxed);
+            if before.saturating_add(questions.len()) > MAX_QUESTIONS {
+                return Err(QuestionError::TooMany);
+            }
             let (answers, given) = oneshot::channel();
-            let round = QuestionRound { questions, answers };
+            let round = QuestionRound {
+                questions,
+                answers,
+                expires: None,
+            };
             self.rounds
                 .send(round)
                 .await
@@ -81,7 +105,12 @@ pub(super) enum CallStage {
 }
 
 impl AskingCall {
-    pub(super) fn new(executor: ToolExecutor, call: ToolCall, capabilities: Arc<Value>) -> Self {
+    pub(super) fn new(
+        executor: ToolExecutor,
+        call: ToolCall,
+        client: ClientId,
+        capabilities: Arc<Value>,
+    ) -> Self {
         let (rounds, waiting) = mpsc::channel(MAX_ROUNDS);
         let stop = CancellationToken::new();
         let reports = Arc::new(ProgressReports::default());
@@ -90,8 +119,10 @@ impl AskingCall {
             .cancellation(stop.clone())
             .on_progress(move |progress| added.add(progress))
             .on_question(Arc::new(QuestionQueue {
+                client,
                 capabilities,
                 rounds,
+                asked: AtomicUsize::new(0),
             }));
         Self {
             outcome: Box::pin(async move { executor.execute(call).await }),
@@ -102,7 +133,7 @@ impl AskingCall {
         }
     }
 
-    /// Runs the call until it ends or asks. Cancel safe.
+    /// Runs the call until it ends or asks. Cancel safe. Must not be called after the end.
     pub(super) async fn proceed(&mut self) -> CallStage {
         if let Some(stage) = self.next.take() {
             return stage;
@@ -113,14 +144,31 @@ impl AskingCall {
             Some(round) = self.rounds.recv() => CallStage::Asks(round),
         }
     }
+
+    /// Runs the call to its end; its questions wait meanwhile. Cancel safe. Must not be called after
+    /// the end.
+    pub(super) async fn finish(&mut self) -> ToolOutcome {
+        (&mut self.outcome).await
+    }
 }
 
 /// The questions that a client with a session was asked and has not answered.
-#[derive(Default)]
 pub(super) struct SessionQuestions {
+    pub(super) client: ClientId,
     capabilities: Mutex<Arc<Value>>,
     pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, QuestionError>>>>,
     last_id: AtomicU64,
+}
+
+impl Default for SessionQuestions {
+    fn default() -> Self {
+        Self {
+            client: ClientId::unique(),
+            capabilities: Mutex::default(),
+            pending: Mutex::default(),
+            last_id: AtomicU64::new(0),
+        }
+    }
 }
 
 impl SessionQuestions {
@@ -151,79 +199,125 @@ impl SessionQuestions {
         sink: &dyn ClientSink,
     ) -> ToolOutcome {
         let stop = call.stop.clone();
-        let running = self.run_to_end(&mut call, limit, sink);
-        let mut running = std::pin::pin!(running);
-        tokio::select! {
-            outcome = &mut running => return outcome,
-            () = stopped => stop.cancel(),
-        }
-        running.await
+        let asked = AskedQuestions {
+            session: self,
+            sink,
+            limit,
+            unanswered: Mutex::default(),
+        };
+        let outcome = {
+            let mut running = std::pin::pin!(asked.run_to_end(&mut call));
+            tokio::select! {
+                outcome = &mut running => outcome,
+                () = stopped => {
+                    stop.cancel();
+                    running.await
+                }
+            }
+        };
+        asked.withdraw_abandoned().await;
+        outcome
     }
+}
 
-    async fn run_to_end(
-        &self,
-        call: &mut AskingCall,
-        limit: Duration,
-        sink: &dyn ClientSink,
-    ) -> ToolOutcome {
+/// What one call asks a client with a session.
+struct AskedQuestions<'a> {
+    session: &'a SessionQuestions,
+    sink: &'a dyn ClientSink,
+    limit: Duration,
+    // The ids of our requests.
+    unanswered: Mutex<Vec<u64>>,
+}
+
+impl AskedQuestions<'_> {
+    async fn run_to_end(&self, call: &mut AskingCall) -> ToolOutcome {
+        // A server up to 2025-11-25 may ask again before its last question is answered.
+        let mut rounds = FuturesUnordered::new();
         loop {
-            let round = match call.proceed().await {
-                CallStage::Finished(outcome) => return outcome,
-                CallStage::Asks(round) => round,
-            };
-            let asking = join_all(round.questions.iter().map(|it| self.ask(it, sink)));
-            let asking = tokio::time::timeout(limit, asking);
-            // The call runs on, since its server may end while a person thinks.
-            let answers = tokio::select! {
+            // The call runs on meanwhile, since its server may end while a person thinks.
+            tokio::select! {
                 stage = call.proceed() => match stage {
                     CallStage::Finished(outcome) => return outcome,
-                    // A call asks one round at a time, so there is no other.
-                    CallStage::Asks(other) => {
-                        drop(other.answers.send(Err(QuestionError::Overloaded)));
-                        continue;
-                    }
+                    CallStage::Asks(round) => rounds.push(self.ask_round(round)),
                 },
-                answers = asking => answers,
-            };
-            let answers = match answers {
-                Ok(answers) => answers.into_iter().collect(),
-                Err(_) => Err(QuestionError::TimedOut),
-            };
-            drop(round.answers.send(answers));
+                Some(()) = rounds.next() => {}
+            }
         }
     }
 
-    async fn ask(
-        &self,
-        question: &Question,
-        sink: &dyn ClientSink,
-    ) -> Result<Value, QuestionError> {
-        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let (answer, given) = oneshot::channel();
-        self.pending.lock().insert(id, answer);
-        let _forgotten = ForgetOnDrop {
-            questions: self,
-            id,
+    async fn ask_round(&self, round: QuestionRound) {
+        let QuestionRound {
+            questions,
+            mut answers,
+            ..
+        } = round;
+        let given = {
+            let asking = join_all(questions.iter().map(|question| self.ask(question)));
+            tokio::select! {
+                given = asking => Some(given),
+                () = answers.closed() => None,
+            }
         };
+        if let Some(given) = given {
+            drop(answers.send(given.into_iter().collect()));
+        }
+        self.withdraw_abandoned().await;
+    }
+
+    async fn ask(&self, question: &Question) -> Result<Value, QuestionError> {
+        let session = self.session;
+        let id = session.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let (answer, given) = oneshot::channel();
+        session.pending.lock().insert(id, answer);
+        let _forgotten = ForgetOnDrop { session, id };
         let mut request = json!({ "jsonrpc": "2.0", "id": id, "method": question.method });
         if !question.params.is_null() {
             request["params"] = question.params.clone();
         }
-        if !sink.send(request.to_string().into_bytes()).await {
-            return Err(QuestionError::Gone);
+        self.unanswered.lock().push(id);
+        let asking = async {
+            if !self.sink.send(request.to_string().into_bytes()).await {
+                return Err(QuestionError::Gone);
+            }
+            given.await.unwrap_or(Err(QuestionError::Gone))
+        };
+        let answer = tokio::time::timeout(self.limit, asking).await;
+        let answer = answer.map_err(|_| QuestionError::TimedOut)?;
+        self.unanswered
+            .lock()
+            .retain(|unanswered| *unanswered != id);
+        answer.and_then(|answer| match question.accepts(&answer) {
+            true => Ok(answer),
+            false => Err(QuestionError::Unusable),
+        })
+    }
+
+    /// Lets the client close the forms that nobody waits for any more.
+    async fn withdraw_abandoned(&self) {
+        let abandoned: Vec<u64> = {
+            let pending = self.session.pending.lock();
+            let mut unanswered = self.unanswered.lock();
+            let abandoned = unanswered.extract_if(.., |id| !pending.contains_key(id));
+            abandoned.collect()
+        };
+        for id in abandoned {
+            let params = json!({ "requestId": id, "reason": "the answer is no longer needed" });
+            let message = notification("notifications/cancelled", params);
+            if !self.sink.send(message).await {
+                return;
+            }
         }
-        given.await.unwrap_or(Err(QuestionError::Gone))
     }
 }
 
 /// Removes an unanswered question, so that a late answer is ignored.
 struct ForgetOnDrop<'a> {
-    questions: &'a SessionQuestions,
+    session: &'a SessionQuestions,
     id: u64,
 }
 
 impl Drop for ForgetOnDrop<'_> {
     fn drop(&mut self) {
-        self.questions.pending.lock().remove(&self.id);
+        self.session.pending.lock().remove(&self.id);
     }
 }

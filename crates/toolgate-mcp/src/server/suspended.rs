@@ -10,7 +10,10 @@ use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
-use toolgate_core::{Question, QuestionError};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use toolgate_core::{Question, QuestionError, ToolOutcome};
 
 use super::jsonrpc::RequestError;
 use super::questions::{AskingCall, CallStage, QuestionRound};
@@ -47,7 +50,17 @@ pub(super) struct WaitingCall {
     pub(super) call: AskingCall,
     round: QuestionRound,
     // The call ended without the answers, for example because its server did.
-    ended: Option<CallStage>,
+    ended: Option<ToolOutcome>,
+}
+
+/// Where a call waits: as long as its client may come back.
+pub(super) struct SuspensionScope<'a> {
+    // How long a client may take to answer.
+    pub(super) limit: Duration,
+    // Cancelled when no more requests are accepted, so that nobody can answer.
+    pub(super) ending: &'a CancellationToken,
+    // A shutdown waits for these, so that every call goes on record.
+    pub(super) tasks: &'a TaskTracker,
 }
 
 /// The client's answers, as they came with the repeated request.
@@ -78,30 +91,38 @@ impl SuspendedCalls {
     pub(super) fn suspend(
         self: &Arc<Self>,
         call: AskingCall,
-        round: QuestionRound,
+        mut round: QuestionRound,
         binding: RequestBinding,
-        limit: Duration,
+        scope: &SuspensionScope<'_>,
     ) -> Result<Value, Box<AskingCall>> {
         let (resume, resumed) = oneshot::channel();
         let mut calls = self.0.lock();
         let Some(key) = random_key().filter(|_| calls.len() < MAX_SUSPENDED) else {
+            drop(calls);
             drop(round.answers.send(Err(QuestionError::Overloaded)));
             return Err(Box::new(call));
         };
         calls.insert(key.clone(), SuspendedCall { binding, resume });
         drop(calls);
         let requests: Map<String, Value> = round.questions.iter().map(input_request).collect();
+        let expires = *(round.expires).get_or_insert_with(|| Instant::now() + scope.limit);
         let waiting = WaitingCall {
             call,
             round,
             ended: None,
         };
-        let (table, state) = (Arc::clone(self), key.clone());
-        tokio::spawn(async move {
-            waiting.run_until_resumed(resumed, limit).await;
-            table.0.lock().remove(&state);
-        });
+        let listed = ListedState {
+            table: Arc::clone(self),
+            key: key.clone(),
+        };
+        let ending = scope.ending.clone();
+        (scope.tasks).spawn(waiting.run_until_resumed(resumed, listed, expires, ending));
         Ok(json!({ "resultType": INPUT_REQUIRED, "inputRequests": requests, "requestState": key }))
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.lock().len()
     }
 
     /// Takes the call that a client's state belongs to.
@@ -136,12 +157,13 @@ impl WaitingCall {
             round,
             ended,
         } = self;
+        // An answer of the wrong form counts as missing, so the client is asked again.
         let is_answered = |question: &Question| {
             let response = responses.get(&question.key);
-            response.is_some_and(|response| is_usable(question, response))
+            response.is_some_and(|response| question.accepts(response))
         };
-        if ended.is_some() {
-            call.next = ended;
+        if let Some(outcome) = ended {
+            call.next = Some(CallStage::Finished(outcome));
         } else if round.questions.iter().all(is_answered) {
             let answers = round.questions.iter();
             let answers = answers.filter_map(|question| responses.remove(&question.key));
@@ -156,11 +178,14 @@ impl WaitingCall {
     async fn run_until_resumed(
         mut self,
         mut resumed: oneshot::Receiver<oneshot::Sender<Self>>,
-        limit: Duration,
+        listed: ListedState,
+        expires: Instant,
+        ending: CancellationToken,
     ) {
-        let mut expired = std::pin::pin!(tokio::time::sleep(limit));
-        loop {
+        let mut expired = std::pin::pin!(tokio::time::sleep_until(expires));
+        let error = loop {
             tokio::select! {
+                biased;
                 taker = &mut resumed => {
                     // Without a taker the client is gone, and dropping the call cancels it.
                     if let Ok(taker) = taker {
@@ -168,15 +193,46 @@ impl WaitingCall {
                     }
                     return;
                 }
-                () = &mut expired => {
-                    drop(self.round.answers.send(Err(QuestionError::TimedOut)));
-                    // Whatever it does without answers goes on record.
-                    drop(self.call.proceed().await);
-                    return;
-                }
-                stage = self.call.proceed(), if self.ended.is_none() => self.ended = Some(stage),
+                () = ending.cancelled() => break QuestionError::Gone,
+                () = &mut expired => break QuestionError::TimedOut,
+                outcome = self.call.finish(), if self.ended.is_none() => self.ended = Some(outcome),
+            }
+        };
+        // A client that comes back now has to hear at once that it is too late.
+        drop((listed, resumed));
+        self.run_unanswered(error, ending).await;
+    }
+
+    /// Runs the call to its end without answers, because whatever it does goes on record.
+    async fn run_unanswered(mut self, error: QuestionError, ending: CancellationToken) {
+        if self.ended.is_some() {
+            return;
+        }
+        drop(self.round.answers.send(Err(error.clone())));
+        let stop = self.call.stop.clone();
+        loop {
+            tokio::select! {
+                stage = self.call.proceed() => match stage {
+                    CallStage::Finished(_) => return,
+                    CallStage::Asks(round) => drop(round.answers.send(Err(error.clone()))),
+                },
+                () = ending.cancelled(), if !stop.is_cancelled() => stop.cancel(),
             }
         }
+    }
+}
+
+/// Removes a state from the table, even if its call panics.
+struct ListedState {
+    table: Arc<SuspendedCalls>,
+    key: String,
+}
+
+impl Drop for ListedState {
+    fn drop(&mut self) {
+        let removed = self.table.0.lock().remove(&self.key);
+        // Wakes the one that waits for it, which must not happen under the lock.
+        drop(removed);
     }
 }
 
@@ -186,19 +242,6 @@ fn input_request(question: &Question) -> (String, Value) {
         request["params"] = question.params.clone();
     }
     (question.key.clone(), request)
-}
-
-/// An answer of the wrong form counts as missing, so the client is asked again.
-fn is_usable(question: &Question, response: &Value) -> bool {
-    match &*question.method {
-        "elicitation/create" => {
-            matches!(
-                response["action"].as_str(),
-                Some("accept" | "decline" | "cancel")
-            )
-        }
-        _ => response.is_object(),
-    }
 }
 
 fn random_key() -> Option<String> {

@@ -2,13 +2,19 @@
 //! a refusal that says why.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate_core::{CallContext, PausedClock, Progress, Question, QuestionError, QuestionHandler};
+use toolgate_core::{
+    CallContext, ClientId, PausedClock, Progress, Question, QuestionError, QuestionHandler,
+};
 
 use super::ClientSession;
 use crate::client::diagnostics::NoiseKind;
 use crate::client::message::RpcError;
+
+// How long a server may go on with a cancelled call that it doesn't answer, and ask on its behalf.
+const STILL_ASKING: Duration = Duration::from_secs(120);
 
 impl ClientSession {
     /// Answers a request that the server sent by itself. It doesn't say which call it is about.
@@ -24,7 +30,7 @@ impl ClientSession {
             params,
         };
         let calls = self.pending_calls();
-        let handler = only_handler(&calls);
+        let handler = only_handler(&calls).filter(|it| self.can_only_be_asked_by(it.client()));
         let mut answers = self.answer(vec![question], handler, &calls).await?;
         Ok(answers.pop().unwrap_or_default())
     }
@@ -95,23 +101,39 @@ impl ClientSession {
             .await
     }
 
+    /// The calls that the server works on, the newest last.
     fn pending_calls(&self) -> Vec<CallContext> {
         let pending = self.pending.lock();
-        let requests = pending.requests.values();
-        requests
-            .filter_map(|request| request.call.clone())
-            .collect()
+        let requests = pending.requests.iter();
+        let mut calls: Vec<(u64, CallContext)> = requests
+            .filter_map(|(id, request)| Some((*id, request.call.clone()?)))
+            .collect();
+        drop(pending);
+        calls.sort_unstable_by_key(|(id, _)| *id);
+        calls.into_iter().map(|(_, call)| call).collect()
+    }
+
+    /// False if the server may still work on a call of another client, which was cancelled.
+    fn can_only_be_asked_by(&self, client: ClientId) -> bool {
+        let pending = self.pending.lock();
+        let mut abandoned = pending.abandoned.iter();
+        abandoned.all(|request| match &request.call {
+            Some(abandoned) if abandoned.at.elapsed() < STILL_ASKING => {
+                abandoned.client == Some(client)
+            }
+            _ => true,
+        })
     }
 }
 
-/// The client that made all of these calls. If there are several clients, nobody knows whose call
-/// made the server ask, and a question must not reach a stranger.
+/// The client that made all of these calls, through its newest one. If there are several clients,
+/// nobody knows whose call made the server ask, and a question must not reach a stranger.
 fn only_handler(calls: &[CallContext]) -> Option<Arc<dyn QuestionHandler>> {
-    let (first, others) = calls.split_first()?;
-    let handler = first.questions()?;
+    let (newest, others) = calls.split_last()?;
+    let handler = newest.questions()?;
     let is_same = |call: &CallContext| {
         let other = call.questions();
-        other.is_some_and(|other| Arc::ptr_eq(other, handler))
+        other.is_some_and(|other| other.client() == handler.client())
     };
     others.iter().all(is_same).then(|| Arc::clone(handler))
 }

@@ -87,9 +87,13 @@ impl ClientSession {
     }
 
     fn log_unexpected_answer(&self, id: &Value) {
-        let late = id
-            .as_u64()
-            .is_some_and(|id| self.pending.lock().abandoned.contains(&id));
+        let late = id.as_u64().is_some_and(|id| {
+            let mut pending = self.pending.lock();
+            let mut abandoned = pending.abandoned.iter_mut();
+            let abandoned = abandoned.find(|request| request.id == id);
+            // The server is done with this call, and asks no more on its behalf.
+            abandoned.map(|request| request.call = None).is_some()
+        });
         let noise = match late {
             true => NoiseKind::LateAnswer,
             false => NoiseKind::UnknownAnswer,

@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
+use toolgate_core::ClientId;
 use tracing::debug;
 
 use super::McpHttp;
@@ -43,6 +44,11 @@ impl Requester {
             Self::Session(session) => Some(&session.questions),
             _ => None,
         }
+    }
+
+    pub(super) fn client(&self) -> ClientId {
+        self.questions()
+            .map_or_else(ClientId::unique, |questions| questions.client)
     }
 
     pub(super) fn subscriptions(&self) -> Option<&ClientSubscriptions> {
@@ -204,6 +210,8 @@ impl McpHttp {
             ending: &self.state.lifetime.ending,
             subscriptions: requester.subscriptions(),
             questions: requester.questions(),
+            client: requester.client(),
+            tasks: &self.state.calls,
             owner,
             sink: None,
         };

@@ -106,6 +106,8 @@ impl McpHttp {
                 ending: &state.lifetime.ending,
                 subscriptions: requester.subscriptions(),
                 questions: requester.questions(),
+                client: requester.client(),
+                tasks: &state.calls,
                 owner,
                 sink: Some(&*log),
             };
