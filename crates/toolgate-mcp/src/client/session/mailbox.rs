@@ -105,7 +105,7 @@ impl ClientSession {
             "notifications/tools/list_changed"
             | "notifications/resources/list_changed"
             | "notifications/prompts/list_changed"
-            | "notifications/subscriptions/acknowledged" => self.lists_changed.notify_one(),
+            | "notifications/subscriptions/acknowledged" => self.mark_lists_changed(),
             "notifications/resources/updated" => {
                 if let Some(uri) = params["uri"].as_str() {
                     self.subscriptions.announce(uri);
