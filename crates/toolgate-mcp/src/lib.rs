@@ -22,6 +22,7 @@ mod client;
 mod era;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
+mod header_parameters;
 mod retry;
 mod server;
 mod settings;

@@ -15,6 +15,8 @@ use super::session::{ClientSession, SessionError, SessionRequest};
 pub(super) const MAX_QUESTION_ROUNDS: usize = 8;
 // Questions that one result may ask.
 const MAX_QUESTIONS: usize = 16;
+// The server wants other headers than the tool's schema said, so its tools have changed.
+const HEADER_MISMATCH: i64 = -32020;
 
 /// A request that runs as part of a call.
 pub(super) struct ServerRequest<'a, P> {
@@ -55,6 +57,9 @@ impl<P: Serialize> ServerRequest<'_, P> {
                 Ok(answer) => return answer,
                 Err(failure) => failure,
             };
+            if matches!(&failure, SessionError::Rpc(error) if error.code == HEADER_MISMATCH) {
+                session.mark_lists_changed();
+            }
             // Retry at most once, and never if the call may have had an effect.
             let is_harmless = match &failure {
                 SessionError::NotSent(_) => true,

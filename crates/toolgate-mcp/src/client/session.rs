@@ -241,6 +241,11 @@ impl ClientSession {
         self.lists_changed.notified().await;
     }
 
+    /// Has everything that the server offers listed again.
+    pub(crate) fn mark_lists_changed(&self) {
+        self.lists_changed.notify_one();
+    }
+
     /// Called after a failed request. Returns once the connection has ended, or after a short time.
     pub(crate) async fn wait_briefly_for_end(&self) {
         const SOON: Duration = Duration::from_millis(700);

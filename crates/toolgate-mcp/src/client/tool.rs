@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::{
-    CallContext, Redactor, Schema, SchemaLimits, Tool, ToolDefinition, ToolFuture, ToolOutput,
-    ValidArguments, escape,
+    CallContext, Redactor, Schema, SchemaLimits, Tool, ToolDefinition, ToolError, ToolFuture,
+    ToolOutput, ValidArguments, escape,
 };
 use tracing::warn;
 
@@ -21,11 +21,9 @@ use super::connection::ToolOffer;
 use super::content::ListedContent;
 use super::link::ServerLink;
 use super::server_request::ServerRequest;
-use crate::ServerSettings;
-use definition::{
-    SchemaCompilation, ToolTexts, build_definition, choose_description, find_header_parameters,
-    shorten,
-};
+use crate::header_parameters::HeaderParameter;
+use crate::{ServerConnection, ServerSettings};
+use definition::{SchemaCompilation, ToolTexts, build_definition, choose_description, shorten};
 pub(crate) use definition::{is_wanted, may_be_offered};
 pub(crate) use hide_secrets::hide_secrets;
 
@@ -109,7 +107,8 @@ struct McpTool {
     server: String,
     link: ServerLink,
     output: Option<Schema>,
-    headers: Vec<(String, String)>,
+    // Only of servers behind HTTP.
+    headers: Vec<HeaderParameter>,
     // Read-only or idempotent, so that a call may be repeated.
     is_repeatable: bool,
 }
@@ -131,7 +130,9 @@ impl McpTool {
         let name = text(&entry, "name").unwrap_or_default();
         let title = text(&entry, "title").or_else(|| text(&entry["annotations"], "title"));
         let description = choose_description(&entry, &name, title.as_deref(), &settings.name)?;
-        let headers = find_header_parameters(&entry["inputSchema"])
+        // An invalid mark excludes the tool behind stdio too: clients of our own HTTP side would
+        // reject it.
+        let mut headers = HeaderParameter::find(&entry["inputSchema"])
             .map_err(|problem| format!("tool '{}': {problem}", shorten(&name)))?;
         let output = entry.get_mut("outputSchema").map(Value::take);
         let texts = ToolTexts {
@@ -143,10 +144,14 @@ impl McpTool {
         let annotations = definition.annotations();
         let is_repeatable =
             annotations.read_only == Some(true) || annotations.idempotent == Some(true);
-        let rename = |(declared, header): (String, String)| {
-            (definition.parameter_names().sent_name(&declared), header)
-        };
-        let headers = headers.into_iter().map(rename).collect();
+        match settings.connection {
+            ServerConnection::Http { .. } => {
+                for parameter in headers.iter_mut().filter_map(|it| it.path.first_mut()) {
+                    *parameter = definition.parameter_names().sent_name(parameter);
+                }
+            }
+            ServerConnection::Stdio(_) => headers.clear(),
+        }
         if !is_wanted(settings, &definition) {
             return Ok(None);
         }
@@ -166,16 +171,22 @@ impl McpTool {
         }))
     }
 
-    fn headers_for(&self, arguments: &Value) -> Vec<(String, String)> {
-        let header = |(parameter, header): &(String, String)| {
-            let value = match arguments.get(parameter)? {
-                Value::Null => return None,
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            Some((header.clone(), value))
+    fn headers_for(&self, arguments: &Value) -> Result<Vec<(String, String)>, ToolError> {
+        let mut headers = Vec::new();
+        let Some(arguments) = arguments.as_object() else {
+            return Ok(headers);
         };
-        self.headers.iter().filter_map(header).collect()
+        for parameter in &self.headers {
+            match parameter.value(arguments) {
+                Ok(None) => {}
+                Ok(Some(value)) => headers.push((parameter.header.as_str().to_owned(), value)),
+                Err(error) => {
+                    let text = format!("{error}, because its value is also sent in a header");
+                    return Err(ToolError::invalid(parameter.path.join("."), text));
+                }
+            }
+        }
+        Ok(headers)
     }
 
     // A result that violates the output schema is only logged, because the call may have had an
@@ -208,7 +219,7 @@ impl Tool for McpTool {
                 method: "tools/call",
                 name: Some(name),
                 params: CallParams { name, arguments },
-                headers: self.headers_for(arguments),
+                headers: self.headers_for(arguments)?,
                 is_repeatable: self.is_repeatable,
                 pinned_tool: Some(name),
             };

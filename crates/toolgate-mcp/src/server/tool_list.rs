@@ -12,8 +12,9 @@ use toolgate_core::{
 };
 
 use super::content_list::ContentLists;
-use super::http::MirroredHeader;
+use super::http::check_parameter;
 use super::list_watch::KnownLists;
+use crate::header_parameters::HeaderParameter;
 
 /// The specification allows 128 letters, digits, `_`, `-` and `.`. Claude Desktop, Windsurf and
 /// others allow 64 without the dot, and reject the whole list for one longer name.
@@ -46,7 +47,7 @@ pub(super) struct ClientLists {
     // Local names by the names that clients use, where they differ.
     renamed: HashMap<String, String>,
     // Parameters that clients repeat in headers, by the tool's local name.
-    mirrored: HashMap<String, Vec<MirroredHeader>>,
+    mirrored: HashMap<String, Vec<HeaderParameter>>,
 }
 
 impl ClientLists {
@@ -68,9 +69,10 @@ impl ClientLists {
         let with_names = || tools.iter().zip(&names);
         let renamed = with_names().filter(|(tool, name)| tool.name != **name);
         let renamed = renamed.map(|(tool, name)| (tool.name.clone(), (*name).to_owned()));
-        let mirrored = with_names().map(|(tool, name)| {
-            let headers = MirroredHeader::from_schema(&tool.input_schema);
-            ((*name).to_owned(), headers)
+        // Clients don't use a tool with an invalid mark, so there is nothing to compare.
+        let mirrored = definitions.iter().map(|tool| {
+            let headers = HeaderParameter::find(tool.parameters()).unwrap_or_default();
+            (tool.name().to_owned(), headers)
         });
         Self {
             version,
@@ -105,7 +107,7 @@ impl ClientLists {
     ) -> Result<(), String> {
         let mirrored = self.mirrored.get(self.local_name(tool));
         let mut mirrored = mirrored.into_iter().flatten();
-        mirrored.try_for_each(|header| header.check(headers, arguments))
+        mirrored.try_for_each(|parameter| check_parameter(headers, parameter, arguments))
     }
 }
 

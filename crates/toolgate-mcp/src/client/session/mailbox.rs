@@ -106,14 +106,14 @@ impl ClientSession {
             "notifications/progress" => self.handle_progress(params),
             "notifications/tools/list_changed"
             | "notifications/resources/list_changed"
-            | "notifications/prompts/list_changed" => self.lists_changed.notify_one(),
+            | "notifications/prompts/list_changed" => self.mark_lists_changed(),
             // Changes before a subscription is acknowledged aren't announced, so the acknowledgement
             // counts as a change.
             "notifications/subscriptions/acknowledged" => {
                 let filter = params["notifications"].as_object();
                 let mut kinds = filter.into_iter().flat_map(|filter| filter.values());
                 if filter.is_none() || kinds.any(|kind| *kind == true) {
-                    self.lists_changed.notify_one();
+                    self.mark_lists_changed();
                 }
             }
             "notifications/resources/updated" => {

@@ -1,7 +1,5 @@
 //! Builds a tool definition from an entry of `tools/list`.
 
-use std::collections::HashSet;
-
 use serde_json::{Map, Value};
 use toolgate_core::{
     Annotations, ToolDefinition, ToolPattern, ToolSource, display_name, escape, truncate,
@@ -142,31 +140,4 @@ fn passed_on(entry: &mut Value) -> Map<String, Value> {
         extra.insert("_meta".to_owned(), entry["_meta"].take());
     }
     extra
-}
-
-/// Returns the parameters marked `x-mcp-header`, each with its header. Fails for an invalid mark:
-/// revision 2026-07-28 requires that the tool is rejected.
-pub(super) fn find_header_parameters(schema: &Value) -> Result<Vec<(String, String)>, String> {
-    let mut headers = Vec::new();
-    let mut seen = HashSet::new();
-    for (parameter, property) in schema["properties"].as_object().into_iter().flatten() {
-        let Some(mark) = property.get("x-mcp-header") else {
-            continue;
-        };
-        let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-        let name = mark
-            .as_str()
-            .filter(|name| !name.is_empty() && name.chars().all(token));
-        let Some(name) = name else {
-            return Err(format!(
-                "'x-mcp-header' of parameter '{}' is not a valid header name",
-                shorten(parameter)
-            ));
-        };
-        if !seen.insert(name.to_ascii_lowercase()) {
-            return Err(format!("two parameters use the header '{}'", escape(name)));
-        }
-        headers.push((parameter.clone(), format!("Mcp-Param-{name}")));
-    }
-    Ok(headers)
 }

@@ -395,6 +395,10 @@ async fn tm6_a_tool_that_is_no_good_costs_nobody_else() {
             "bad_header",
             &json!({ "inputSchema": { "type": "object", "properties": { "a": { "x-mcp-header": "no header" } } } }),
         ),
+        entry(
+            "misplaced_header",
+            &json!({ "inputSchema": { "type": "object", "properties": { "a": { "items": { "type": "string", "x-mcp-header": "A" } } } } }),
+        ),
         json!({ "name": "titled", "title": "A title", "inputSchema": { "type": "object" } }),
         json!({ "name": "bare", "inputSchema": { "type": "object" } }),
         entry(
@@ -420,7 +424,7 @@ async fn tm6_a_tool_that_is_no_good_costs_nobody_else() {
         ("look_around", "…"),
     ];
     assert_eq!(found, expected);
-    assert_eq!(taken.refused.len(), 6, "{:#?}", taken.refused);
+    assert_eq!(taken.refused.len(), 7, "{:#?}", taken.refused);
 }
 
 #[tokio::test]

@@ -1,13 +1,12 @@
 //! Reads the headers of a request, and checks that they agree with its body.
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::{Map, Value};
 
 use super::reply::HttpError;
 use crate::era::{MODERN, REVISIONS};
+use crate::header_parameters::{HeaderParameter, decode_value};
 use crate::server::client_message::RequestMeta;
 use crate::server::methods::{RequestLifecycle, unsupported_revision};
 
@@ -187,83 +186,21 @@ impl CallerTrace {
     }
 }
 
-// A parameter that clients repeat in a header because its schema has `x-mcp-header`.
-#[derive(Debug, Clone, PartialEq)]
-pub(in crate::server) struct MirroredHeader {
-    path: Vec<String>,
-    header: HeaderName,
-}
-
-impl MirroredHeader {
-    pub(in crate::server) fn from_schema(schema: &Map<String, Value>) -> Vec<Self> {
-        let mut found = Vec::new();
-        collect_mirrored(schema.get("properties"), &mut Vec::new(), &mut found);
-        found
-    }
-
-    pub(in crate::server) fn check(
-        &self,
-        headers: &HeaderMap,
-        arguments: &Map<String, Value>,
-    ) -> Result<(), String> {
-        let mut steps = self.path.iter();
-        let first = steps.next().and_then(|key| arguments.get(key));
-        let value = steps.fold(first, |value, key| value?.get(key));
-        let expected = match value {
-            Some(Value::String(text)) => Some(text.clone()),
-            Some(value @ (Value::Bool(_) | Value::Number(_))) => Some(value.to_string()),
-            _ => None,
-        };
-        let Self { header, .. } = self;
-        match (single_value(headers, header)?.map(decode_value), expected) {
-            (None, None) => Ok(()),
-            (Some(Some(value)), Some(expected)) if is_same_value(&value, &expected) => Ok(()),
-            (Some(None), _) => Err(format!("the header {header} is not valid Base64")),
-            (None, Some(_)) => Err(format!("the header {header} is missing")),
-            (Some(_), _) => Err(format!("the header {header} differs from the body")),
-        }
-    }
-}
-
-// `42.0` and `42` are the same number.
-fn is_same_value(value: &str, expected: &str) -> bool {
-    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
-    value == expected || number(value).is_some_and(|value| number(expected) == Some(value))
-}
-
-fn collect_mirrored(
-    properties: Option<&Value>,
-    path: &mut Vec<String>,
-    found: &mut Vec<MirroredHeader>,
-) {
-    let Some(Value::Object(properties)) = properties else {
-        return;
+/// Checks that the client repeats a parameter in its header as it stands in the arguments.
+pub(in crate::server) fn check_parameter(
+    headers: &HeaderMap,
+    parameter: &HeaderParameter,
+    arguments: &Map<String, Value>,
+) -> Result<(), String> {
+    let header = &parameter.header;
+    let value = match single_value(headers, header)?.map(decode_value) {
+        Some(None) => return Err(format!("the header {header} is not valid Base64")),
+        value => value.flatten(),
     };
-    for (name, schema) in properties {
-        path.push(name.clone());
-        let header = schema.get("x-mcp-header").and_then(Value::as_str);
-        let header = header.filter(|header| !header.is_empty());
-        let header =
-            header.map(|header| HeaderName::try_from(format!("mcp-param-{header}").as_str()));
-        if let Some(Ok(header)) = header {
-            found.push(MirroredHeader {
-                path: path.clone(),
-                header,
-            });
-        }
-        collect_mirrored(schema.get("properties"), path, found);
-        path.pop();
-    }
-}
-
-// Values that headers can't hold are encoded as `=?base64?…?=`. Returns `None` if that is invalid.
-fn decode_value(value: &str) -> Option<String> {
-    let wrapped = value
-        .strip_prefix("=?base64?")
-        .and_then(|rest| rest.strip_suffix("?="));
-    match wrapped {
-        None => Some(value.to_owned()),
-        Some(inner) => String::from_utf8(BASE64_STANDARD.decode(inner).ok()?).ok(),
+    match (parameter.is_repeated_by(value.as_deref(), arguments), value) {
+        (true, _) => Ok(()),
+        (false, None) => Err(format!("the header {header} is missing")),
+        (false, Some(_)) => Err(format!("the header {header} differs from the body")),
     }
 }
 

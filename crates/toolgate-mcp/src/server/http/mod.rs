@@ -36,7 +36,7 @@ use toolgate_core::Scope;
 
 pub use body::HttpBody;
 pub use headers::CallerTrace;
-pub(in crate::server) use headers::MirroredHeader;
+pub(in crate::server) use headers::check_parameter;
 
 use super::in_flight::SessionLifetime;
 use super::service::McpService;
