@@ -6,15 +6,12 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolgate_core::{
-    ContentMethod, ContentRequest, FunctionTool, ToolCall, ToolDefinition, ToolSource,
-    display_name, is_redacted,
-};
+use toolgate_core::{FunctionTool, ToolCall, ToolDefinition, ToolSource, is_redacted};
 use toolgate_journal::{CallSummary, JournalFilter, OUTCOMES};
 use toolgate_mcp::CallerTrace;
 use utoipa::{IntoParams, ToSchema};
 
-use super::content::{run_content, tool_of};
+use super::content::{recorded_content, run_content, tool_of};
 use super::extract::{JsonBody, PathName, QueryParams, UnreadableResponses, parse_full_id};
 use super::tools::{
     EnvelopeSchema, ToolInfo, ToolInfoSchema, envelope, no_such_tool, run_call, with_trace,
@@ -239,36 +236,6 @@ pub(crate) async fn replay(
         }
     };
     Ok(envelope(&outcome, None))
-}
-
-// The request that a recorded read of a resource or use of a prompt was. `None` for other calls,
-// and if the server no longer offers it to this caller.
-fn recorded_content(
-    gateway: &Gateway,
-    caller: &Caller,
-    call: &CallSummary,
-    arguments: &Value,
-) -> Option<ContentRequest> {
-    let server = call.server.as_deref()?;
-    let source = ToolSource::Mcp(server.to_owned());
-    let executor = gateway.executor();
-    let request = if call.tool == ContentMethod::ReadResource.as_str() {
-        let content = executor.manager().content();
-        let uri = content.offered_uri(&source, arguments["uri"].as_str()?);
-        executor.find_resource(&uri, &caller.scope)
-    } else if call.tool == ContentMethod::GetPrompt.as_str() {
-        let own = arguments["name"].as_str()?;
-        let name = format!("{}__{own}", display_name(server));
-        let given = arguments["arguments"].as_object().cloned();
-        executor.find_prompt(&name, given.unwrap_or_default(), &caller.scope)
-    } else {
-        return None;
-    };
-    let is_same = |request: &ContentRequest| {
-        let owner = request.owner();
-        owner.is_some_and(|owner| owner.source == source)
-    };
-    Some(request).filter(is_same)
 }
 
 /// A mock to make from a call.

@@ -10,8 +10,10 @@ use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_core::{
-    ContentRequest, OfferedEntry, Origin, Tool, ToolCall, ToolError, ToolOutcome, ToolSource,
+    ContentMethod, ContentRequest, OfferedEntry, Origin, Tool, ToolCall, ToolError, ToolOutcome,
+    ToolSource, display_name,
 };
+use toolgate_journal::CallSummary;
 use toolgate_mcp::CallerTrace;
 use utoipa::ToSchema;
 
@@ -213,4 +215,34 @@ pub(crate) async fn run_content(
         outcome.result = outcome.result.map_err(ToolError::without_details);
     }
     outcome
+}
+
+/// The request that a recorded read of a resource or use of a prompt was. `None` for other calls,
+/// and if the server no longer offers it to this caller.
+pub(crate) fn recorded_content(
+    gateway: &Gateway,
+    caller: &Caller,
+    call: &CallSummary,
+    arguments: &Value,
+) -> Option<ContentRequest> {
+    let server = call.server.as_deref()?;
+    let source = ToolSource::Mcp(server.to_owned());
+    let executor = gateway.executor();
+    let request = if call.tool == ContentMethod::ReadResource.as_str() {
+        let content = executor.manager().content();
+        let uri = content.offered_uri(&source, arguments["uri"].as_str()?);
+        executor.find_resource(&uri, &caller.scope)
+    } else if call.tool == ContentMethod::GetPrompt.as_str() {
+        let own = arguments["name"].as_str()?;
+        let name = format!("{}__{own}", display_name(server));
+        let given = arguments["arguments"].as_object().cloned();
+        executor.find_prompt(&name, given.unwrap_or_default(), &caller.scope)
+    } else {
+        return None;
+    };
+    let is_same = |request: &ContentRequest| {
+        let owner = request.owner();
+        owner.is_some_and(|owner| owner.source == source)
+    };
+    Some(request).filter(is_same)
 }
