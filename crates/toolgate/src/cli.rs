@@ -1,5 +1,6 @@
 //! The command line, as clap parses it.
 
+mod content_options;
 mod help;
 mod options;
 #[cfg(feature = "keyring")]
@@ -12,6 +13,9 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Style, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use content_options::{
+    ContentCallOptions, ContentListOptions, PromptOptions, ReadOptions,
+};
 pub(crate) use help::parse_with_fitted_help;
 pub(crate) use options::*;
 #[cfg(feature = "keyring")]

@@ -91,8 +91,12 @@ fn list_resources(arguments: &ListResourcesArguments, context: &CallContext) -> 
         server.is_none_or(|server| entry["server"] == *server)
             && words.iter().all(|word| text.contains(word))
     };
-    let resources = content.offered_resources(&rules, scope).map(shown);
-    let templates = content.offered_templates(&rules, scope).map(shown);
+    let resources = content
+        .offered_resources(&rules, scope)
+        .map(|it| shown(&it));
+    let templates = content
+        .offered_templates(&rules, scope)
+        .map(|it| shown(&it));
     let mut resources: Vec<Value> = resources.filter(is_wanted).collect();
     let mut templates: Vec<Value> = templates.filter(is_wanted).collect();
     let all = resources.len() + templates.len();
@@ -110,7 +114,7 @@ fn list_resources(arguments: &ListResourcesArguments, context: &CallContext) -> 
 }
 
 /// What a model needs of an entry.
-fn shown(offered: OfferedEntry<'_>) -> Value {
+fn shown(offered: &OfferedEntry<'_>) -> Value {
     let server = match offered.source {
         ToolSource::Mcp(server) => json!(server),
         local => json!(local.to_string()),

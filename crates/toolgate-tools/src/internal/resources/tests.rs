@@ -10,7 +10,9 @@ use super::*;
 
 /// Collects the names of calls that have ended, with the callers.
 #[derive(Clone, Default)]
-struct Calls(Arc<Mutex<Vec<(String, Option<String>)>>>);
+struct Calls(Arc<Mutex<Vec<EndedCall>>>);
+
+type EndedCall = (String, Option<String>);
 
 impl Observer for Calls {
     fn finished<'a>(
