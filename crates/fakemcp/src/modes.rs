@@ -26,6 +26,7 @@ pub(crate) struct FaultModes {
     pub(crate) cursor: Option<CursorMode>,
     pub(crate) storm: u64,
     pub(crate) count: Option<PathBuf>,
+    pub(crate) content: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -93,6 +94,7 @@ impl FaultModes {
             "cursor" => self.cursor = Some(parse_cursor(value)?),
             "storm" => self.storm = value.parse().ok()?,
             "count" => self.count = Some(value.into()),
+            "content" => self.content = true,
             _ => {
                 let method = name.strip_prefix("after:")?;
                 self.after.push((method.to_owned(), parse_action(value)?));

@@ -85,7 +85,8 @@ impl FakeServer {
         }
         lock(&self.received).push(message.clone());
         let server = Arc::clone(self);
-        if method == "tools/call" && message["params"]["name"] != "echo" {
+        let may_ask = matches!(&*method, "tools/call" | "resources/read" | "prompts/get");
+        if may_ask && message["params"]["name"] != "echo" {
             std::thread::spawn(move || server.handle(&method, &message));
         } else {
             server.handle(&method, &message);
@@ -96,12 +97,20 @@ impl FakeServer {
         let (id, params) = (&message["id"], &message["params"]);
         let answer = match method {
             "initialize" if self.modes.legacy => Ok(self.initialize(params)),
-            "server/discover" if self.modes.modern => Ok(discover()),
+            "server/discover" if self.modes.modern => Ok(self.discover()),
             "tools/list" => Ok(self.list(params)),
             "tools/call" => match tools::call(self, id, params) {
                 Some(answer) => answer,
                 None => return,
             },
+            "resources/list" | "resources/templates/list" | "prompts/list"
+                if self.modes.content =>
+            {
+                Ok(content_list())
+            }
+            "resources/read" | "prompts/get" if self.modes.content => {
+                tools::ask_for_content(self, method, params)
+            }
             "ping" => Ok(json!({})),
             "subscriptions/listen" if self.modes.modern => return self.listen(id),
             _ if id.is_null() => return self.run_actions_after(method),
@@ -122,8 +131,28 @@ impl FakeServer {
         let version = self.modes.version.as_ref().map(|v| json!(v));
         json!({
             "protocolVersion": version.unwrap_or_else(|| requested.clone()),
-            "capabilities": { "tools": { "listChanged": true } },
+            "capabilities": self.capabilities(),
             "serverInfo": { "name": "fakemcp", "version": "1.0.0" },
+        })
+    }
+
+    fn capabilities(&self) -> Value {
+        let mut capabilities = json!({ "tools": { "listChanged": true } });
+        if self.modes.content {
+            capabilities["resources"] = json!({});
+            capabilities["prompts"] = json!({});
+        }
+        capabilities
+    }
+
+    fn discover(&self) -> Value {
+        json!({
+            "resultType": "complete",
+            "supportedVersions": [MODERN],
+            "capabilities": self.capabilities(),
+            "serverInfo": { "name": "fakemcp", "version": "1.0.0" },
+            "ttlMs": 0,
+            "cacheScope": "private",
         })
     }
 
@@ -205,14 +234,13 @@ impl FakeServer {
 
 pub(crate) type Answer = Result<Value, (i64, String)>;
 
-fn discover() -> Value {
+/// One resource and one prompt, which ask before they answer.
+fn content_list() -> Value {
     json!({
-        "resultType": "complete",
-        "supportedVersions": [MODERN],
-        "capabilities": { "tools": { "listChanged": true } },
-        "serverInfo": { "name": "fakemcp", "version": "1.0.0" },
-        "ttlMs": 0,
-        "cacheScope": "private",
+        "resources": [{ "uri": "fake://form", "name": "form" }],
+        "resourceTemplates": [],
+        "prompts": [{ "name": "form" }],
+        "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
     })
 }
 

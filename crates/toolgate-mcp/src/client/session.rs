@@ -351,4 +351,6 @@ impl From<TransportError> for SessionError {
 }
 
 #[cfg(test)]
+mod asking_tests;
+#[cfg(test)]
 mod tests;
