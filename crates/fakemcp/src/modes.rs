@@ -27,6 +27,7 @@ pub(crate) struct FaultModes {
     pub(crate) storm: u64,
     pub(crate) count: Option<PathBuf>,
     pub(crate) content: Option<PathBuf>,
+    pub(crate) asking_content: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -95,6 +96,7 @@ impl FaultModes {
             "storm" => self.storm = value.parse().ok()?,
             "count" => self.count = Some(value.into()),
             "content" => self.content = Some(value.into()),
+            "asking-content" => self.asking_content = true,
             _ => {
                 let method = name.strip_prefix("after:")?;
                 self.after.push((method.to_owned(), parse_action(value)?));

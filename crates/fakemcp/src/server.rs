@@ -90,7 +90,8 @@ impl FakeServer {
         }
         lock(&self.received).push(message.clone());
         let server = Arc::clone(self);
-        if method == "tools/call" && message["params"]["name"] != "echo" {
+        let may_ask = matches!(&*method, "tools/call" | "resources/read" | "prompts/get");
+        if may_ask && message["params"]["name"] != "echo" {
             std::thread::spawn(move || server.handle(&method, &message));
         } else {
             server.handle(&method, &message);
@@ -103,6 +104,14 @@ impl FakeServer {
             "initialize" if self.modes.legacy => Ok(self.initialize(params)),
             "server/discover" if self.modes.modern => Ok(self.discover()),
             "tools/list" => Ok(self.list(params)),
+            "resources/list" | "resources/templates/list" | "prompts/list"
+                if self.modes.asking_content =>
+            {
+                Ok(content_list())
+            }
+            "resources/read" | "prompts/get" if self.modes.asking_content => {
+                tools::ask_for_content(self, method, params)
+            }
             "resources/list" | "resources/templates/list" | "prompts/list" => {
                 self.list_content(method, params)
             }
@@ -151,7 +160,7 @@ impl FakeServer {
         let content = self.content();
         let mut result = json!({
             "protocolVersion": version.unwrap_or_else(|| requested.clone()),
-            "capabilities": content::capabilities(&content),
+            "capabilities": self.capabilities(&content),
             "serverInfo": { "name": "fakemcp", "version": "1.0.0" },
         });
         if content["instructions"].is_string() {
@@ -160,12 +169,21 @@ impl FakeServer {
         result
     }
 
+    fn capabilities(&self, content: &Value) -> Value {
+        let mut capabilities = content::capabilities(content);
+        if self.modes.asking_content {
+            capabilities["resources"] = json!({});
+            capabilities["prompts"] = json!({});
+        }
+        capabilities
+    }
+
     fn discover(&self) -> Value {
         let content = self.content();
         let mut result = json!({
             "resultType": "complete",
             "supportedVersions": [MODERN],
-            "capabilities": content::capabilities(&content),
+            "capabilities": self.capabilities(&content),
             "serverInfo": { "name": "fakemcp", "version": "1.0.0" },
             "ttlMs": 0,
             "cacheScope": "private",
@@ -288,6 +306,16 @@ impl FakeServer {
 }
 
 pub(crate) type Answer = Result<Value, (i64, String)>;
+
+/// One resource and one prompt, which ask before they answer.
+fn content_list() -> Value {
+    json!({
+        "resources": [{ "uri": "fake://form", "name": "form" }],
+        "resourceTemplates": [],
+        "prompts": [{ "name": "form" }],
+        "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+    })
+}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()

@@ -78,7 +78,11 @@ const TOOLS: [FakeToolRow; 29] = [
         "The same, said to be idempotent",
         &[("die", "boolean")],
     ),
-    ("elicit", "Asks the person", &[]),
+    (
+        "elicit",
+        "Asks the person, by a page or again and again",
+        &[("url", "boolean"), ("times", "integer")],
+    ),
     ("sample", "Asks the model", &[]),
     ("roots", "Asks for the roots", &[]),
     (
@@ -308,10 +312,35 @@ fn blocks() -> Value {
     ] })
 }
 
+/// Asks the person before it answers with what they said.
+pub(crate) fn ask_for_content(server: &FakeServer, method: &str, params: &Value) -> Answer {
+    let answer = ask(server, "elicit", params)?;
+    if answer["resultType"] == "input_required" {
+        return Ok(answer);
+    }
+    let said = &answer["content"][0]["text"];
+    let message = json!({ "role": "user", "content": { "type": "text", "text": said } });
+    let mut result = match method {
+        "prompts/get" => json!({ "messages": [message] }),
+        _ => json!({ "contents": [{ "uri": params["uri"], "text": said }] }),
+    };
+    result["resultType"] = json!("complete");
+    Ok(result)
+}
+
 /// In the legacy era it sends a request to the client. In the modern era the result contains the
 /// request, and the client repeats the call with the response.
 fn ask(server: &FakeServer, name: &str, params: &Value) -> Answer {
+    let given = &params["arguments"];
+    let times = given["times"].as_u64().unwrap_or(1);
     let (method, asked) = match name {
+        "elicit" if given["url"] == true => (
+            "elicitation/create",
+            json!({
+                "message": "Who?", "mode": "url", "url": "https://example.org/who",
+                "elicitationId": "1",
+            }),
+        ),
         "elicit" => (
             "elicitation/create",
             json!({
@@ -329,14 +358,27 @@ fn ask(server: &FakeServer, name: &str, params: &Value) -> Answer {
     };
     let modern = &params["_meta"]["io.modelcontextprotocol/protocolVersion"];
     if modern.is_null() {
-        let answer = server.ask(method, &asked).recv().unwrap_or_default();
+        let mut accepted = 0;
+        for _ in 1..times {
+            let answer = server.ask(method, &asked).recv().unwrap_or_default();
+            accepted += u64::from(answer["result"]["action"] == "accept");
+        }
+        let mut answer = server.ask(method, &asked).recv().unwrap_or_default();
+        if times > 1 {
+            answer["accepted"] = json!(accepted);
+        }
         return Ok(text(answer.to_string()));
     }
-    if params["inputResponses"].is_null() {
+    // The state counts the rounds.
+    let round = match params["requestState"].as_str() {
+        Some(state) => state.len() as u64,
+        None => 0,
+    };
+    if round < times {
         return Ok(json!({
             "resultType": "input_required",
             "inputRequests": { "one": { "method": method, "params": asked } },
-            "requestState": "state of the call",
+            "requestState": "s".repeat(usize::try_from(round).unwrap_or(0) + 1),
         }));
     }
     Ok(text(

@@ -356,4 +356,6 @@ impl From<TransportError> for SessionError {
 }
 
 #[cfg(test)]
+mod asking_tests;
+#[cfg(test)]
 mod tests;

@@ -203,7 +203,7 @@ impl SessionQuestions {
             session: self,
             sink,
             limit,
-            unanswered: Mutex::default(),
+            abandoned: Mutex::default(),
         };
         let outcome = {
             let mut running = std::pin::pin!(asked.run_to_end(&mut call));
@@ -225,8 +225,8 @@ struct AskedQuestions<'a> {
     session: &'a SessionQuestions,
     sink: &'a dyn ClientSink,
     limit: Duration,
-    // The ids of our requests.
-    unanswered: Mutex<Vec<u64>>,
+    // Our requests that nobody waits for any more, though the client hasn't answered.
+    abandoned: Mutex<Vec<u64>>,
 }
 
 impl AskedQuestions<'_> {
@@ -269,12 +269,11 @@ impl AskedQuestions<'_> {
         let id = session.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let (answer, given) = oneshot::channel();
         session.pending.lock().insert(id, answer);
-        let _forgotten = ForgetOnDrop { session, id };
+        let _abandoned = AbandonOnDrop { asked: self, id };
         let mut request = json!({ "jsonrpc": "2.0", "id": id, "method": question.method });
         if !question.params.is_null() {
             request["params"] = question.params.clone();
         }
-        self.unanswered.lock().push(id);
         let asking = async {
             if !self.sink.send(request.to_string().into_bytes()).await {
                 return Err(QuestionError::Gone);
@@ -283,9 +282,6 @@ impl AskedQuestions<'_> {
         };
         let answer = tokio::time::timeout(self.limit, asking).await;
         let answer = answer.map_err(|_| QuestionError::TimedOut)?;
-        self.unanswered
-            .lock()
-            .retain(|unanswered| *unanswered != id);
         answer.and_then(|answer| match question.accepts(&answer) {
             true => Ok(answer),
             false => Err(QuestionError::Unusable),
@@ -294,12 +290,7 @@ impl AskedQuestions<'_> {
 
     /// Lets the client close the forms that nobody waits for any more.
     async fn withdraw_abandoned(&self) {
-        let abandoned: Vec<u64> = {
-            let pending = self.session.pending.lock();
-            let mut unanswered = self.unanswered.lock();
-            let abandoned = unanswered.extract_if(.., |id| !pending.contains_key(id));
-            abandoned.collect()
-        };
+        let abandoned = std::mem::take(&mut *self.abandoned.lock());
         for id in abandoned {
             let params = json!({ "requestId": id, "reason": "the answer is no longer needed" });
             let message = notification("notifications/cancelled", params);
@@ -311,13 +302,16 @@ impl AskedQuestions<'_> {
 }
 
 /// Removes an unanswered question, so that a late answer is ignored.
-struct ForgetOnDrop<'a> {
-    session: &'a SessionQuestions,
+struct AbandonOnDrop<'a> {
+    asked: &'a AskedQuestions<'a>,
     id: u64,
 }
 
-impl Drop for ForgetOnDrop<'_> {
+impl Drop for AbandonOnDrop<'_> {
     fn drop(&mut self) {
-        self.session.pending.lock().remove(&self.id);
+        let unanswered = self.asked.session.pending.lock().remove(&self.id);
+        if unanswered.is_some() {
+            self.asked.abandoned.lock().push(self.id);
+        }
     }
 }

@@ -40,6 +40,7 @@ pub(crate) struct FaultTestBuilder {
     limits: Limits,
     retry: RetryPolicy,
     level: Level,
+    relays_questions: bool,
     folder: TempDir,
     mark: String,
 }
@@ -52,6 +53,7 @@ impl FaultTestBuilder {
             limits: Limits::default(),
             retry: RetryPolicy::default(),
             level: Level::INFO,
+            relays_questions: false,
             mark: folder.path().display().to_string(),
             folder,
         }
@@ -112,6 +114,12 @@ impl FaultTestBuilder {
         self
     }
 
+    /// Lets clients answer the questions of servers, as a gateway does.
+    pub(crate) fn relays_questions(mut self) -> Self {
+        self.relays_questions = true;
+        self
+    }
+
     /// Writes a file to the folder of the test.
     pub(crate) fn file(self, name: &str, value: &Value) -> Self {
         std::fs::write(self.folder.path().join(name), value.to_string()).unwrap();
@@ -127,6 +135,7 @@ impl FaultTestBuilder {
         let manager = Arc::new(ToolManager::new());
         let mut options = ServersOptions::new();
         options.retry = self.retry;
+        options.relays_questions = self.relays_questions;
         let servers = Servers::new(Arc::clone(&manager), options);
         let finished = SentObserver::default();
         let executor = ToolExecutor::builder(Arc::clone(&manager))
@@ -266,6 +275,16 @@ impl FaultTest {
             self.asked.load(Ordering::Relaxed),
             "exactly one record for every call"
         );
+        self.stop().await;
+    }
+
+    /// Like `finish`, where clients made calls of their own.
+    pub(crate) async fn finish_after_clients(self) {
+        self.assert_works().await;
+        self.stop().await;
+    }
+
+    async fn stop(self) {
         within(Duration::from_secs(100), self.servers.stop()).await;
         self.wait_no_processes().await;
     }

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
 
 mod answers;
+mod asking;
 mod children;
 mod dying;
 mod environment;

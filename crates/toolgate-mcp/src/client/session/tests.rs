@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 
 /// A transport that records what is sent.
 #[derive(Default)]
-struct RecordingTransport {
+pub(super) struct RecordingTransport {
     closed: std::sync::atomic::AtomicBool,
     sent: Mutex<Vec<Value>>,
     forgotten: Mutex<Vec<u64>>,
@@ -17,7 +17,7 @@ struct RecordingTransport {
 }
 
 impl RecordingTransport {
-    fn sent(&self) -> Vec<Value> {
+    pub(super) fn sent(&self) -> Vec<Value> {
         self.sent.lock().clone()
     }
 }
@@ -42,7 +42,7 @@ impl Transport for RecordingTransport {
     }
 }
 
-fn connected(
+pub(super) fn connected(
     broken: bool,
 ) -> (
     Arc<ClientSession>,
@@ -73,13 +73,13 @@ fn ask(session: &Arc<ClientSession>) -> tokio::task::JoinHandle<Result<Value, Se
 }
 
 /// Lets all ready tasks run.
-async fn settle() {
+pub(super) async fn settle() {
     for _ in 0..20 {
         tokio::task::yield_now().await;
     }
 }
 
-fn response(id: impl Into<Value>, result: Value) -> RpcMessage {
+pub(super) fn response(id: impl Into<Value>, result: Value) -> RpcMessage {
     RpcMessage::Response {
         id: id.into(),
         answer: Ok(result),

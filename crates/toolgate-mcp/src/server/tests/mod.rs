@@ -1,5 +1,6 @@
 //! The server half on a byte stream, with JSON in and out, in both eras.
 
+mod asking;
 mod calls;
 mod eras;
 mod http;

@@ -1,6 +1,7 @@
 //! The server half over HTTP in both eras, without a socket.
 
 mod answers;
+mod asking;
 mod cancelling;
 mod changes;
 mod resuming;

@@ -1,0 +1,215 @@
+//! Whom a server's question reaches, while calls of several clients come and go.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use toolgate_core::{
+    CallContext, ClientId, Question, QuestionError, QuestionHandler, Tool, ToolCall,
+    ToolDefinition, ToolExecutor, ToolFuture, ToolManager, ToolOutcome, ToolOutput, ValidArguments,
+};
+
+use super::tests::{RecordingTransport, connected, response, settle};
+use super::{ClientSession, SessionRequest};
+use crate::client::message::RpcMessage;
+use crate::client::transport::TransportInbox;
+
+/// A tool whose server is the session.
+struct RelayTool(ToolDefinition, Arc<ClientSession>);
+
+impl Tool for RelayTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    fn invoke<'a>(&'a self, _: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
+        Box::pin(async {
+            let request = SessionRequest {
+                call: Some(context),
+                ..SessionRequest::new("tools/call", json!({}))
+            };
+            let result = self.1.request(request).await;
+            Ok(ToolOutput::text(format!("{result:?}")))
+        })
+    }
+}
+
+/// A client, through one of its calls. It answers at once.
+struct TestHandler {
+    client: ClientId,
+    name: usize,
+    capabilities: Value,
+    asked: Arc<Mutex<Vec<usize>>>,
+}
+
+impl QuestionHandler for TestHandler {
+    fn client(&self) -> ClientId {
+        self.client
+    }
+
+    fn capabilities(&self) -> &Value {
+        &self.capabilities
+    }
+
+    fn ask<'a>(
+        &'a self,
+        questions: Vec<Question>,
+    ) -> BoxFuture<'a, Result<Vec<Value>, QuestionError>> {
+        self.asked.lock().push(self.name);
+        let answer = json!({ "action": "accept", "content": { "client": self.name } });
+        Box::pin(async move { Ok(questions.iter().map(|_| answer.clone()).collect()) })
+    }
+}
+
+struct Crowd {
+    session: Arc<ClientSession>,
+    recorder: Arc<RecordingTransport>,
+    inbox: Arc<dyn TransportInbox>,
+    executor: ToolExecutor,
+    clients: Vec<ClientId>,
+    asked: Arc<Mutex<Vec<usize>>>,
+    // What runs: the client, the id of the request, and the task.
+    running: Vec<(usize, u64, JoinHandle<ToolOutcome>)>,
+    // What was cancelled and isn't answered.
+    cancelled: Vec<(usize, u64, Instant)>,
+}
+
+// The last client can't be asked anything.
+const CLIENTS: usize = 4;
+
+impl Crowd {
+    fn new() -> Self {
+        let (session, recorder, inbox) = connected(false);
+        let manager = ToolManager::new();
+        let definition = ToolDefinition::builder("relay", "d", json!({ "type": "object" }));
+        let tool = RelayTool(definition.build().unwrap(), Arc::clone(&session));
+        manager.add(tool);
+        let executor = ToolExecutor::builder(Arc::new(manager)).without_observers();
+        Self {
+            session,
+            recorder,
+            inbox,
+            executor: executor.build(),
+            clients: (0..CLIENTS).map(|_| ClientId::unique()).collect(),
+            asked: Arc::default(),
+            running: Vec::new(),
+            cancelled: Vec::new(),
+        }
+    }
+
+    async fn start(&mut self, name: usize) {
+        let mut call = ToolCall::new("relay", json!({})).timeout(Duration::from_secs(86_400));
+        if name + 1 < CLIENTS {
+            call = call.on_question(Arc::new(TestHandler {
+                client: self.clients[name],
+                name,
+                capabilities: json!({ "elicitation": {} }),
+                asked: Arc::clone(&self.asked),
+            }));
+        }
+        let executor = self.executor.clone();
+        let task = tokio::spawn(async move { executor.execute(call).await });
+        settle().await;
+        let sent = self.recorder.sent();
+        let id = sent.last().unwrap()["id"].as_u64().unwrap();
+        self.running.push((name, id, task));
+    }
+
+    async fn answer(&mut self, at: usize) {
+        let (_, id, task) = self.running.remove(at);
+        self.inbox.on_message(response(id, json!({})));
+        task.await.unwrap();
+    }
+
+    async fn cancel(&mut self, at: usize) {
+        let (name, id, task) = self.running.remove(at);
+        task.abort();
+        settle().await;
+        self.cancelled.push((name, id, Instant::now()));
+    }
+
+    /// Asks as the server, and checks who was asked and what the server was told.
+    async fn ask(&mut self) {
+        let busy = self.cancelled.iter();
+        let busy = busy.filter(|(_, _, at)| at.elapsed() < Duration::from_secs(120));
+        let suspects = self.running.iter().map(|(name, ..)| *name);
+        let mut suspects: Vec<usize> = suspects.chain(busy.map(|(name, ..)| *name)).collect();
+        suspects.sort_unstable();
+        suspects.dedup();
+        let expected = match *suspects {
+            [only] if only + 1 < CLIENTS && !self.running.is_empty() => Some(only),
+            _ => None,
+        };
+        self.inbox.on_message(RpcMessage::Request {
+            id: json!("q"),
+            method: "elicitation/create".to_owned(),
+            params: json!({ "message": "Your password?" }),
+        });
+        settle().await;
+        let asked = std::mem::take(&mut *self.asked.lock());
+        assert_eq!(asked, Vec::from_iter(expected), "of {suspects:?}");
+        let told = self.recorder.sent().pop().unwrap()["result"].take();
+        let answer = match expected {
+            Some(name) => json!({ "action": "accept", "content": { "client": name } }),
+            None => json!({ "action": "decline" }),
+        };
+        assert_eq!(told, answer);
+    }
+}
+
+#[derive(Debug, Clone)]
+enum CrowdStep {
+    Start(usize),
+    Answer(usize),
+    Cancel(usize),
+    LateAnswer(usize),
+    Wait(u64),
+    Ask,
+}
+
+fn step() -> impl Strategy<Value = CrowdStep> {
+    prop_oneof![
+        3 => (0..CLIENTS).prop_map(CrowdStep::Start),
+        2 => any::<usize>().prop_map(CrowdStep::Answer),
+        2 => any::<usize>().prop_map(CrowdStep::Cancel),
+        1 => any::<usize>().prop_map(CrowdStep::LateAnswer),
+        1 => (1..100_u64).prop_map(CrowdStep::Wait),
+        4 => Just(CrowdStep::Ask),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_question_reaches_the_only_client_that_can_have_caused_it_or_nobody(
+        steps in prop::collection::vec(step(), 1..40),
+    ) {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let mut crowd = Crowd::new();
+            for step in steps {
+                let (running, cancelled) = (crowd.running.len(), crowd.cancelled.len());
+                match step {
+                    CrowdStep::Start(name) => crowd.start(name).await,
+                    CrowdStep::Answer(at) if running > 0 => crowd.answer(at % running).await,
+                    CrowdStep::Cancel(at) if running > 0 => crowd.cancel(at % running).await,
+                    CrowdStep::LateAnswer(at) if cancelled > 0 => {
+                        let (_, id, _) = crowd.cancelled.remove(at % cancelled);
+                        crowd.inbox.on_message(response(id, json!({})));
+                    }
+                    CrowdStep::Wait(seconds) => {
+                        tokio::time::sleep(Duration::from_secs(seconds)).await;
+                    }
+                    CrowdStep::Ask => crowd.ask().await,
+                    _ => {}
+                }
+            }
+            assert!(!crowd.session.is_over());
+        });
+    }
+}
