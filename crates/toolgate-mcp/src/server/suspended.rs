@@ -120,6 +120,11 @@ impl SuspendedCalls {
         Ok(json!({ "resultType": INPUT_REQUIRED, "inputRequests": requests, "requestState": key }))
     }
 
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+
     /// Takes the call that a client's state belongs to.
     pub(super) async fn resume(
         &self,
