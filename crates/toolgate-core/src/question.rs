@@ -3,9 +3,9 @@
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-/// Puts the questions of a tool's server to the caller. Questions and answers have the form of MCP
-/// and are passed on as they are, so a question may be `elicitation/create`,
-/// `sampling/createMessage` or `roots/list`.
+/// Puts the questions of a tool's server to the caller. Questions and answers have the
+/// form of MCP and are passed on as they are, so a question may be
+/// `elicitation/create`, `sampling/createMessage` or `roots/list`.
 pub trait QuestionHandler: Send + Sync {
     /// What the caller has declared to support, as MCP's client capabilities.
     fn capabilities(&self) -> &Value;
@@ -24,7 +24,6 @@ pub struct Question {
     pub key: String,
     /// The server's name in the configuration.
     pub server: String,
-    /// The MCP method.
     pub method: String,
     pub params: Value,
 }

@@ -95,7 +95,7 @@ impl McpService {
         let running = async {
             match context.questions.zip(context.sink) {
                 Some((questions, sink)) => {
-                    let limit = self.executor.rules().limits.approval;
+                    let limit = self.executor.rules().limits.approval_timeout;
                     let stopped = context.stop.cancelled();
                     ClientOutcome::Finished(questions.run(call, stopped, limit, sink).await)
                 }
@@ -127,7 +127,7 @@ impl McpService {
                 CallStage::Finished(outcome) => return ClientOutcome::Finished(outcome),
                 CallStage::Asks(round) => round,
             };
-            let limit = self.executor.rules().limits.approval;
+            let limit = self.executor.rules().limits.approval_timeout;
             let suspended = &self.shared.suspended;
             match suspended.suspend(call, round, binding.clone(), limit) {
                 Ok(mut result) => {

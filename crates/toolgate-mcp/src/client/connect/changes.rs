@@ -45,8 +45,8 @@ pub(super) fn subscribe_to_changes(
     }))
 }
 
-/// Modern servers tell of changes on a request that stays open. Another set of resources takes
-/// another request.
+/// Modern servers tell of changes on a request that stays open. Another set of
+/// resources takes another request.
 async fn listen(session: &Arc<ClientSession>, wanted: &ResourceSubscriptions) {
     let offer = session.offer().capabilities;
     let mut changed = wanted.changed();
