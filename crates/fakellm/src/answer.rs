@@ -163,7 +163,6 @@ impl Answer {
         answer
     }
 
-    /// Replaces the status.
     #[must_use]
     pub fn status(mut self, status: u16) -> Self {
         self.status = status;

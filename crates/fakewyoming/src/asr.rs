@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::fake::{FakeBehavior, FakeReply, FakeSession, deref_to_fake};
-use crate::frame::{artifact, event};
+use crate::frame::{encode_event, info_entry};
 use crate::{Fake, ReceivedEvent};
 
 /// A speech-to-text service. It answers each utterance with the next text of its script, and with
@@ -73,13 +73,13 @@ deref_to_fake!(FakeAsr);
 
 impl FakeBehavior for Arc<AsrScript> {
     fn info(&self) -> Value {
-        let model = artifact("fake-tiny", json!({ "languages": ["en"] }));
+        let model = info_entry("fake-tiny", json!({ "languages": ["en"] }));
         let more = json!({
             "models": [model],
             "supports_transcript_streaming": self.streaming,
             "requires_external_vad": true,
         });
-        json!({ "asr": [artifact("fake-asr", more)] })
+        json!({ "asr": [info_entry("fake-asr", more)] })
     }
 
     fn reply_to(
@@ -101,7 +101,7 @@ impl FakeBehavior for Arc<AsrScript> {
 impl AsrScript {
     fn next_transcript(&self) -> Vec<Vec<u8>> {
         let text = self.texts.lock().pop_front().unwrap_or_default();
-        let whole = event(
+        let whole = encode_event(
             "transcript",
             &json!({ "text": text, "language": "en" }),
             &[],
@@ -110,11 +110,12 @@ impl AsrScript {
             return vec![whole];
         }
         let words = text.split_inclusive(' ');
-        let chunks = words.map(|word| event("transcript-chunk", &json!({ "text": word }), &[]));
-        [event("transcript-start", &json!({}), &[])]
+        let chunks =
+            words.map(|word| encode_event("transcript-chunk", &json!({ "text": word }), &[]));
+        [encode_event("transcript-start", &json!({}), &[])]
             .into_iter()
             .chain(chunks)
-            .chain([whole, event("transcript-stop", &json!({}), &[])])
+            .chain([whole, encode_event("transcript-stop", &json!({}), &[])])
             .collect()
     }
 }

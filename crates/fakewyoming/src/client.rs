@@ -7,7 +7,7 @@ use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
 use crate::ReceivedEvent;
-use crate::frame::{event, read};
+use crate::frame::{encode_event, read_event};
 
 /// A client that sends and receives plain events.
 pub struct WyomingTestClient(BufReader<TcpStream>);
@@ -20,13 +20,13 @@ impl WyomingTestClient {
     }
 
     pub async fn send(&mut self, kind: &str, data: &Value, payload: &[u8]) -> io::Result<()> {
-        self.0.write_all(&event(kind, data, payload)).await
+        self.0.write_all(&encode_event(kind, data, payload)).await
     }
 
     /// Waits for the next event of one of these kinds and skips all others.
     pub async fn wait_for(&mut self, kinds: &[&str]) -> io::Result<ReceivedEvent> {
         loop {
-            let got = read(&mut self.0).await?;
+            let got = read_event(&mut self.0).await?;
             let got = got.ok_or(io::ErrorKind::UnexpectedEof)?;
             if kinds.contains(&got.kind.as_str()) {
                 return Ok(got);

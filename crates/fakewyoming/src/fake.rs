@@ -242,13 +242,17 @@ impl FakeShared {
 
     fn reply(&self, event: &ReceivedEvent, session: &mut FakeSession) -> FakeReply {
         match event.kind.as_str() {
-            "describe" => FakeReply::Now(vec![frame::event("info", &self.behavior.info(), &[])]),
-            "ping" => FakeReply::Now(vec![frame::event("pong", &event.data, &[])]),
+            "describe" => FakeReply::Now(vec![frame::encode_event(
+                "info",
+                &self.behavior.info(),
+                &[],
+            )]),
+            "ping" => FakeReply::Now(vec![frame::encode_event("pong", &event.data, &[])]),
             _ => self
                 .behavior
                 .reply_to(event, session)
                 .unwrap_or_else(|complaint| {
-                    let error = frame::event("error", &json!({ "text": complaint }), &[]);
+                    let error = frame::encode_event("error", &json!({ "text": complaint }), &[]);
                     self.state().complaints.push(complaint);
                     FakeReply::Now(vec![error])
                 }),
@@ -325,7 +329,7 @@ async fn read_events(
     for reply in shared.behavior.greet() {
         shared.send_reply(reply, out);
     }
-    while let Some(event) = frame::read(&mut read).await? {
+    while let Some(event) = frame::read_event(&mut read).await? {
         // Replies before `record` wakes waiting tests, so the reply is already on its way then.
         let reply = shared.reply(&event, &mut session);
         shared.send_reply(reply, out);

@@ -63,7 +63,11 @@ impl ServiceFault {
             Self::HangAfter(count) => send(answer).take(count).collect(),
             Self::Refuse(text) => {
                 let data = serde_json::json!({ "text": text, "code": "fake" });
-                vec![ReplyStep::Send(crate::frame::event("error", &data, &[]))]
+                vec![ReplyStep::Send(crate::frame::encode_event(
+                    "error",
+                    &data,
+                    &[],
+                ))]
             }
         }
     }

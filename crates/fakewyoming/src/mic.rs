@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use crate::fake::{FakeBehavior, FakeReply, FakeSession, deref_to_fake};
-use crate::frame::{artifact, chunks, event, format_of, pcm};
+use crate::frame::{audio_format, encode_chunks, encode_event, info_entry, pcm_bytes};
 use crate::{Fake, ReceivedEvent};
 
 /// The sample rate in Hz.
 pub(crate) const RATE: u32 = 16_000;
 pub(crate) const CHUNK: usize = 2_048;
 
-/// A microphone service. It sends 16-bit mono at 16 kHz, in chunks of 1024 samples, to every client
-/// that connects.
+/// A microphone service. It sends 16-bit mono at 16 kHz, in chunks of 1024 samples, to
+/// every client that connects.
 pub struct FakeMic {
     fake: Fake,
 }
@@ -30,11 +30,12 @@ impl FakeMic {
 
     /// Sends audio to all connected clients, or to the first that connects.
     pub fn send_sound(&self, samples: &[i16]) {
-        self.fake.push(chunks(RATE, &pcm(samples), CHUNK));
+        self.fake
+            .push(encode_chunks(RATE, &pcm_bytes(samples), CHUNK));
     }
 
     pub fn send_audio_stop(&self) {
-        self.fake.push(vec![event(
+        self.fake.push(vec![encode_event(
             "audio-stop",
             &json!({ "timestamp": null }),
             &[],
@@ -51,11 +52,11 @@ deref_to_fake!(FakeMic);
 
 impl FakeBehavior for MicBehavior {
     fn info(&self) -> Value {
-        json!({ "mic": [artifact("fake-mic", json!({ "mic_format": format() }))] })
+        json!({ "mic": [info_entry("fake-mic", json!({ "mic_format": format() }))] })
     }
 
     fn greet(&self) -> Vec<FakeReply> {
-        let start = event("audio-start", &format_of(RATE), &[]);
+        let start = encode_event("audio-start", &audio_format(RATE), &[]);
         vec![FakeReply::Now(vec![start]), FakeReply::Join]
     }
 

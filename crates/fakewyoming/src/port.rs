@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::net::{TcpListener, TcpSocket};
 
-/// A reserved port of the loopback, for one listener after another. While there is no listener,
-/// connections are refused.
+/// A reserved port of the loopback, for one listener after another. While there is no
+/// listener, connections are refused.
 ///
 /// The system could give an unreserved port to another test or to an outgoing connection.
 pub struct Port {

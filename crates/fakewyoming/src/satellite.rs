@@ -6,12 +6,12 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::fake::{FakeBehavior, FakeReply, FakeSession, deref_to_fake};
-use crate::frame::{artifact, chunks, event, pcm};
+use crate::frame::{encode_chunks, encode_event, info_entry, pcm_bytes};
 use crate::mic::{CHUNK, RATE};
 use crate::{Fake, ReceivedEvent};
 
-/// A satellite. It sends nothing before `run-satellite`, records the speech it receives, and then
-/// sends `played`.
+/// A satellite. It sends nothing before `run-satellite`, records the speech it receives,
+/// and then sends `played`.
 pub struct FakeSatellite {
     fake: Fake,
     behavior: Arc<SatelliteBehavior>,
@@ -46,9 +46,9 @@ impl FakeSatellite {
             "wake_word_name": name,
         });
         self.fake.push(vec![
-            event("detection", &detection, &[]),
-            event("run-pipeline", &pipeline, &[]),
-            event("streaming-started", &json!({}), &[]),
+            encode_event("detection", &detection, &[]),
+            encode_event("run-pipeline", &pipeline, &[]),
+            encode_event("streaming-started", &json!({}), &[]),
         ]);
     }
 
@@ -56,19 +56,20 @@ impl FakeSatellite {
     pub fn stream(&self) {
         let pipeline = json!({ "start_stage": "wake", "end_stage": "tts", "restart_on_end": true });
         self.fake.push(vec![
-            event("run-pipeline", &pipeline, &[]),
-            event("streaming-started", &json!({}), &[]),
+            encode_event("run-pipeline", &pipeline, &[]),
+            encode_event("streaming-started", &json!({}), &[]),
         ]);
     }
 
     /// Sends 16-bit mono at 16 kHz.
     pub fn send_sound(&self, samples: &[i16]) {
-        self.fake.push(chunks(RATE, &pcm(samples), CHUNK));
+        self.fake
+            .push(encode_chunks(RATE, &pcm_bytes(samples), CHUNK));
     }
 
     pub fn ping(&self, text: &str) {
         self.fake
-            .push(vec![event("ping", &json!({ "text": text }), &[])]);
+            .push(vec![encode_event("ping", &json!({ "text": text }), &[])]);
     }
 
     /// Sends bytes that need not be an event.
@@ -95,9 +96,9 @@ impl FakeBehavior for Arc<SatelliteBehavior> {
             "supports_trigger": true,
         });
         json!({
-            "mic": [artifact("fake-mic", json!({ "mic_format": format }))],
-            "snd": [artifact("fake-snd", json!({ "snd_format": format }))],
-            "satellite": artifact("fake-satellite", more),
+            "mic": [info_entry("fake-mic", json!({ "mic_format": format }))],
+            "snd": [info_entry("fake-snd", json!({ "snd_format": format }))],
+            "satellite": info_entry("fake-satellite", more),
         })
     }
 
@@ -108,7 +109,11 @@ impl FakeBehavior for Arc<SatelliteBehavior> {
     ) -> Result<FakeReply, String> {
         if let Some(speech) = session.collect_sound(got)? {
             self.heard.lock().push(speech);
-            return Ok(FakeReply::Answer(vec![event("played", &json!({}), &[])]));
+            return Ok(FakeReply::Answer(vec![encode_event(
+                "played",
+                &json!({}),
+                &[],
+            )]));
         }
         match got.kind.as_str() {
             "run-satellite" => Ok(FakeReply::Join),

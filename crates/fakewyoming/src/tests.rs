@@ -4,7 +4,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::frame::{self, event, pcm, sound};
+use crate::frame::{self, encode_audio, encode_event, pcm_bytes};
 use crate::{FakeAsr, FakeMic, FakeSatellite, FakeTts, FakeWake, ReceivedEvent, ServiceFault};
 
 /// A bare client without any helpers.
@@ -21,7 +21,7 @@ impl TestClient {
     }
 
     async fn next(&mut self) -> ReceivedEvent {
-        frame::read(&mut self.0).await.unwrap().unwrap()
+        frame::read_event(&mut self.0).await.unwrap().unwrap()
     }
 
     async fn until(&mut self, kind: &str) -> Vec<ReceivedEvent> {
@@ -36,7 +36,7 @@ impl TestClient {
 }
 
 fn bare(kind: &str) -> Vec<Vec<u8>> {
-    vec![event(kind, &json!({}), &[])]
+    vec![encode_event(kind, &json!({}), &[])]
 }
 
 #[tokio::test]
@@ -44,18 +44,20 @@ async fn fake_asr_follows_its_script_and_records_the_sound() {
     let asr = FakeAsr::start_streaming(["turn it on"]).await;
     asr.push_text("off");
     let mut client = TestClient::connect(&asr.address()).await;
-    client.send(sound(16_000, &pcm(&[1, 2, 3]), 4)).await;
+    client
+        .send(encode_audio(16_000, &pcm_bytes(&[1, 2, 3]), 4))
+        .await;
     let events = client.until("transcript-stop").await;
     let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
     let expected = "transcript-start transcript-chunk transcript-chunk transcript-chunk transcript transcript-stop";
     assert_eq!(kinds.join(" "), expected);
     for text in ["off", ""] {
-        client.send(sound(16_000, &pcm(&[4]), 4)).await;
+        client.send(encode_audio(16_000, &pcm_bytes(&[4]), 4)).await;
         let events = client.until("transcript").await;
         assert_eq!(events.last().unwrap().data["text"], text);
         client.until("transcript-stop").await;
     }
-    assert_eq!(asr.utterances()[0], pcm(&[1, 2, 3]));
+    assert_eq!(asr.utterances()[0], pcm_bytes(&[1, 2, 3]));
     assert!(asr.complaints().is_empty());
 }
 
@@ -71,8 +73,8 @@ async fn protocol_errors_are_recorded_and_answered_with_error() {
         ),
         (
             vec![
-                event("audio-start", &frame::format_of(16_000), &[]),
-                event("audio-chunk", &frame::format_of(16_000), &[0; 3]),
+                encode_event("audio-start", &frame::audio_format(16_000), &[]),
+                encode_event("audio-chunk", &frame::audio_format(16_000), &[0; 3]),
             ],
             "'audio-chunk' ends within a sample",
         ),
@@ -88,11 +90,11 @@ async fn protocol_errors_are_recorded_and_answered_with_error() {
 async fn fake_tts_speaks_whole_and_streamed_text() {
     let tts = FakeTts::start().await;
     let mut client = TestClient::connect(&tts.address()).await;
-    let say = |kind: &str, text: &str| event(kind, &json!({ "text": text }), &[]);
+    let say = |kind: &str, text: &str| encode_event(kind, &json!({ "text": text }), &[]);
     client.send(vec![say("synthesize", "hello")]).await;
     let events = client.until("audio-stop").await;
     let heard: Vec<u8> = events.into_iter().flat_map(|event| event.payload).collect();
-    assert_eq!(heard, pcm(&FakeTts::samples_of("hello")));
+    assert_eq!(heard, pcm_bytes(&FakeTts::samples_of("hello")));
     let mut pieces = bare("synthesize-start");
     pieces.extend(["one ", "two"].map(|text| say("synthesize-chunk", text)));
     pieces.push(say("synthesize", "one two"));
@@ -108,14 +110,14 @@ async fn faults_apply_in_order_and_only_to_answers() {
     tts.inject_fault(ServiceFault::Refuse("no voice".to_owned()));
     tts.inject_fault(ServiceFault::CloseAfter(2));
     let mut client = TestClient::connect(&tts.address()).await;
-    let say = || vec![event("synthesize", &json!({ "text": "hello" }), &[])];
+    let say = || vec![encode_event("synthesize", &json!({ "text": "hello" }), &[])];
     client.send(bare("describe")).await;
     assert_eq!(client.next().await.data["tts"][0]["name"], "fake-tts");
     client.send(say()).await;
     assert_eq!(client.next().await.data["text"], "no voice");
     client.send(say()).await;
     client.until("audio-chunk").await;
-    assert_eq!(frame::read(&mut client.0).await.unwrap(), None);
+    assert_eq!(frame::read_event(&mut client.0).await.unwrap(), None);
     tts.inject_permanent_fault(ServiceFault::Giant);
     let mut client = TestClient::connect(&tts.address()).await;
     client.send(say()).await;
@@ -129,7 +131,9 @@ async fn fake_wake_detects_for_clients_that_send_sound() {
     let wake = FakeWake::start().await;
     wake.detect("hey_jarvis");
     let mut client = TestClient::connect(&wake.address()).await;
-    client.send(sound(16_000, &pcm(&[0; 8]), 16)).await;
+    client
+        .send(encode_audio(16_000, &pcm_bytes(&[0; 8]), 16))
+        .await;
     assert_eq!(client.next().await.data["name"], "hey_jarvis");
     assert_eq!(client.next().await.kind, "not-detected");
     wake.detect("ok_nabu");
@@ -161,7 +165,7 @@ async fn fake_satellite_waits_for_its_server_and_confirms_playback() {
     let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
     let expected = "detection run-pipeline streaming-started audio-chunk";
     assert_eq!(kinds.join(" "), expected);
-    client.send(sound(22_050, &[1, 2, 3, 4], 2)).await;
+    client.send(encode_audio(22_050, &[1, 2, 3, 4], 2)).await;
     client.until("played").await;
     assert_eq!(satellite.heard(), [[1, 2, 3, 4]]);
 }
@@ -175,14 +179,14 @@ async fn killed_fake_restarts_on_its_port() {
     client.next().await;
     asr.kill().await;
     assert!(matches!(
-        frame::read(&mut client.0).await,
+        frame::read_event(&mut client.0).await,
         Ok(None) | Err(_)
     ));
     let port = address.strip_prefix("tcp://").unwrap();
     assert!(TcpStream::connect(port).await.is_err());
     asr.restart().await;
     let mut client = TestClient::connect(&address).await;
-    client.send(sound(16_000, &[0; 2], 2)).await;
+    client.send(encode_audio(16_000, &[0; 2], 2)).await;
     assert_eq!(client.next().await.data["text"], "one");
     assert_eq!(asr.connections(), 2);
     asr.wait_for_events("audio-stop", 1).await;

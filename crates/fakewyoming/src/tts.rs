@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::fake::{FakeBehavior, FakeReply, FakeSession, deref_to_fake};
-use crate::frame::{artifact, pcm, sound};
+use crate::frame::{encode_audio, info_entry, pcm_bytes};
 use crate::{Fake, ReceivedEvent};
 
 /// The sample rate that most voices have.
@@ -59,12 +59,12 @@ deref_to_fake!(FakeTts);
 
 impl FakeBehavior for Arc<TtsBehavior> {
     fn info(&self) -> Value {
-        let voice = artifact(
+        let voice = info_entry(
             "fake-voice",
             json!({ "languages": ["en"], "speakers": null }),
         );
         let more = json!({ "voices": [voice], "supports_synthesize_streaming": true });
-        json!({ "tts": [artifact("fake-tts", more)] })
+        json!({ "tts": [info_entry("fake-tts", more)] })
     }
 
     fn reply_to(
@@ -94,7 +94,11 @@ impl FakeBehavior for Arc<TtsBehavior> {
             "synthesize-stop" => match session.text.take() {
                 Some(text) => {
                     let mut answer = self.speak(&text);
-                    answer.push(crate::frame::event("synthesize-stopped", &json!({}), &[]));
+                    answer.push(crate::frame::encode_event(
+                        "synthesize-stopped",
+                        &json!({}),
+                        &[],
+                    ));
                     Ok(FakeReply::Answer(answer))
                 }
                 None => Err("'synthesize-stop' came before 'synthesize-start'".to_owned()),
@@ -107,6 +111,6 @@ impl FakeBehavior for Arc<TtsBehavior> {
 impl TtsBehavior {
     fn speak(&self, text: &str) -> Vec<Vec<u8>> {
         self.0.lock().push(text.to_owned());
-        sound(RATE, &pcm(&FakeTts::samples_of(text)), CHUNK)
+        encode_audio(RATE, &pcm_bytes(&FakeTts::samples_of(text)), CHUNK)
     }
 }

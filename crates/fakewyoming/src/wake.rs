@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::fake::{FakeBehavior, FakeReply, FakeSession, deref_to_fake};
-use crate::frame::{artifact, event};
+use crate::frame::{encode_event, info_entry};
 use crate::{Fake, ReceivedEvent};
 
 /// A wake word service, which ignores the sound and detects on command.
@@ -27,7 +27,7 @@ impl FakeWake {
     /// the next that does.
     pub fn detect(&self, name: &str) {
         let data = json!({ "name": name, "timestamp": 0, "speaker": null });
-        self.fake.push(vec![event("detection", &data, &[])]);
+        self.fake.push(vec![encode_event("detection", &data, &[])]);
     }
 }
 
@@ -36,13 +36,13 @@ deref_to_fake!(FakeWake);
 impl FakeBehavior for WakeBehavior {
     fn info(&self) -> Value {
         let model = |name: &str, phrase: &str| {
-            artifact(name, json!({ "languages": ["en"], "phrase": phrase }))
+            info_entry(name, json!({ "languages": ["en"], "phrase": phrase }))
         };
         let models = [
             model("hey_jarvis", "hey jarvis"),
             model("ok_nabu", "okay nabu"),
         ];
-        json!({ "wake": [artifact("fake-wake", json!({ "models": models }))] })
+        json!({ "wake": [info_entry("fake-wake", json!({ "models": models }))] })
     }
 
     fn reply_to(
@@ -51,7 +51,7 @@ impl FakeBehavior for WakeBehavior {
         session: &mut FakeSession,
     ) -> Result<FakeReply, String> {
         if session.collect_sound(got)?.is_some() {
-            return Ok(FakeReply::Answer(vec![event(
+            return Ok(FakeReply::Answer(vec![encode_event(
                 "not-detected",
                 &json!({}),
                 &[],

@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 pub struct Packages {
     folder: &'static str,
     contents: &'static str,
-    /// Present only once everything is installed. `python` is a link that a system upgrade can
-    /// break.
+    /// Present only once everything is installed. `python` is a link that a
+    /// system upgrade can break.
     files: &'static [&'static str],
     programs: &'static [&'static str],
 }
@@ -79,8 +79,8 @@ pub const SPEECH: Packages = Packages {
 };
 
 impl Packages {
-    /// Returns their folder. If they, or a program that runs them, are missing, the test is
-    /// [skipped](skip).
+    /// Returns their folder. If they, or a program that runs them, are missing,
+    /// the test is [skipped](skip).
     ///
     /// # Panics
     /// With `CI=true`, if something is missing.
@@ -159,8 +159,8 @@ fn test_name() -> String {
     from_thread.or_else(from_stack).unwrap_or_else(from_program)
 }
 
-/// The test function that the harness called. A backtrace lists names innermost first, such as
-/// `crate::module::name::{{closure}}`.
+/// The test function that the harness called. A backtrace lists names innermost
+/// first, such as `crate::module::name::{{closure}}`.
 fn test_in_backtrace(backtrace: &str) -> Option<String> {
     let frames = backtrace.lines().filter_map(|line| line.split_once(": "));
     let frames = frames.filter(|(number, _)| number.trim().parse::<usize>().is_ok());

@@ -46,28 +46,28 @@ fn execute(bencher: Bencher<'_, '_>, subscriber: impl Subscriber + Send + Sync +
     });
 }
 
-/// Target: 2 µs.
+// Target: 2 µs.
 #[divan::bench(sample_size = 100)]
 fn execute_with_the_record_filtered_out(bencher: Bencher<'_, '_>) {
     let format = tracing_subscriber::fmt().with_max_level(LevelFilter::WARN);
     execute(bencher, format.with_writer(io::sink).finish());
 }
 
-/// Target: 6 µs.
+// Target: 6 µs.
 #[divan::bench(sample_size = 100)]
 fn execute_with_the_record_as_text(bencher: Bencher<'_, '_>) {
     let format = tracing_subscriber::fmt().with_ansi(false);
     execute(bencher, format.with_writer(io::sink).finish());
 }
 
-/// Target: 6 µs.
+// Target: 6 µs.
 #[divan::bench(sample_size = 100)]
 fn execute_with_the_record_as_json(bencher: Bencher<'_, '_>) {
     let format = tracing_subscriber::fmt().json();
     execute(bencher, format.with_writer(io::sink).finish());
 }
 
-/// Target: 100 ns.
+// Target: 100 ns.
 #[divan::bench(sample_size = 1_000)]
 fn lookup_among_10_000_tools(bencher: Bencher<'_, '_>) {
     let manager = manager_of(10_000);

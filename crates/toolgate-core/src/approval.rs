@@ -34,7 +34,7 @@ pub const MAX_APPROVABLE_BYTES: usize = 64 << 10;
 /// ```
 pub trait Approver: Send + Sync {
     /// Asks, and waits for the answer. The executor drops the future after
-    /// [`Limits::approval`](crate::Limits::approval), and when the caller is gone.
+    /// [`Limits::approval_timeout`](crate::Limits::approval_timeout), and when the caller is gone.
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval>;
 
     /// Tells a person how to approve calls, for the envelope's `hint`: where to go and what to do
@@ -153,7 +153,7 @@ pub enum ApprovalChannel {
     /// Typed at the terminal of the program that runs the call.
     Terminal,
     /// Given in advance with `--yes`.
-    Option,
+    Flag,
     /// Clicked in a signed-in browser.
     Browser,
     /// Sent over HTTP with a token that has the right to approve.
@@ -169,7 +169,7 @@ impl ApprovalChannel {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Terminal => "terminal",
-            Self::Option => "option",
+            Self::Flag => "option",
             Self::Browser => "browser",
             Self::Token => "token",
             Self::Voice => "voice",

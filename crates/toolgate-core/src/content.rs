@@ -93,8 +93,8 @@ impl SourceContent {
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct ContentAccess {
-    /// Takes `{uri}` with the source's own URI. Its structured output is the result of
-    /// `resources/read`.
+    /// Takes `{uri}` with the source's own URI. Its structured output is
+    /// the result of `resources/read`.
     pub read_resource: Option<Arc<dyn Tool>>,
     /// Takes `{name, arguments}` with the source's own name of the prompt. Its structured output is
     /// the result of `prompts/get`.

@@ -79,8 +79,8 @@ fn shown(entry: &Value, key: &str, address: &str) -> Value {
     entry
 }
 
-/// Removes invisible characters from the texts that people and models read, because they can hide
-/// instructions.
+/// Removes invisible characters from the texts that people and models read, because
+/// they can hide instructions.
 fn hide_invisible(entry: &mut Value) {
     for key in ["title", "description"] {
         if let Some(Value::String(text)) = entry.get_mut(key) {

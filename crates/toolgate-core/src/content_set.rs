@@ -44,11 +44,9 @@ impl ContentSet {
         for (index, source) in sources.iter().enumerate() {
             let name = encode(&source_name(&source.source)).into_owned();
             set.by_server.entry(name).or_insert(index);
-            let uris = uris(&source.content.resources, "uri");
-            for (uri, _) in uris.chain(crate::content_set::uris(
-                &source.content.templates,
-                "uriTemplate",
-            )) {
+            let resources = uris(&source.content.resources, "uri");
+            let templates = uris(&source.content.templates, "uriTemplate");
+            for (uri, _) in resources.chain(templates) {
                 if let Some(scheme) = ownable_scheme(uri) {
                     set.schemes.entry(scheme.into_owned()).or_insert(index);
                 }
@@ -60,27 +58,30 @@ impl ContentSet {
     }
 
     /// The first source in rank keeps a prompt's name; the others list theirs as
-    /// `<server>__<prompt>`, as with tools. So does a prompt named like one of another server.
+    /// `<server>__<prompt>`, as with tools. A prompt whose own name looks like another server's
+    /// qualified name (`b__plan` on server `a`) is qualified too.
     fn name_prompts(&mut self) {
-        for (at, source) in self.sources.iter().enumerate() {
-            for (place, entry) in source.content.prompts.iter().enumerate() {
-                let Some(own) = entry["name"].as_str() else {
+        for (source_index, source) in self.sources.iter().enumerate() {
+            for (prompt_index, entry) in source.content.prompts.iter().enumerate() {
+                let Some(own_name) = entry["name"].as_str() else {
                     continue;
                 };
-                let names_other = own.match_indices("__").any(|(end, _)| {
-                    let named = self.by_server.get(&*encode(&own[..end]));
-                    named.is_some_and(|named| *named != at)
+                let looks_like_other_servers = own_name.match_indices("__").any(|(end, _)| {
+                    let named = self.by_server.get(&*encode(&own_name[..end]));
+                    named.is_some_and(|named| *named != source_index)
                 });
-                let holder = self.prompts.get(own).map(|(holder, _)| *holder);
+                let owner_index = self.prompts.get(own_name).map(|(owner, _)| *owner);
                 // A source that lists a name twice offers the first entry only.
-                if holder == Some(at) {
+                if owner_index == Some(source_index) {
                     continue;
                 }
-                let name = match holder.is_some() || names_other {
-                    false => own.to_owned(),
-                    true => format!("{}__{own}", source_name(&source.source)),
+                let name = match owner_index.is_some() || looks_like_other_servers {
+                    true => format!("{}__{own_name}", source_name(&source.source)),
+                    false => own_name.to_owned(),
                 };
-                self.prompts.entry(name).or_insert((at, place));
+                self.prompts
+                    .entry(name)
+                    .or_insert((source_index, prompt_index));
             }
         }
     }
@@ -151,7 +152,8 @@ impl ContentSet {
     }
 
     /// Like [`offered_uri`](Self::offered_uri), for a URI in a result. A link to the web stays as it
-    /// is, and so does a URI that nobody can read through Toolgate.
+    /// is. A source without `resources/read` can't serve its own links, so they stay as they are; a
+    /// link into another source's scheme must not be resolved there.
     pub fn linked_uri<'u>(&self, source: &ToolSource, uri: &'u str) -> Cow<'u, str> {
         let scheme = ownable_scheme(uri);
         let owner = scheme
@@ -160,10 +162,10 @@ impl ContentSet {
         let can_read = self
             .source(source)
             .is_some_and(|entry| entry.content.access.read_resource.is_some());
-        let is_foreign = owner.is_some_and(|owner| self.sources[*owner].source != *source);
+        let is_owned_by_other = owner.is_some_and(|owner| self.sources[*owner].source != *source);
         match scheme.as_deref() {
             Some(scheme) if is_web(scheme) => Cow::Borrowed(uri),
-            Some(_) if !can_read && !is_foreign => Cow::Borrowed(uri),
+            Some(_) if !can_read && !is_owned_by_other => Cow::Borrowed(uri),
             _ => self.offered_uri(source, uri),
         }
     }

@@ -1,5 +1,4 @@
-//! URIs of resources behind one door: which source owns a URI, and the form that addresses the
-//! resource of another source.
+//! Decides which source owns a resource URI, and builds the URIs that address other sources.
 //!
 //! A scheme belongs to the first source that lists a resource or a template with it. That source's
 //! URIs stay as they are. Any other source's URI is offered as `toolgate://<server>/<uri>`, which

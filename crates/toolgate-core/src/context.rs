@@ -71,7 +71,7 @@ struct CallContextState {
 pub struct SentRequest {
     /// The negotiated MCP revision.
     pub revision: Arc<str>,
-    /// The JSON-RPC id.
+    /// The id of the JSON-RPC request.
     pub id: u64,
 }
 

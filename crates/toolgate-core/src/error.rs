@@ -33,7 +33,7 @@ pub enum ToolError {
         /// Every required parameter with its type, so that a model can correct itself.
         required: Vec<(String, String)>,
         /// Unknown parameters, each with the one that was probably meant.
-        misspelt: Vec<(String, String)>,
+        misspelled: Vec<(String, String)>,
     },
     #[error("Tool '{tool}' {reason}")]
     Denied {
@@ -102,7 +102,7 @@ pub enum ToolError {
     #[error("The {what} of '{tool}' {problem}")]
     TooLarge {
         tool: String,
-        /// `arguments` or `result`.
+        /// What is too large: `arguments` or `result`.
         what: &'static str,
         /// Completes the sentence with the size and the limit.
         problem: String,
@@ -212,7 +212,7 @@ impl ToolError {
         Self::InvalidArguments {
             violations: vec![Violation::new(parameter, text)],
             required: Vec::new(),
-            misspelt: Vec::new(),
+            misspelled: Vec::new(),
         }
     }
 
@@ -308,12 +308,12 @@ impl ToolError {
                 let names = nearest.iter().map(|name| format!("'{name}'"));
                 Some(format!("Did you mean {}?", join(names, " or ")))
             }
-            Self::InvalidArguments { misspelt, .. } if !misspelt.is_empty() => {
+            Self::InvalidArguments { misspelled, .. } if !misspelled.is_empty() => {
                 let suggest = |(given, meant): &(String, String)| {
                     let given = escape_truncated(given, 100);
                     format!("'{given}' is not a parameter; did you mean '{meant}'?")
                 };
-                Some(join(misspelt.iter().map(suggest), " "))
+                Some(join(misspelled.iter().map(suggest), " "))
             }
             Self::Denied {
                 hint: Some(hint), ..

@@ -87,6 +87,7 @@ impl ToolExecutor {
         )?; // 3 validate
         let arguments = arguments.rename(named.to_send);
         flight.set_arguments(named.changes, &arguments);
+        flight.enter_step(CallStep::Invoke);
         self.permit(&call, rules, tool.definition(), &arguments, flight)
             .await?; // 4 permit
         if let Some(flow) = &call.flow {
@@ -220,8 +221,9 @@ impl ToolExecutor {
             questions: call.questions.as_deref(),
         };
         // The method itself may panic before it returns a future.
-        let answer =
-            async { tokio::time::timeout(rules.limits.approval, approver.ask(request)).await };
+        let answer = async {
+            tokio::time::timeout(rules.limits.approval_timeout, approver.ask(request)).await
+        };
         flight.enter_step(CallStep::Approval);
         let answer = tokio::select! {
             answer = AssertUnwindSafe(answer).catch_unwind() => answer,

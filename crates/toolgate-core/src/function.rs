@@ -29,6 +29,7 @@ pub trait FunctionResult {
     fn into_output(self) -> Result<ToolOutput, ToolError>;
 }
 
+// No overlap: `ToolOutput` must not implement `Serialize`.
 impl<R: Serialize> FunctionResult for R {
     fn into_output(self) -> Result<ToolOutput, ToolError> {
         let value: Value = serde_json::to_value(self).map_err(|error| {
@@ -107,8 +108,8 @@ impl FunctionTool {
     /// Creates a tool from a blocking function. Each call runs on a thread of its own.
     ///
     /// On timeout the caller gets its outcome, but the thread can't be stopped from outside: a
-    /// function that runs for long must check [`CallContext::cancellation`]. One that never returns
-    /// occupies at most eight threads; further calls fail as `overloaded`.
+    /// function that runs for long must check [`CallContext::cancellation`]. Calls that never
+    /// return can occupy at most eight threads; further calls fail as `overloaded`.
     pub fn blocking<T, F, R, E>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -122,22 +123,22 @@ impl FunctionTool {
     {
         const THREADS: usize = 8;
         let run = Arc::new(run);
-        let threads = Arc::new(Semaphore::new(THREADS));
+        let semaphore = Arc::new(Semaphore::new(THREADS));
         Self::with_definition(
             ToolDefinition::for_type::<T>(name, description),
             move |arguments, context: CallContext| {
                 let run = Arc::clone(&run);
-                let threads = Arc::clone(&threads);
+                let semaphore = Arc::clone(&semaphore);
                 async move {
                     let overloaded = |_| ToolError::Overloaded {
                         tool: context.tool_name().to_owned(),
                         limit: THREADS,
                     };
                     // The thread itself holds the permit: it may outlive the call.
-                    let thread = threads.try_acquire_owned().map_err(overloaded)?;
+                    let permit = semaphore.try_acquire_owned().map_err(overloaded)?;
                     let work = tokio::task::spawn_blocking(move || {
                         let result = run(arguments, context).map_err(Into::into);
-                        drop(thread);
+                        drop(permit);
                         result
                     });
                     match work.await {
@@ -170,7 +171,8 @@ impl<F> FunctionHandler<F>
 where
     F: Fn(ValidArguments, &CallContext) -> ToolFuture<'static> + Send + Sync,
 {
-    // Without this bound the compiler infers a closure for one lifetime of the context only.
+    // `new` exists for its bound: without it, the closure would be inferred for one specific
+    // context lifetime.
     fn new(run: F) -> Self {
         Self(run)
     }

@@ -41,9 +41,9 @@ pub(crate) struct InFlightCall<'a> {
     origin: Origin,
     caller: Option<Arc<str>>,
     trace: TraceContext,
-    started_notified: bool,
-    started: Instant,
-    started_at: SystemTime,
+    was_announced: bool,
+    start: Instant,
+    start_time: SystemTime,
     requested: Arc<Value>,
     tool: Option<Arc<dyn Tool>>,
     executed: Option<Arc<Value>>,
@@ -52,9 +52,9 @@ pub(crate) struct InFlightCall<'a> {
     dropped: Vec<String>,
     timings: Timings,
     step: CallStep,
-    step_began: Instant,
+    step_start: Instant,
     context: Option<CallContext>,
-    finished: bool,
+    is_recorded: bool,
 }
 
 impl<'a> InFlightCall<'a> {
@@ -65,7 +65,7 @@ impl<'a> InFlightCall<'a> {
     ) -> Self {
         let (RawArguments::Object(requested) | RawArguments::Invalid { raw: requested, .. }) =
             &call.arguments;
-        let started = Instant::now();
+        let start = Instant::now();
         Self {
             rules,
             executor,
@@ -76,9 +76,9 @@ impl<'a> InFlightCall<'a> {
             trace: TraceContext::for_call(call.id, call.trace_parent.as_deref())
                 .with_state(call.trace_state.as_deref())
                 .in_trace_of(call.trace_of),
-            started_notified: false,
-            started,
-            started_at: SystemTime::now(),
+            was_announced: false,
+            start,
+            start_time: SystemTime::now(),
             requested: Arc::clone(requested),
             tool: None,
             executed: None,
@@ -87,9 +87,9 @@ impl<'a> InFlightCall<'a> {
             dropped: Vec::new(),
             timings: Timings::default(),
             step: CallStep::Check,
-            step_began: started,
+            step_start: start,
             context: None,
-            finished: false,
+            is_recorded: false,
         }
     }
 
@@ -105,7 +105,6 @@ impl<'a> InFlightCall<'a> {
         self.executed = Some(arguments.shared());
         self.renamed = renamed;
         self.dropped = arguments.dropped().to_vec();
-        self.enter_step(CallStep::Invoke);
     }
 
     pub(crate) fn set_approval(&mut self, approval: ApprovalRecord) {
@@ -114,15 +113,22 @@ impl<'a> InFlightCall<'a> {
 
     /// Ends the current step and starts the next; returns the time of the switch.
     pub(crate) fn enter_step(&mut self, next: CallStep) -> Instant {
+        let now = self.close_step();
+        self.step = next;
+        now
+    }
+
+    /// Adds the time since the step's start to its timing; returns the current time.
+    fn close_step(&mut self) -> Instant {
         let now = Instant::now();
-        let took = now - self.step_began;
+        let took = now - self.step_start;
         *match self.step {
             CallStep::Check => &mut self.timings.check,
             CallStep::Approval => &mut self.timings.approval,
             CallStep::Queue => &mut self.timings.queue,
             CallStep::Invoke => &mut self.timings.invoke,
         } += took;
-        (self.step, self.step_began) = (next, now);
+        self.step_start = now;
         now
     }
 
@@ -153,12 +159,12 @@ impl<'a> InFlightCall<'a> {
             requested: Arc::clone(&self.requested),
             executed: Arc::clone(executed),
             approval: self.approval.clone(),
-            started_at: self.started_at,
+            started_at: self.start_time,
         };
         let observers = self.executor.observers();
-        let time_limit = self.rules.limits.observer;
-        require_records(observers, time_limit, &call).await?;
-        self.started_notified = true;
+        let time_limit = self.rules.limits.observer_timeout;
+        run_before_start(observers, time_limit, &call).await?;
+        self.was_announced = true;
         notify_observers(observers, time_limit, |observer| observer.started(&call)).await;
         Ok(())
     }
@@ -168,15 +174,15 @@ impl<'a> InFlightCall<'a> {
         FinishNotification::new(self.executor, self.rules, record).await
     }
 
-    // Sets `finished` first, so that dropping the flight doesn't record the call again.
+    // Sets `is_recorded` first, so that dropping `self` doesn't record the call again.
     fn take_record(&mut self, result: Result<ToolOutput, ToolError>) -> CallRecord {
-        self.finished = true;
+        self.is_recorded = true;
         if let (Err(_), Some(context)) = (&result, &self.context) {
             // Tells work that continues on a thread or a server that nobody waits for it any more.
             context.cancellation().cancel();
         }
-        let ended = self.enter_step(CallStep::Invoke);
-        let elapsed = ended - self.started - self.timings.approval;
+        let end = self.close_step();
+        let elapsed = end - self.start - self.timings.approval;
         if self.context.is_none() {
             // The tool was never invoked, so this time was spent on checks.
             self.timings.check += std::mem::take(&mut self.timings.invoke);
@@ -185,7 +191,7 @@ impl<'a> InFlightCall<'a> {
             origin: self.origin,
             caller: self.caller.take(),
             trace: self.trace.clone(),
-            started: self.started_notified,
+            started: self.was_announced,
             tool: self.tool.take(),
             requested: Arc::clone(&self.requested),
             executed: self.executed.take(),
@@ -193,7 +199,7 @@ impl<'a> InFlightCall<'a> {
             renamed: std::mem::take(&mut self.renamed),
             dropped: std::mem::take(&mut self.dropped),
             sent: self.context.as_ref().and_then(CallContext::sent).cloned(),
-            started_at: self.started_at,
+            started_at: self.start_time,
             timings: self.timings,
             slow: elapsed > self.rules.limits.slow_after,
             outcome: ToolOutcome {
@@ -209,7 +215,7 @@ impl<'a> InFlightCall<'a> {
 impl Drop for InFlightCall<'_> {
     // The caller is gone, but its call is still recorded.
     fn drop(&mut self) {
-        if !self.finished {
+        if !self.is_recorded {
             let tool = self.tool_name.clone();
             let record = self.take_record(Err(ToolError::Cancelled { tool }));
             drop(FinishNotification::new(self.executor, self.rules, record));
@@ -223,7 +229,7 @@ struct FinishNotification(Option<BoxFuture<'static, ToolOutcome>>);
 
 impl FinishNotification {
     fn new(executor: &ToolExecutor, rules: &ExecutionRules, record: CallRecord) -> Self {
-        let (executor, time_limit) = (executor.clone(), rules.limits.observer);
+        let (executor, time_limit) = (executor.clone(), rules.limits.observer_timeout);
         Self(Some(Box::pin(async move {
             notify_observers(executor.observers(), time_limit, |observer| {
                 observer.finished(&record)
@@ -261,7 +267,7 @@ impl Drop for FinishNotification {
 }
 
 // Asks one observer after the other. If one refuses the call or fails, the call doesn't run.
-async fn require_records(
+async fn run_before_start(
     observers: &[Arc<dyn Observer>],
     time_limit: Duration,
     call: &CallStarted,
@@ -274,8 +280,8 @@ async fn require_records(
         match catch_unwind(AssertUnwindSafe(|| observer.before_start(call))) {
             Ok(None) => {}
             Ok(Some(work)) => {
-                let result = run_observer(work, time_limit).await;
-                result.unwrap_or_else(not_recorded)?;
+                let permission = run_observer(work, time_limit).await;
+                permission.unwrap_or_else(not_recorded)?;
             }
             Err(_) => return not_recorded(),
         }

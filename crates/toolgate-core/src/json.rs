@@ -45,7 +45,7 @@ impl JsonError {
         ToolError::InvalidArguments {
             violations: vec![violation],
             required: Vec::new(),
-            misspelt: Vec::new(),
+            misspelled: Vec::new(),
         }
     }
 }

@@ -75,9 +75,10 @@
 //! - **Names.** If several sources use a name, [`ToolSet`] decides by [`ToolRank`] which keeps it.
 //!   [`ToolPattern`] matches tools in policies and scopes. [`ParameterNames`] renames parameters
 //!   for MCP servers that expect another spelling. [`wire_names`] makes tool names fit a protocol.
-//! - **Resources and prompts.** [`SourceContent`] is what a source offers besides tools, and the
-//!   [`ContentSet`] all of it. It is read through the same path as tools: a [`ContentMethod`] is a
-//!   tool of its source, and a [`ContentRequest`] makes the call.
+//! - **Resources and prompts.** [`SourceContent`] is what a source offers besides tools.
+//!   [`ContentSet`] collects the resources and prompts of all sources. Reading one is a call like
+//!   any other: a [`ContentMethod`] is a tool of its source, and a [`ContentRequest`] makes the
+//!   call.
 //! - **Conversations.** A [`Toolbox`] is an executor restricted to the tools of one
 //!   conversation, and a [`ToolList`] is a snapshot of those tools. [`ToolReadiness`] knows
 //!   which servers are still starting, so that a request can wait for their tools. [`FlowState`]
@@ -89,8 +90,8 @@
 //! - **Untrusted input.** [`parse_object`] rejects duplicate keys. [`ValueCounter`] counts JSON
 //!   values before they are parsed. [`command_line_arguments`] and [`typed_arguments`] turn
 //!   text into typed arguments.
-//! - **Text and settings.** [`escape`], [`truncate`], [`nearest_names`], [`parse_duration`] and the
-//!   other functions are shared by all crates of Toolgate.
+//! - **Text and settings.** General helpers used by all crates: [`escape`], [`truncate`],
+//!   [`nearest_names`], [`parse_duration`] and others.
 //!
 //! # What is stable
 //!

@@ -29,10 +29,10 @@ pub struct Limits {
     pub slow_after: Duration,
     /// How long to wait for a person's approval. It doesn't count towards `timeout`.
     #[serde(skip)]
-    pub approval: Duration,
+    pub approval_timeout: Duration,
     /// How long an observer may delay an outcome.
     #[serde(skip)]
-    pub observer: Duration,
+    pub observer_timeout: Duration,
     /// Bytes of JSON a caller may send as arguments.
     #[serde(deserialize_with = "units::deserialize_bytes")]
     #[schemars(with = "BytesText")]
@@ -105,8 +105,8 @@ impl Default for Limits {
             timeout: Duration::from_secs(30),
             max_total: Duration::from_secs(150),
             slow_after: Duration::from_secs(1),
-            approval: Duration::from_secs(120),
-            observer: Duration::from_secs(5),
+            approval_timeout: Duration::from_secs(120),
+            observer_timeout: Duration::from_secs(5),
             max_arguments: 1 << 20,
             max_values: Self::MAX_VALUES,
             max_depth: 64,

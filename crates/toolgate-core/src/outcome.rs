@@ -23,7 +23,7 @@ pub struct ToolOutcome {
 
 impl ToolOutcome {
     /// Creates the outcome of a call that was rejected before it reached an executor.
-    pub fn refused(call: &ToolCall, error: ToolError) -> Self {
+    pub fn rejected(call: &ToolCall, error: ToolError) -> Self {
         Self {
             call_id: call.id(),
             tool_name: call.name().to_owned(),

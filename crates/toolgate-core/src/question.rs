@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-/// Puts the questions of a tool's server to the caller. Questions and answers have the form of MCP
-/// and are passed on as they are, so a question may be `elicitation/create`,
-/// `sampling/createMessage` or `roots/list`.
+/// Puts the questions of a tool's server to the caller. Questions and answers have the
+/// form of MCP and are passed on as they are, so a question may be
+/// `elicitation/create`, `sampling/createMessage` or `roots/list`.
 pub trait QuestionHandler: Send + Sync {
     /// Who is asked. Handlers of the same client reach the same person.
     fn client(&self) -> ClientId;
@@ -41,7 +41,6 @@ pub struct Question {
     pub key: String,
     /// The server's name in the configuration.
     pub server: String,
-    /// The MCP method.
     pub method: String,
     pub params: Value,
 }

@@ -48,9 +48,10 @@ impl Toolbox {
         }
     }
 
-    /// Restricts the toolbox to tools that match one of these patterns. An empty list means all.
+    /// Restricts the toolbox to tools that match one of these patterns. An empty list restricts
+    /// nothing, unlike in [`Scope::only`].
     #[must_use]
-    pub fn only(self, patterns: impl Into<Vec<ToolPattern>>) -> Self {
+    pub fn only_if_any(self, patterns: impl Into<Vec<ToolPattern>>) -> Self {
         match patterns.into() {
             none if none.is_empty() => self.with_scope(Scope::default()),
             some => self.with_scope(Scope::only(some)),

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use toolgate_core::{ToolError, escape};
 
 use crate::names::{self, ResolveError};
-use crate::{Home, HomeDevice, HomeDialect, HomeTool};
+use crate::{Home, HomeDevice, HomeProtocol, HomeTool};
 
 // For this long after the start, calls wait for the gateway's first messages. Later, missing data
 // is reported at once.
@@ -20,17 +20,17 @@ const MAX_NAMES: usize = 8;
 #[derive(Clone)]
 pub struct HomeAccess {
     pub(crate) home: Arc<dyn Home>,
-    pub(crate) dialect: &'static HomeDialect,
+    pub(crate) protocol: &'static HomeProtocol,
     pub(crate) locks_allowed: bool,
     grace_end: Instant,
 }
 
 impl HomeAccess {
     /// Wraps a home that was just opened. With `locks_allowed`, doors may be locked and unlocked.
-    pub fn new(home: Arc<dyn Home>, dialect: &'static HomeDialect, locks_allowed: bool) -> Self {
+    pub fn new(home: Arc<dyn Home>, protocol: &'static HomeProtocol, locks_allowed: bool) -> Self {
         Self {
             home,
-            dialect,
+            protocol,
             locks_allowed,
             grace_end: Instant::now() + START_GRACE,
         }
@@ -75,7 +75,7 @@ impl HomeAccess {
 
     pub(crate) fn explain_resolve_error(&self, said: &str, error: ResolveError) -> ToolError {
         let said = escape(said.trim());
-        let list = HomeTool::ListDevices.name(self.dialect);
+        let list = HomeTool::ListDevices.name(self.protocol);
         let text = match error {
             ResolveError::Ambiguous { candidates } => format!(
                 "'{said}' could be any of several devices: {}. Say which one, by its name and room.",

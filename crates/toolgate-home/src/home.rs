@@ -36,8 +36,8 @@ pub trait Home: Send + Sync {
     /// The gateway's scenes. An error is a sentence for a person.
     fn scenes(&self) -> BoxFuture<'_, Result<Vec<HomeScene>, String>>;
 
-    /// Starts a scene. `Done` means that the gateway started it; gateways don't report what its
-    /// devices did.
+    /// Starts a scene. `Done` means that the gateway started it; gateways don't report
+    /// what its devices did.
     fn activate_scene<'a>(&'a self, scene: &'a HomeScene) -> BoxFuture<'a, CommandOutcome>;
 
     /// Waits until the devices are known, for at most `timeout`.

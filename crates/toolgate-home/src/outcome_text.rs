@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use toolgate_core::{ToolContent, ToolError, ToolOutput};
 
 use crate::{
-    CommandOutcome, DeviceReading, DeviceStatus, HomeDevice, HomeDialect, LastState, ReadingSource,
+    CommandOutcome, DeviceReading, DeviceStatus, HomeDevice, HomeProtocol, LastState, ReadingSource,
 };
 
 // Builds a result. The sentence is also one of the fields; `text` is a longer version for clients
@@ -24,7 +24,7 @@ pub(crate) fn tool_output(message: String, text: Option<String>, fields: Value) 
 
 /// Makes an error of every outcome except success and a command that waits for its device to wake.
 pub(crate) fn command_output(
-    dialect: &HomeDialect,
+    protocol: &HomeProtocol,
     device: &HomeDevice,
     outcome: CommandOutcome,
 ) -> Result<ToolOutput, ToolError> {
@@ -46,7 +46,7 @@ pub(crate) fn command_output(
         )),
         CommandOutcome::Dead { last } => failed(format!(
             "{title} does not answer: the {} network reports it as dead. Check that it has power and is in range. {}",
-            dialect.name,
+            protocol.name,
             last_known_text(&last)
         )),
         CommandOutcome::Refused { reason } => failed(reason),

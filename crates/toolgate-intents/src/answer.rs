@@ -225,7 +225,7 @@ fn is_shortened(value: &Value) -> bool {
     value.is_f64() && value.as_f64().is_some_and(is_long)
 }
 
-// True if a double is too large to be exact, so that the real result may be a neighbour.
+// True if a double is too large to be exact, so that the real result may be a neighbor.
 fn is_rounded(value: &Value) -> bool {
     const EXACT_BELOW: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
     let float = value.as_f64();

@@ -25,7 +25,7 @@ use super::pack::{Pack, PackError};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 /// let toolbox = Toolbox::new(ToolExecutor::new(Arc::new(ToolManager::new())));
-/// let mine = Pack::read(r#"{ "intents": [{ "sentences": ["hello [there]"], "say": "Hi." }] }"#)?;
+/// let mine = Pack::parse(r#"{ "intents": [{ "sentences": ["hello [there]"], "say": "Hi." }] }"#)?;
 /// let sentences = SentenceInterpreter::new(toolbox, Pack::english().with(mine))?;
 /// let context = SentenceContext::default();
 /// let meaning = sentences.interpret("Hello!", &context, true, &mut |_| {}).await;

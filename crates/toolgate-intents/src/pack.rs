@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolgate_home::{DIALECTS, HomeTool};
+use toolgate_home::{HomeTool, PROTOCOLS};
 
 use super::answer::AnswerTemplate;
 use super::dates::DateWords;
@@ -209,11 +209,11 @@ impl Pack {
     /// The built-in English pack.
     pub fn english() -> Self {
         // A test parses the built-in pack, so this can't fail in a released build.
-        Self::read(include_str!("en.json")).unwrap_or_default()
+        Self::parse(include_str!("en.json")).unwrap_or_default()
     }
 
     /// Parses a pack of at most 1 MiB. Syntax errors carry their line and column.
-    pub fn read(json: &str) -> Result<Self, PackError> {
+    pub fn parse(json: &str) -> Result<Self, PackError> {
         if json.len() > MAX_PACK_BYTES {
             let reason = format!(
                 "a language pack may have at most {MAX_PACK_BYTES} bytes, and this one has {}",
@@ -246,7 +246,7 @@ impl Pack {
         });
         for tool in intents.chain(lists) {
             if let Some(role) = HomeTool::from_role(tool) {
-                *tool = role.name(DIALECTS[0]);
+                *tool = role.name(PROTOCOLS[0]);
             }
         }
         self

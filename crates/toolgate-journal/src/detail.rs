@@ -20,9 +20,10 @@ use crate::{CallSummary, time};
 pub struct CallDetail {
     #[serde(flatten)]
     pub summary: CallSummary,
-    /// The arguments as they were asked for. A text if they were not JSON, or too long to keep.
+    /// The arguments as they were requested. A string if they were not JSON, or too long to keep.
+    #[serde(rename = "asked")]
     #[schema(example = json!({ "text": "hello" }))]
-    pub asked: Value,
+    pub requested: Value,
     /// The arguments after renaming and validation, if the call got that far.
     #[schema(example = json!({ "text": "hello" }))]
     pub executed: Option<Value>,
@@ -38,7 +39,7 @@ pub struct CallDetail {
     pub dropped: Vec<String>,
     /// How long each step took.
     pub timings: StepTimes,
-    /// The result as in the envelope. A text without its end if `result_cut`.
+    /// The result as in the envelope; a truncated string if `result_cut`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = json!({ "echo": { "text": "hello" } }))]
     pub result: Option<Value>,
@@ -74,15 +75,15 @@ pub struct CallDetail {
 impl CallDetail {
     /// Leaves out the run, which [`RunInfo::read`] reads.
     pub(crate) fn read(row: &Row<'_>, dead: &DeadRuns) -> rusqlite::Result<Self> {
-        let asked = json(row, column!(asked))?.unwrap_or_default();
+        let requested = json(row, column!(asked))?.unwrap_or_default();
         let executed = match number(row, column!(is_as_asked))? {
-            Some(1) => Some(asked.clone()),
+            Some(1) => Some(requested.clone()),
             _ => json(row, column!(executed))?,
         };
         let approval = text(row, column!(approval))?;
         Ok(Self {
             summary: CallSummary::read(row, dead)?,
-            asked,
+            requested,
             executed,
             approval: approval.and_then(|text| serde_json::from_str(&text).ok()),
             renamed: list(row, column!(renamed))?,
@@ -143,7 +144,7 @@ impl CallDetail {
         let arguments = |value: &Value| sanitize::value(redactor, value, sanitize::MAX_ARGUMENTS).0;
         Self {
             summary,
-            asked: arguments(call.asked),
+            requested: arguments(call.requested),
             executed: call.executed.map(|value| arguments(value)),
             approval: call
                 .approval
@@ -174,7 +175,8 @@ pub struct ApprovalInfo {
     /// How the answer was given: `terminal`, `option` (`--yes`), `browser`,
     /// `token`, `voice` or `program`.
     #[schema(example = "browser")]
-    pub means: String,
+    #[serde(rename = "means")]
+    pub channel: String,
     /// The name of the person who answered, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "local operator")]
@@ -190,7 +192,7 @@ impl ApprovalInfo {
         let at = Timestamp::try_from(approval.at).unwrap_or_default();
         Self {
             granted: approval.granted,
-            means: approval.by.channel.to_string(),
+            channel: approval.by.channel.to_string(),
             by: name.map(|name| sanitize::name(redactor, name)),
             at: format!("{at:.3}"),
         }

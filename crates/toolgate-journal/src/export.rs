@@ -61,7 +61,7 @@ impl JournalReader {
             while let Some(row) = rows.next()? {
                 let mut call = CallDetail::read(row, &dead)?;
                 let number: i64 = row.get(column!(run))?;
-                // Neighbouring calls mostly belong to the same run.
+                // Neighboring calls mostly belong to the same run.
                 if run.as_ref().is_none_or(|(known, _)| *known != number) {
                     run = Some((number, RunInfo::read(&transaction, number)?));
                 }

@@ -40,7 +40,7 @@ pub struct JournalFilter {
     pub caller: Option<String>,
     /// One of [`OUTCOMES`]; any other word matches nothing. `failed` matches every error kind.
     pub outcome: Option<String>,
-    /// A text in the name, the arguments or the error. Ignores the case of ASCII letters.
+    /// A string in the name, the arguments or the error. Ignores the case of ASCII letters.
     pub search: Option<String>,
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,

@@ -147,7 +147,7 @@ impl Journal {
     }
 
     /// How many records were dropped because the forwarding destination was away for too long.
-    pub fn unforwarded(&self) -> u64 {
+    pub fn dropped_forwards(&self) -> u64 {
         self.shared.forwarded.dropped()
     }
 

@@ -1,10 +1,14 @@
-//! A record of every tool call: what was asked, what was executed, the result, and when. Voice
+//! A record of every tool call: what was requested, what was executed, the result, and when. Voice
 //! turns are kept beside them.
 //!
 //! ```text
-//!  ToolExecutor ─ started, finished ─▶ JournalObserver ─ rows ─▶ Queue ─▶ Writer, a thread ─▶ journal.db
-//!                                            │ one append              ▲ what a killed process left │
-//!                                            └───────▶ Spool ──────────┘      Reader, RecentCalls ◀─┘
+//!  ToolExecutor    ── notifies ───▶ JournalObserver  that a call starts or has ended
+//!  JournalObserver ── appends to ─▶ Spool            so that the call survives its process
+//!  JournalObserver ── sends to ───▶ Queue
+//!  Writer, a thread ─ takes from ─▶ Queue
+//!  Writer, a thread ─ recovers ───▶ Spool            the rows that a killed process left
+//!  Writer, a thread ─ writes to ──▶ journal.db
+//!  JournalReader   ── reads ──────▶ journal.db
 //! ```
 //!
 //! To record calls, open a [`Journal`] and add its [`observer`](Journal::observer) to the executor.
@@ -13,11 +17,11 @@
 //!
 //! A call survives the death of its process once its row is in the spool, an append-only file
 //! beside the database. Its start is there before the tool is invoked, and its end before the
-//! caller gets the answer. A journal that can't be written costs a warning in the log, not a call,
-//! except for the calls that [`RecordRequirement`] names: those are refused.
+//! caller gets the answer. If a row can't be written, the journal logs a warning and the call still
+//! runs. Calls covered by [`RecordRequirement`] are denied instead.
 //!
-//! A hash chain over all rows shows later whether somebody
-//! changed them: see [`JournalReader::verify`].
+//! A hash chain over all rows shows whether somebody changed them later: see
+//! [`JournalReader::verify`].
 //!
 //! To read the code, start in `journal.rs`. `columns.rs` and `row.rs` say what is kept,
 //! `store.rs` and `spool.rs` how.

@@ -120,7 +120,7 @@ pub(crate) struct StartInfo<'a> {
     pub(crate) origin: Origin,
     pub(crate) caller: Option<&'a str>,
     pub(crate) trace: &'a TraceContext,
-    pub(crate) asked: &'a Arc<Value>,
+    pub(crate) requested: &'a Arc<Value>,
     pub(crate) executed: Option<&'a Arc<Value>>,
     pub(crate) approval: Option<&'a ApprovalRecord>,
     pub(crate) started_at: SystemTime,
@@ -166,7 +166,7 @@ impl<'a> From<&'a CallStarted> for StartInfo<'a> {
             origin: call.origin,
             caller: call.caller.as_deref(),
             trace: &call.trace,
-            asked: &call.requested,
+            requested: &call.requested,
             executed: Some(&call.executed),
             approval: call.approval.as_ref(),
             started_at: call.started_at,
@@ -183,7 +183,7 @@ impl<'a> From<&'a CallRecord> for StartInfo<'a> {
             origin: record.origin,
             caller: record.caller.as_deref(),
             trace: &record.trace,
-            asked: &record.requested,
+            requested: &record.requested,
             executed: record.executed.as_ref(),
             approval: record.approval.as_ref(),
             started_at: record.started_at,
@@ -239,11 +239,11 @@ impl StartRow {
             trace_id: Some(call.trace.trace_id()),
             parent_span_id: call.trace.parent_id(),
             started_at: micros(call.started_at),
-            asked: keep(call.asked),
+            asked: keep(call.requested),
             executed: match call.executed {
                 None => ExecutedArguments::NotExecuted,
                 // Most calls run with the arguments as they were asked, so these are stored once.
-                Some(same) if Arc::ptr_eq(call.asked, same) || call.asked == same => {
+                Some(same) if Arc::ptr_eq(call.requested, same) || call.requested == same => {
                     ExecutedArguments::AsAsked
                 }
                 Some(executed) => ExecutedArguments::Changed(keep(executed)),

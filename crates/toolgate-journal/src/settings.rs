@@ -32,7 +32,7 @@ pub struct JournalSettings {
     #[serde(deserialize_with = "size")]
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(B|KiB|MiB|GiB)$"))]
     pub max_size: u64,
-    /// What a recorded call survives.
+    /// How safely recorded calls are stored.
     pub sync: SyncMode,
     /// Which calls are refused while they can't be recorded; the others still run.
     pub require: RecordRequirement,
@@ -56,17 +56,17 @@ pub enum OpenRetry {
     Endless,
 }
 
-/// What a recorded call survives.
+/// How safely recorded calls are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum SyncMode {
-    /// Nobody waits for it: the last calls are lost if the program is killed.
+    /// The last calls are lost if the program is killed.
     Relaxed,
-    /// The program may be killed at any moment. The last calls may be lost if the power fails.
+    /// Calls survive a kill; the last ones may be lost in a power failure.
     #[default]
     Normal,
-    /// The power may fail at any moment. Every call waits for the disk.
+    /// Calls survive a power failure; every call waits for the disk.
     Full,
 }
 

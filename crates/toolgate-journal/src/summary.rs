@@ -70,8 +70,8 @@ pub struct CallSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub error: Option<String>,
-    /// The arguments as executed, or as asked if the call did not get that far. A text if they are
-    /// long or were not JSON.
+    /// The arguments as executed, or as asked if the call did not get that far. A string if they
+    /// are long or were not JSON.
     #[schema(example = json!({ "text": "hello" }))]
     pub arguments: Value,
     /// The size of the result as JSON, in bytes.
@@ -140,7 +140,7 @@ impl CallSummary {
     }
 
     fn running(call: &StartInfo<'_>, redactor: &Redactor, command: &str) -> Self {
-        let arguments = call.executed.unwrap_or(call.asked);
+        let arguments = call.executed.unwrap_or(call.requested);
         Self {
             id: call.id.to_string(),
             tool: sanitize::name(redactor, call.tool_name),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Number, Value as Json};
 
-use crate::budget::{Budget, Meter};
+use crate::budget::{Budget, BudgetTracker};
 use crate::error::{MathError, Result, fail};
 use crate::format::{self, FormatStyle};
 use crate::unit::UnitSystem;
@@ -38,63 +38,68 @@ impl MathAnswer {
     /// Fails if the answer is or contains something that JSON can't represent (infinity, NaN, a
     /// function, nothing), or is too large.
     pub fn to_json(&self) -> std::result::Result<Json, MathError> {
-        let mut meter = Meter::for_output(&self.budget);
+        let mut budget = BudgetTracker::for_output(&self.budget);
         match &self.value {
             Value::Results(values) => match values.as_slice() {
                 [] => {
                     fail("The expression shows no result; remove the ; behind the last statement")
                 }
-                [only] => self.value_to_json(&mut meter, only),
-                several => self.cells_to_json(&mut meter, &[several.len()], several),
+                [only] => self.value_to_json(&mut budget, only),
+                several => self.cells_to_json(&mut budget, &[several.len()], several),
             },
             Value::Undefined => fail("The expression has no value"),
-            value => self.value_to_json(&mut meter, value),
+            value => self.value_to_json(&mut budget, value),
         }
     }
 
-    fn value_to_json(&self, meter: &mut Meter, value: &Value) -> Result<Json> {
-        meter.charge_steps(1)?;
+    fn value_to_json(&self, budget: &mut BudgetTracker, value: &Value) -> Result<Json> {
+        budget.charge_steps(1)?;
         match value {
             Value::Null | Value::Undefined => Ok(Json::Null),
             Value::Bool(value) => Ok(Json::Bool(*value)),
             Value::Number(value) => number_to_json(*value),
             Value::Text(text) => {
-                meter.charge_text(text.len())?;
+                budget.charge_text(text.len())?;
                 Ok(Json::String(text.as_ref().into()))
             }
-            Value::Matrix(matrix) => self.cells_to_json(meter, &matrix.size, &matrix.data),
+            Value::Matrix(matrix) => self.cells_to_json(budget, &matrix.size, &matrix.data),
             Value::Object(object) => {
                 let mut map = Map::new();
-                meter.charge_cells(CELLS_PER_JSON_OBJECT)?;
+                budget.charge_cells(CELLS_PER_JSON_OBJECT)?;
                 for (key, value) in &object.entries {
-                    meter.charge_cells(2 * CELLS_PER_JSON_VALUE + key.len() / 32)?;
-                    map.insert(key.as_ref().into(), self.value_to_json(meter, value)?);
+                    budget.charge_cells(2 * CELLS_PER_JSON_VALUE + key.len() / 32)?;
+                    map.insert(key.as_ref().into(), self.value_to_json(budget, value)?);
                 }
                 Ok(Json::Object(map))
             }
-            Value::Results(values) => self.cells_to_json(meter, &[values.len()], values),
+            Value::Results(values) => self.cells_to_json(budget, &[values.len()], values),
             Value::Builtin(_) | Value::Closure(_) => {
                 fail("The result is a function, which JSON can't represent; call it with arguments")
             }
             Value::Complex(_) | Value::Big(_) | Value::Fraction(_) | Value::Unit(_) => {
-                format::format_value(meter, &self.system, value, &FormatStyle::default())
+                format::format_value(budget, &self.system, value, &FormatStyle::default())
                     .map(Json::String)
             }
         }
     }
 
-    fn cells_to_json(&self, meter: &mut Meter, size: &[usize], data: &[Value]) -> Result<Json> {
+    fn cells_to_json(
+        &self,
+        budget: &mut BudgetTracker,
+        size: &[usize],
+        data: &[Value],
+    ) -> Result<Json> {
         let [length, inner @ ..] = size else {
             return Ok(Json::Array(Vec::new()));
         };
-        meter.charge_cells(length * CELLS_PER_JSON_VALUE)?;
+        budget.charge_cells(length * CELLS_PER_JSON_VALUE)?;
         let step = data.len().checked_div(*length).unwrap_or(0);
         let mut list = Vec::with_capacity(*length);
         for i in 0..*length {
             list.push(if inner.is_empty() {
-                self.value_to_json(meter, &data[i])?
+                self.value_to_json(budget, &data[i])?
             } else {
-                self.cells_to_json(meter, inner, &data[i * step..(i + 1) * step])?
+                self.cells_to_json(budget, inner, &data[i * step..(i + 1) * step])?
             });
         }
         Ok(Json::Array(list))
@@ -122,9 +127,9 @@ fn number_to_json(value: f64) -> Result<Json> {
 
 impl fmt::Display for MathAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut meter = Meter::for_output(&self.budget);
+        let mut budget = BudgetTracker::for_output(&self.budget);
         match format::format_value(
-            &mut meter,
+            &mut budget,
             &self.system,
             &self.value,
             &FormatStyle::default(),

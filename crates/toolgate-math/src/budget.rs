@@ -1,4 +1,4 @@
-//! The limits of an evaluation, and the meter that counts against them.
+//! The limits of an evaluation, and the tracker that counts against them.
 
 use std::time::Duration;
 
@@ -45,19 +45,19 @@ impl Default for Budget {
 
 /// Counts what an evaluation uses against its [`Budget`].
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub(crate) struct BudgetTracker {
     steps: u64,
     next_check: u64,
     cells: usize,
     depth: usize,
-    clock: Option<MeterClock>,
+    clock: Option<BudgetClock>,
     budget: Budget,
 }
 
 // Steps between two checks of the clock, because reading it costs more than a step.
 const STEPS_PER_CLOCK_CHECK: u64 = 512;
 
-impl Meter {
+impl BudgetTracker {
     pub(crate) fn new(budget: &Budget) -> Self {
         Self {
             steps: 0,
@@ -71,11 +71,11 @@ impl Meter {
 
     // Writing an answer gets half the time that computing it had.
     pub(crate) fn for_output(budget: &Budget) -> Self {
-        let mut meter = Self::new(budget);
-        meter.budget.time /= 2;
+        let mut tracker = Self::new(budget);
+        tracker.budget.time /= 2;
         // The number of cells bounds the whole answer, and no expression uses its text any more.
-        meter.budget.text = usize::MAX;
-        meter
+        tracker.budget.text = usize::MAX;
+        tracker
     }
 
     #[inline]
@@ -94,7 +94,7 @@ impl Meter {
             return Err(exceeded("steps", self.budget.steps));
         }
         // Started at the first check, so short expressions never read the clock at all.
-        let clock = self.clock.get_or_insert_with(MeterClock::start);
+        let clock = self.clock.get_or_insert_with(BudgetClock::start);
         if clock.has_passed(self.budget.time) {
             return Err(exceeded("time", self.budget.time.as_millis()));
         }
@@ -144,8 +144,8 @@ impl Meter {
         self.budget.digits
     }
 
-    /// Enters one level of nesting. The caller must leave it with [`Meter::leave_level`], but not
-    /// after an error, which ends the evaluation.
+    /// Enters one level of nesting. The caller must leave it with [`BudgetTracker::leave_level`],
+    /// but not after an error, which ends the evaluation.
     #[inline]
     pub(crate) fn enter_level(&mut self) -> Result<()> {
         self.depth += 1;
@@ -194,10 +194,10 @@ pub(crate) fn exceeded(limit: &'static str, max: impl std::fmt::Display) -> Math
     reason = "the crate is synchronous: it has no paused clock to respect, and tests set the limits instead"
 )]
 #[derive(Debug)]
-struct MeterClock(std::time::Instant);
+struct BudgetClock(std::time::Instant);
 
 #[expect(clippy::disallowed_types, reason = "see above")]
-impl MeterClock {
+impl BudgetClock {
     fn start() -> Self {
         Self(std::time::Instant::now())
     }

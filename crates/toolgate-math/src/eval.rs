@@ -23,7 +23,7 @@ use operators::apply_binary;
 
 pub(crate) struct Evaluator<'a> {
     tree: &'a SyntaxTree<'a>,
-    pub(crate) meter: Meter,
+    pub(crate) budget: BudgetTracker,
     pub(crate) system: UnitSystem,
     names: Vec<NameSlot>,
     /// Parameters of the running calls. Those of the innermost call start at `frame`.
@@ -44,10 +44,10 @@ struct NameSlot {
 }
 
 impl<'a> Evaluator<'a> {
-    pub(crate) fn new(tree: &'a SyntaxTree<'a>, meter: Meter) -> Self {
+    pub(crate) fn new(tree: &'a SyntaxTree<'a>, budget: BudgetTracker) -> Self {
         Self {
             tree,
-            meter,
+            budget,
             system: UnitSystem::default(),
             names: vec![NameSlot::default(); tree.names.len()],
             locals: Vec::new(),
@@ -80,7 +80,7 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(crate) fn eval(&mut self, node: NodeId) -> Result<Value> {
-        self.meter.enter_level()?;
+        self.budget.enter_level()?;
         let mark = self.node_stack.len();
         let mut at = node;
         loop {
@@ -110,12 +110,12 @@ impl<'a> Evaluator<'a> {
         while self.node_stack.len() > mark
             && let Some(above) = self.node_stack.pop()
         {
-            self.meter.charge_steps(1)?;
+            self.budget.charge_steps(1)?;
             value = self.apply_node(above, value)?;
         }
         // Every value passes here, so none nests too deep to be formatted and dropped recursively.
-        self.meter.check_depth(value.depth())?;
-        self.meter.leave_level();
+        self.budget.check_depth(value.depth())?;
+        self.budget.leave_level();
         Ok(value)
     }
 
@@ -162,7 +162,7 @@ impl<'a> Evaluator<'a> {
                     SyntaxNode::Symbol(name) => self.eval_symbol(name)?,
                     _ => self.eval(right)?,
                 };
-                apply_binary(&mut self.meter, operator, &left, &right)
+                apply_binary(&mut self.budget, operator, &left, &right)
             }
             SyntaxNode::Index { list, optional, .. } => match left {
                 Value::Null | Value::Undefined if optional => Ok(Value::Undefined),

@@ -49,7 +49,7 @@ impl Default for FormatStyle {
 }
 
 pub(crate) fn format_value(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     system: &UnitSystem,
     value: &Value,
     style: &FormatStyle,
@@ -57,7 +57,7 @@ pub(crate) fn format_value(
     let mut text = String::new();
     write_value(
         &mut FormatWriter {
-            meter,
+            budget,
             system,
             style,
             text: &mut text,
@@ -68,7 +68,7 @@ pub(crate) fn format_value(
 }
 
 struct FormatWriter<'a> {
-    meter: &'a mut Meter,
+    budget: &'a mut BudgetTracker,
     system: &'a UnitSystem,
     style: &'a FormatStyle,
     text: &'a mut String,
@@ -85,7 +85,7 @@ fn write_value(out: &mut FormatWriter<'_>, value: &Value) -> Result<()> {
         Value::Big(value) => out.text.push_str(&format_decimal(value, out.style)?),
         Value::Fraction(value) if out.style.decimal_fractions => {
             // Finding the repeating digits takes a division for each.
-            out.meter.charge_steps(2000)?;
+            out.budget.charge_steps(2000)?;
             out.text.push_str(&value.to_decimal_text());
         }
         Value::Fraction(value) => {
@@ -99,13 +99,13 @@ fn write_value(out: &mut FormatWriter<'_>, value: &Value) -> Result<()> {
         Value::Closure(closure) => out.text.push_str(&closure.label),
         Value::Results(values) => write_results(out, values)?,
     }
-    out.meter.charge_text(out.text.len() - before)
+    out.budget.charge_text(out.text.len() - before)
 }
 
 fn write_unit(out: &mut FormatWriter<'_>, unit: &unit::Unit) -> Result<()> {
-    let shown = unit::format(out.meter, unit, out.system)?;
+    let shown = unit::format(out.budget, unit, out.system)?;
     if let Some(value) = &shown.value {
-        let inner = format_value(out.meter, out.system, value, out.style)?;
+        let inner = format_value(out.budget, out.system, value, out.style)?;
         match value {
             Value::Complex(_) => {
                 out.text.push_str(&format!("({inner})"));
@@ -167,7 +167,7 @@ fn write_results(out: &mut FormatWriter<'_>, values: &[Value]) -> Result<()> {
             Value::Complex(value) => out.text.push_str(&format_plain_complex(*value)),
             Value::Big(value) => out.text.push_str(&format_plain_decimal(value)?),
             Value::Fraction(value) => {
-                out.meter.charge_steps(2000)?;
+                out.budget.charge_steps(2000)?;
                 out.text.push_str(&value.to_decimal_text());
             }
             value => write_value(out, value)?,

@@ -41,7 +41,7 @@ pub(crate) struct Function {
     pub(crate) body: FunctionBody,
 }
 
-pub(crate) type ValueFunction = fn(&mut Meter, &Value) -> Result<Value>;
+pub(crate) type ValueFunction = fn(&mut BudgetTracker, &Value) -> Result<Value>;
 type ListFunction = fn(&mut Evaluator<'_>, &[Value]) -> Result<Value>;
 
 #[derive(Clone, Copy, Debug)]

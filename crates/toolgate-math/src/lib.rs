@@ -33,7 +33,7 @@ pub use answer::MathAnswer;
 pub use budget::Budget;
 pub use error::MathError;
 
-use budget::Meter;
+use budget::BudgetTracker;
 use eval::Evaluator;
 
 /// Parses and evaluates an expression, in about the budget's time at most.
@@ -50,7 +50,7 @@ use eval::Evaluator;
 /// ```
 pub fn evaluate(expression: &str, budget: &Budget) -> Result<MathAnswer, MathError> {
     let tree = parser::parse(expression, budget)?;
-    let mut evaluator = Evaluator::new(&tree, Meter::new(budget));
+    let mut evaluator = Evaluator::new(&tree, BudgetTracker::new(budget));
     let value = evaluator.run()?;
     Ok(MathAnswer::new(value, evaluator.system, *budget))
 }

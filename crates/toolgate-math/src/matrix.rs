@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::budget::Meter;
+use crate::budget::BudgetTracker;
 use crate::error::{Result, fail};
 use crate::value::Value;
 
@@ -36,14 +36,18 @@ impl Matrix {
         self.depth
     }
 
-    pub(crate) fn filled(meter: &mut Meter, size: Vec<usize>, value: &Value) -> Result<Self> {
-        let cells = cell_count(meter, &size)?;
+    pub(crate) fn filled(
+        budget: &mut BudgetTracker,
+        size: Vec<usize>,
+        value: &Value,
+    ) -> Result<Self> {
+        let cells = cell_count(budget, &size)?;
         Ok(Self::new(size, vec![value.clone(); cells]))
     }
 
     /// Makes a matrix from the items of `[…]`. Items that are matrices of one size become its rows.
-    pub(crate) fn from_items(meter: &mut Meter, items: Vec<Value>) -> Result<Self> {
-        meter.charge_cells(items.len())?;
+    pub(crate) fn from_items(budget: &mut BudgetTracker, items: Vec<Value>) -> Result<Self> {
+        budget.charge_cells(items.len())?;
         let Some(Value::Matrix(first)) = items.first() else {
             if let Some(Value::Matrix(row)) =
                 items.iter().find(|item| matches!(item, Value::Matrix(_)))
@@ -54,8 +58,8 @@ impl Matrix {
         };
         let mut size = vec![items.len()];
         size.extend(&first.size);
-        meter.check_depth(size.len())?;
-        meter.charge_cells(first.data.len() * items.len())?;
+        budget.check_depth(size.len())?;
+        budget.charge_cells(first.data.len() * items.len())?;
         let mut data = Vec::with_capacity(first.data.len() * items.len());
         for item in &items {
             match item {
@@ -94,20 +98,20 @@ impl Matrix {
 
     pub(crate) fn map(
         &self,
-        meter: &mut Meter,
-        mut f: impl FnMut(&mut Meter, &Value) -> Result<Value>,
+        budget: &mut BudgetTracker,
+        mut f: impl FnMut(&mut BudgetTracker, &Value) -> Result<Value>,
     ) -> Result<Value> {
-        meter.charge_cells(self.data.len())?;
+        budget.charge_cells(self.data.len())?;
         let mut work = |value| {
-            meter.charge_cell_work(value)?;
-            f(meter, value)
+            budget.charge_cell_work(value)?;
+            f(budget, value)
         };
         let data = self.data.iter().map(&mut work).collect::<Result<_>>()?;
         Ok(Value::matrix(self.size.clone(), data))
     }
 
-    pub(crate) fn transpose(&self, meter: &mut Meter) -> Result<Self> {
-        meter.charge_cells(self.data.len())?;
+    pub(crate) fn transpose(&self, budget: &mut BudgetTracker) -> Result<Self> {
+        budget.charge_cells(self.data.len())?;
         match self.size.as_slice() {
             [_] => Ok(self.clone()),
             &[rows, columns] => {
@@ -136,7 +140,12 @@ impl Matrix {
     }
 
     /// Cuts the matrix or fills it up to `size`.
-    pub(crate) fn resized(&self, meter: &mut Meter, size: &[usize], fill: &Value) -> Result<Self> {
+    pub(crate) fn resized(
+        &self,
+        budget: &mut BudgetTracker,
+        size: &[usize],
+        fill: &Value,
+    ) -> Result<Self> {
         let mut from = self.size.clone();
         // Surplus dimensions keep their first cell. Missing dimensions get size one.
         while from.len() > size.len() {
@@ -147,7 +156,7 @@ impl Matrix {
         while from.len() < size.len() {
             from.insert(0, 1);
         }
-        let cells = cell_count(meter, size)?;
+        let cells = cell_count(budget, size)?;
         let mut data = Vec::with_capacity(cells);
         for at in 0..cells {
             let place = unravel(at, size);
@@ -165,9 +174,9 @@ impl Matrix {
     /// Replaces each line along one dimension (counted from 0) by the result of `f`.
     pub(crate) fn reduce(
         &self,
-        meter: &mut Meter,
+        budget: &mut BudgetTracker,
         dimension: usize,
-        mut f: impl FnMut(&mut Meter, &[Value]) -> Result<Value>,
+        mut f: impl FnMut(&mut BudgetTracker, &[Value]) -> Result<Value>,
     ) -> Result<Value> {
         let Some(&length) = self.size.get(dimension) else {
             return out_of_range(dimension, self.size.len());
@@ -177,14 +186,14 @@ impl Matrix {
         }
         let inner: usize = self.size[dimension + 1..].iter().product();
         let outer: usize = self.size[..dimension].iter().product();
-        meter.charge_cells(self.data.len())?;
+        budget.charge_cells(self.data.len())?;
         let mut data = Vec::with_capacity(outer * inner);
         let mut line = Vec::with_capacity(length);
         for o in 0..outer {
             for i in 0..inner {
                 line.clear();
                 line.extend((0..length).map(|k| self.data[(o * length + k) * inner + i].clone()));
-                data.push(f(meter, &line)?);
+                data.push(f(budget, &line)?);
             }
         }
         let mut size = self.size.clone();
@@ -202,14 +211,14 @@ impl Matrix {
 }
 
 /// The number of cells of a size, charged to the budget before they exist.
-pub(crate) fn cell_count(meter: &mut Meter, size: &[usize]) -> Result<usize> {
+pub(crate) fn cell_count(budget: &mut BudgetTracker, size: &[usize]) -> Result<usize> {
     // Formatting recurses once per dimension.
-    meter.check_depth(size.len())?;
+    budget.check_depth(size.len())?;
     let cells = size
         .iter()
         .try_fold(1usize, |all, n| all.checked_mul(*n))
         .unwrap_or(usize::MAX);
-    meter.charge_cells(cells)?;
+    budget.charge_cells(cells)?;
     Ok(cells)
 }
 

@@ -132,70 +132,70 @@ pub(crate) fn nearest_fraction(value: f64) -> Result<Fraction> {
         .ok_or_else(|| MathError::new(format!("{} cannot be represented as a fraction", text())))
 }
 
-pub(crate) fn counted_fraction(meter: &mut Meter, value: Fraction) -> Result<Value> {
-    meter.charge_big(value.bits())?;
+pub(crate) fn counted_fraction(budget: &mut BudgetTracker, value: Fraction) -> Result<Value> {
+    budget.charge_big(value.bits())?;
     Ok(Value::fraction(value))
 }
 
-pub(crate) fn counted_big(meter: &mut Meter, value: Decimal) -> Result<Value> {
-    meter.charge_big(value.bits())?;
+pub(crate) fn counted_big(budget: &mut BudgetTracker, value: Decimal) -> Result<Value> {
+    budget.charge_big(value.bits())?;
     Ok(Value::big(value))
 }
 
-pub(crate) type ScalarFunction = fn(&mut Meter, &Value, &Value) -> Result<Value>;
+pub(crate) type ScalarFunction = fn(&mut BudgetTracker, &Value, &Value) -> Result<Value>;
 
 /// Applies `f` to two scalars, or cell by cell. A dimension of size one is repeated to
 /// match the other matrix.
 pub(crate) fn broadcast(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     a: &Value,
     b: &Value,
     f: ScalarFunction,
 ) -> Result<Value> {
     match (a, b) {
         (Value::Matrix(a), Value::Matrix(b)) if a.size == b.size => {
-            meter.charge_cells(a.data.len())?;
+            budget.charge_cells(a.data.len())?;
             let data = a
                 .data
                 .iter()
                 .zip(&b.data)
                 .map(|(a, b)| {
-                    meter.charge_cell_work(a)?;
-                    meter.charge_cell_work(b)?;
-                    f(meter, a, b)
+                    budget.charge_cell_work(a)?;
+                    budget.charge_cell_work(b)?;
+                    f(budget, a, b)
                 })
                 .collect::<Result<_>>()?;
             Ok(Value::matrix(a.size.clone(), data))
         }
-        (Value::Matrix(a), Value::Matrix(b)) => broadcast_stretched(meter, a, b, f),
-        (Value::Matrix(a), b) => a.map(meter, |meter, cell| {
-            meter.charge_cell_work(b)?;
-            f(meter, cell, b)
+        (Value::Matrix(a), Value::Matrix(b)) => broadcast_stretched(budget, a, b, f),
+        (Value::Matrix(a), b) => a.map(budget, |budget, cell| {
+            budget.charge_cell_work(b)?;
+            f(budget, cell, b)
         }),
-        (a, Value::Matrix(b)) => b.map(meter, |meter, cell| {
-            meter.charge_cell_work(a)?;
-            f(meter, a, cell)
+        (a, Value::Matrix(b)) => b.map(budget, |budget, cell| {
+            budget.charge_cell_work(a)?;
+            f(budget, a, cell)
         }),
-        (a, b) => f(meter, a, b),
+        (a, b) => f(budget, a, b),
     }
 }
 
 fn broadcast_stretched(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     a: &Matrix,
     b: &Matrix,
     f: ScalarFunction,
 ) -> Result<Value> {
     let size = matrix::common_size(&a.size, &b.size)?;
-    let cells = matrix::cell_count(meter, &size)?;
+    let cells = matrix::cell_count(budget, &size)?;
     let mut data = Vec::with_capacity(cells);
     for at in 0..cells {
         let place = matrix::unravel(at, &size);
         let a = &a.data[matrix::broadcast_index(&place, &a.size)];
         let b = &b.data[matrix::broadcast_index(&place, &b.size)];
-        meter.charge_cell_work(a)?;
-        meter.charge_cell_work(b)?;
-        data.push(f(meter, a, b)?);
+        budget.charge_cell_work(a)?;
+        budget.charge_cell_work(b)?;
+        data.push(f(budget, a, b)?);
     }
     Ok(Value::matrix(size, data))
 }

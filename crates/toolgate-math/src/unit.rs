@@ -114,23 +114,23 @@ impl Unit {
         }
     }
 
-    pub(crate) fn normalize(&self, meter: &mut Meter, value: &Value) -> Result<Value> {
+    pub(crate) fn normalize(&self, budget: &mut BudgetTracker, value: &Value) -> Result<Value> {
         self.parts.iter().try_fold(value.clone(), |value, part| {
-            ops::multiply(meter, &value, &exact_factor(&value, part.factor()))
+            ops::multiply(budget, &value, &exact_factor(&value, part.factor()))
         })
     }
 
-    pub(crate) fn denormalize(&self, meter: &mut Meter, value: &Value) -> Result<Value> {
+    pub(crate) fn denormalize(&self, budget: &mut BudgetTracker, value: &Value) -> Result<Value> {
         self.parts.iter().try_fold(value.clone(), |value, part| {
-            ops::divide(meter, &value, &exact_factor(&value, part.factor()))
+            ops::divide(budget, &value, &exact_factor(&value, part.factor()))
         })
     }
 
     // The value in base units. A bare unit counts as one.
-    fn base_amount(&self, meter: &mut Meter) -> Result<Value> {
+    fn base_amount(&self, budget: &mut BudgetTracker) -> Result<Value> {
         match &self.value {
             Some(value) => Ok(value.clone()),
-            None => self.normalize(meter, &Value::Number(1.0)),
+            None => self.normalize(budget, &Value::Number(1.0)),
         }
     }
 
@@ -166,8 +166,13 @@ impl Unit {
     }
 
     /// The product with `other`, or the quotient if `sign` is -1.
-    pub(crate) fn combine(&self, meter: &mut Meter, other: &Self, sign: f64) -> Result<Value> {
-        meter.charge_cells(self.parts.len() + other.parts.len())?;
+    pub(crate) fn combine(
+        &self,
+        budget: &mut BudgetTracker,
+        other: &Self,
+        sign: f64,
+    ) -> Result<Value> {
+        budget.charge_cells(self.parts.len() + other.parts.len())?;
         let mut result = self.clone();
         for (own, their) in result.dimensions.iter_mut().zip(&other.dimensions) {
             *own += sign * their;
@@ -179,26 +184,26 @@ impl Unit {
                 ..*part
             }));
         if self.value.is_some() || other.value.is_some() {
-            let (a, b) = (self.base_amount(meter)?, other.base_amount(meter)?);
+            let (a, b) = (self.base_amount(budget)?, other.base_amount(budget)?);
             result.value = Some(if sign > 0.0 {
-                ops::multiply(meter, &a, &b)?
+                ops::multiply(budget, &a, &b)?
             } else {
-                ops::divide(meter, &a, &b)?
+                ops::divide(budget, &a, &b)?
             });
         }
         result.simplify = true;
         Ok(result.into_value())
     }
 
-    pub(crate) fn scale(&self, meter: &mut Meter, factor: &Value) -> Result<Value> {
+    pub(crate) fn scale(&self, budget: &mut BudgetTracker, factor: &Value) -> Result<Value> {
         let value = match &self.value {
-            Some(value) => ops::multiply(meter, value, factor)?,
-            None => self.normalize(meter, factor)?,
+            Some(value) => ops::multiply(budget, value, factor)?,
+            None => self.normalize(budget, factor)?,
         };
         Ok(self.with_value(Some(value)).into_value())
     }
 
-    pub(crate) fn power(&self, meter: &mut Meter, exponent: f64) -> Result<Value> {
+    pub(crate) fn power(&self, budget: &mut BudgetTracker, exponent: f64) -> Result<Value> {
         let mut result = self.clone();
         for dimension in &mut result.dimensions {
             *dimension *= exponent;
@@ -207,7 +212,7 @@ impl Unit {
             part.power *= exponent;
         }
         if let Some(value) = &self.value {
-            result.value = Some(ops::power(meter, value, &Value::Number(exponent))?);
+            result.value = Some(ops::power(budget, value, &Value::Number(exponent))?);
         }
         result.simplify = true;
         Ok(result.into_value())
@@ -223,7 +228,7 @@ impl Unit {
         Value::Unit(Arc::new(self))
     }
 
-    pub(crate) fn convert(&self, meter: &mut Meter, target: &Self) -> Result<Self> {
+    pub(crate) fn convert(&self, budget: &mut BudgetTracker, target: &Self) -> Result<Self> {
         if !self.is_compatible(target) {
             return fail(format!(
                 "Units do not match ('{}' != '{}')",
@@ -234,11 +239,11 @@ impl Unit {
         if target.value.is_some() {
             return fail("Cannot convert to a unit with a value");
         }
-        let mut value = self.base_amount(meter)?;
+        let mut value = self.base_amount(budget)?;
         let shift = self.offset() - target.offset();
         if shift != 0 {
             value = ops::add(
-                meter,
+                budget,
                 &value,
                 &exact_factor(&value, f64::from(shift) / 900.0),
             )?;
@@ -259,9 +264,9 @@ impl Unit {
         }
     }
 
-    pub(crate) fn count_in(&self, meter: &mut Meter, target: &Self) -> Result<Value> {
-        let converted = self.convert(meter, target)?;
-        converted.denormalize(meter, converted.require_value()?)
+    pub(crate) fn count_in(&self, budget: &mut BudgetTracker, target: &Self) -> Result<Value> {
+        let converted = self.convert(budget, target)?;
+        converted.denormalize(budget, converted.require_value()?)
     }
 }
 

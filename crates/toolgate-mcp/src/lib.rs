@@ -28,10 +28,10 @@ mod server;
 mod settings;
 
 pub use client::{
-    AgreeError, Catalogue, ChainError, DefinitionDifference, Elicitation, ElicitationAnswer,
-    Elicitor, HealthReport, HealthState, RememberedFailure, RememberedServer, RememberedTool,
-    ServerHealth, ServerState, ServerStatus, Servers, ServersOptions, ToolChange, ToolChangeKind,
-    ToolChanges, ToolgateChain, guard, sandbox, what_to_check,
+    AgreementError, ChainError, DefinitionDifference, Elicitation, ElicitationAnswer, Elicitor,
+    HealthReport, HealthState, RememberedFailure, RememberedServer, RememberedTool, ServerHealth,
+    ServerState, ServerStatus, Servers, ServersOptions, ToolCatalog, ToolChange, ToolChangeKind,
+    ToolChanges, ToolgateChain, guard, sandbox, startup_advice,
 };
 pub use era::{EraChoice, ProtocolEra};
 pub use retry::{MCP_RETRY_ATTEMPTS, MCP_RETRY_BASE_DELAY, RetryPolicy};

@@ -60,12 +60,12 @@ async fn double() -> Result<(), Failure> {
     let script = Script::from_fn(move |_| {
         calls = !calls;
         match calls {
+            true => Answer::text("Switch One is on."),
             false => Answer::call(
                 "call_1",
                 "tool_7",
                 &json!({ "device": "Switch One", "level": 7, "on": true }),
             ),
-            true => Answer::text("Switch One is on."),
         }
     });
     let fake = Arc::new(FakeLlm::lenient(script).await);

@@ -123,7 +123,7 @@ pub enum StopReason {
     /// It ran out of tokens or time in the middle of its text.
     Length,
     /// It ran out of tokens in the middle of a call. That call is not in the message.
-    CutCall,
+    TruncatedCall,
     /// The model or its provider declined to answer.
     Refusal,
     /// It paused, and continues when asked again with its reply so far.

@@ -62,10 +62,10 @@ impl SentOptions {
 impl RequestCompat for SentOptions {
     fn adapted_to(mut self, status: u16, message: &str) -> Self {
         // A refusal of a tool, its schema or a message may contain a setting's name by coincidence.
-        const ELSEWHERE: &str = "tools|function|schema|properties|messages";
+        const ELSEWHERE: &[&str] = &["tools", "function", "schema", "properties", "messages"];
         // Gemini models that always think refuse a thinking budget of 0 because of its value, so
-        // `is_unsupported` doesn't recognise that.
-        const THINKS: &str = "thinking mode|thinking budget|thinking level";
+        // `is_unsupported` doesn't recognize that.
+        const THINKS: &[&str] = &["thinking mode", "thinking budget", "thinking level"];
         let message = message.to_lowercase();
         if status == 400 && contains_any(&message, THINKS) {
             self.think = false;
@@ -116,9 +116,21 @@ impl RequestCompat for SentOptions {
 /// True if a setting was refused because it was sent at all, not because of its value. `message`
 /// must be in lower case.
 pub(crate) fn is_unsupported(status: u16, message: &str) -> bool {
-    const WORDS: &str = "unsupported|not support|n't support|unrecognized|unknown|unexpected|\
-        not permitted|not allowed|extra|deprecated|may only be set|allowed for this model|\
-        does not match any of the expected tags";
+    const WORDS: &[&str] = &[
+        "unsupported",
+        "not support",
+        "n't support",
+        "unrecognized",
+        "unknown",
+        "unexpected",
+        "not permitted",
+        "not allowed",
+        "extra",
+        "deprecated",
+        "may only be set",
+        "allowed for this model",
+        "does not match any of the expected tags",
+    ];
     matches!(status, 400 | 422) && contains_any(message, WORDS)
 }
 

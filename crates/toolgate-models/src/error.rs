@@ -49,10 +49,10 @@ pub enum ModelError {
     },
     /// The connection ended before the answer did.
     #[error("the answer of {provider} was cut off: {reason}")]
-    Cut { provider: Provider, reason: String },
+    Truncated { provider: Provider, reason: String },
     /// The answer doesn't follow the provider's API.
     #[error("{provider} sent an unexpected answer: {reason}")]
-    Garbled { provider: Provider, reason: String },
+    Malformed { provider: Provider, reason: String },
     #[error("{provider} did not {what} within {} s", seconds(*after))]
     TimedOut {
         provider: Provider,
@@ -74,7 +74,7 @@ impl ModelError {
     /// True if the same request may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::Failed { .. } | Self::Cut { .. } => true,
+            Self::Unreachable { .. } | Self::Failed { .. } | Self::Truncated { .. } => true,
             Self::Limited { retryable, .. } => *retryable,
             _ => false,
         }
@@ -89,8 +89,8 @@ impl ModelError {
             Self::Refused { .. } => "refused",
             Self::Limited { .. } => "limited",
             Self::Failed { .. } => "failed",
-            Self::Cut { .. } => "cut",
-            Self::Garbled { .. } => "garbled",
+            Self::Truncated { .. } => "cut",
+            Self::Malformed { .. } => "garbled",
             Self::TimedOut { .. } => "timed_out",
             Self::TooLong { .. } => "too_long",
         }

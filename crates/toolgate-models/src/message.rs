@@ -110,7 +110,7 @@ const MAX_STRINGS: usize = 2;
 impl CallArguments {
     /// Parses JSON text. Empty text means no arguments. An object in a JSON string counts as that
     /// object, even if it was encoded twice, because some models write it that way.
-    pub fn read(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         let trimmed = text.trim();
         if trimmed.is_empty() || trimmed == "null" || trimmed == "\"\"" {
             return Self::Object(Arguments::new());

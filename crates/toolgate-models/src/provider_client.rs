@@ -53,10 +53,10 @@ async fn ask_once<W: WireFormat>(
         reason,
     })?;
     let core = format.core();
-    let explain = |failure: ErrorResponse| explain(format, failure, compat);
+    let to_error = |failure: ErrorResponse| to_model_error(format, failure, compat);
     let answer = core
         .http
-        .post(format.path(), body, request.deadline, explain);
+        .post(format.path(), body, request.deadline, to_error);
     let mut lines = answer.await?;
     buffer.begin(core.rescue && !request.forbid_tools);
     let mut reader = format.reader(request);
@@ -72,12 +72,16 @@ async fn ask_once<W: WireFormat>(
     Ok(reply)
 }
 
-fn explain<W: WireFormat>(format: &W, failure: ErrorResponse, used: W::Compat) -> ModelError {
+fn to_model_error<W: WireFormat>(
+    format: &W,
+    failure: ErrorResponse,
+    used: W::Compat,
+) -> ModelError {
     let learned = &format.core().compat;
     learned.learn(used, |compat| {
         compat.adapted_to(failure.status, &failure.message)
     });
-    format.explain(failure)
+    format.to_model_error(failure)
 }
 
 fn stream_error<W: WireFormat>(format: &W, error: ReplyStreamError, used: W::Compat) -> ModelError {
@@ -86,19 +90,19 @@ fn stream_error<W: WireFormat>(format: &W, error: ReplyStreamError, used: W::Com
         ReplyStreamError::Connection(error) => error,
         ReplyStreamError::Reported(error) => {
             let failure = ErrorResponse::in_stream(&core.http, W::status(&error), &error);
-            explain(format, failure, used)
+            to_model_error(format, failure, used)
         }
-        ReplyStreamError::Garbled(reason) => ModelError::Garbled {
+        ReplyStreamError::Malformed(reason) => ModelError::Malformed {
             provider,
             reason: core.http.display_line(&reason),
         },
-        ReplyStreamError::Cut => ModelError::Cut {
+        ReplyStreamError::Truncated => ModelError::Truncated {
             provider,
-            reason: W::CUT_MESSAGE.to_owned(),
+            reason: W::TRUNCATED_MESSAGE.to_owned(),
         },
-        ReplyStreamError::WindowFull => ModelError::TooLong {
+        ReplyStreamError::ContextExceeded => ModelError::TooLong {
             model: core.options.model.clone(),
-            reason: "its window is full; begin a new conversation, or offer fewer tools".to_owned(),
+            reason: "its window is full; start a new conversation, or offer fewer tools".to_owned(),
         },
     }
 }
@@ -126,12 +130,12 @@ async fn read_reply(
         let read = match framing {
             StreamFraming::Events => {
                 match next_event(lines, progress == StreamProgress::Ended).await? {
-                    Some(event) => reader.read(&event.name, event.data.as_bytes(), buffer),
+                    Some(event) => reader.read_event(&event.name, event.data.as_bytes(), buffer),
                     None => return Ok(first_token),
                 }
             }
             StreamFraming::Lines => match lines.next().await? {
-                Some(line) => reader.read("", &line, buffer),
+                Some(line) => reader.read_event("", &line, buffer),
                 None => return Ok(first_token),
             },
         };

@@ -119,11 +119,11 @@ impl<'a> ReplyBuffer<'a> {
     /// Ends the reply. With an offer, calls that were written as text are extracted, also from the
     /// end of the thinking if the model said nothing after it. If the reply was cut, thinking is
     /// ignored, because the model hadn't decided yet.
-    pub(crate) fn finish(&mut self, offer: Option<&OfferedTools>, was_cut: bool) -> ReplyText {
+    pub(crate) fn finish(&mut self, offer: Option<&OfferedTools>, is_truncated: bool) -> ReplyText {
         self.split(None);
         let (text, mut calls) = self.finish_text(offer);
         if let Some(offer) = offer.filter(|_| self.detector.is_some())
-            && !was_cut
+            && !is_truncated
             && calls.is_empty()
             && text.trim().is_empty()
         {

@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn cut() -> ModelError {
-        ModelError::Cut {
+        ModelError::Truncated {
             provider: PROVIDER,
             reason: "half".to_owned(),
         }
@@ -200,7 +200,7 @@ mod tests {
                 provider,
                 reason: reason.clone(),
             },
-            ModelError::Garbled {
+            ModelError::Malformed {
                 provider,
                 reason: reason.clone(),
             },

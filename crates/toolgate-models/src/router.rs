@@ -34,7 +34,7 @@ pub(crate) const SENTENCES_TIMEOUT: Duration = Duration::from_millis(150);
 /// the model is unavailable.
 ///
 /// With [`sentences_first`](Self::sentences_first), sentences answer what they understand for
-/// certain. The model answers everything else: what is misspelt, ambiguous or free text, and
+/// certain. The model answers everything else: what is misspelled, ambiguous or free text, and
 /// what needs the names of devices if these can't be fetched within 150 ms. A turn that
 /// sentences begin is also completed by them, unless a call fails: then the model, which sees
 /// the call and its result, answers.

@@ -87,7 +87,7 @@ pub(crate) trait WireFormat: Send + Sync + 'static {
     const PROVIDER: Provider;
     const FRAMING: StreamFraming = StreamFraming::Events;
     /// The reason of the error for a reply whose end didn't arrive.
-    const CUT_MESSAGE: &'static str = "it ended in the middle";
+    const TRUNCATED_MESSAGE: &'static str = "it ended in the middle";
     const ENCODE_TOOL: ToolEncoder;
     const DIALECT: &'static ToolDialect;
     /// Like `DIALECT`, but with unchanged schemas.
@@ -118,7 +118,7 @@ pub(crate) trait WireFormat: Send + Sync + 'static {
     fn status(error: &Value) -> u16;
 
     /// Turns a provider's error into a sentence for the user.
-    fn explain(&self, failure: ErrorResponse) -> ModelError {
+    fn to_model_error(&self, failure: ErrorResponse) -> ModelError {
         failure.into_model_error(&self.core().options.model)
     }
 
@@ -148,11 +148,11 @@ pub(crate) type ReadResult = Result<(), ReplyStreamError>;
 /// buffer as it arrives.
 pub(crate) trait ReplyReader: Send {
     /// Reads an event or a line. `name` is empty for events without a name and for lines.
-    fn read(&mut self, name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult;
+    fn read_event(&mut self, name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult;
 
     /// Reads a reply that a server sent as one JSON value instead of a stream.
     fn read_whole(&mut self, body: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
-        self.read("", body, reply)
+        self.read_event("", body, reply)
     }
 
     /// True once there is text, thinking or a call.
@@ -176,10 +176,10 @@ pub(crate) enum StreamProgress {
 pub(crate) enum ReplyStreamError {
     // The provider reports an error, in the stream or instead of an answer.
     Reported(Value),
-    Garbled(String),
-    Cut,
+    Malformed(String),
+    Truncated,
     // The model's context window was full before it answered.
-    WindowFull,
+    ContextExceeded,
     Connection(ModelError),
 }
 
@@ -190,22 +190,21 @@ impl From<ModelError> for ReplyStreamError {
 }
 
 pub(crate) fn parse_utf8(data: &[u8]) -> Result<&str, ReplyStreamError> {
-    str::from_utf8(data).map_err(|error| ReplyStreamError::Garbled(error.to_string()))
+    str::from_utf8(data).map_err(|error| ReplyStreamError::Malformed(error.to_string()))
 }
 
 /// The error for JSON that isn't part of a reply. It may be the error of a proxy.
 pub(crate) fn unexpected_json_error(json: &str, error: &serde_json::Error) -> ReplyStreamError {
     match serde_json::from_str::<Value>(json) {
         Ok(value) if value.get("error").is_some() => ReplyStreamError::Reported(value),
-        _ => ReplyStreamError::Garbled(format!("a chunk is not part of an answer ({error})")),
+        _ => ReplyStreamError::Malformed(format!("a chunk is not part of an answer ({error})")),
     }
 }
 
-/// Fails if JSON that isn't part of a reply reports an error: if it has one of these keys, which
-/// are separated by `|`.
-pub(crate) fn expect_no_error(json: &[u8], keys: &str) -> ReadResult {
+/// Fails if JSON that isn't part of a reply reports an error: if it has one of these keys.
+pub(crate) fn expect_no_error(json: &[u8], keys: &[&str]) -> ReadResult {
     let value = serde_json::from_slice::<Value>(json).unwrap_or_default();
-    match keys.split('|').any(|key| value.get(key).is_some()) {
+    match keys.iter().any(|key| value.get(key).is_some()) {
         true => Err(ReplyStreamError::Reported(value)),
         false => Ok(()),
     }

@@ -46,7 +46,7 @@ pub(crate) fn decode(first: u8, mut body: Bytes, version: u8) -> mqtt5_protocol:
 const PUBLISH: u8 = 3;
 const CHUNK: usize = 16 * 1024;
 // Smaller packets are copied, so that a retained message does not keep the memory of its
-// neighbours.
+// neighbors.
 const COPY_BELOW: usize = 64 * 1024;
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {

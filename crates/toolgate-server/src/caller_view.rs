@@ -100,7 +100,7 @@ impl CallerView {
         if !self.sees_all() {
             for server in &mut servers {
                 server.stderr.clear();
-                server.polluted_lines.clear();
+                server.stray_lines.clear();
                 // Changes name tools that the caller may not know.
                 server.changes = None;
             }

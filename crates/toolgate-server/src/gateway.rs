@@ -117,7 +117,7 @@ impl Gateway {
         let redactor = &parts.redactor;
         let journal = parts.journal.clone();
         parts.feed.configure(redactor, &parts.command, journal);
-        let approval_timeout = parts.executor.rules().limits.approval;
+        let approval_timeout = parts.executor.rules().limits.approval_timeout;
         parts
             .approvals
             .configure(redactor.clone(), approval_timeout);

@@ -77,9 +77,9 @@ impl CallHistory<'_> {
         };
         let found = LOOKUPS.run(reader, query).await?;
         Ok(found.map(|(detail, unverified)| {
-            let is_whole = detail.asked.is_object() && !is_redacted(&detail.asked);
+            let is_whole = detail.requested.is_object() && !is_redacted(&detail.requested);
             FoundCall {
-                arguments: is_whole.then(|| Arc::new(detail.asked.clone())),
+                arguments: is_whole.then(|| Arc::new(detail.requested.clone())),
                 detail,
                 unverified,
             }

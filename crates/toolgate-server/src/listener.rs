@@ -31,14 +31,14 @@ const RESPONSE_GRACE: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 // The pause after accepting a connection failed.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
-// How often such a failure is logged.
+// The minimum interval between two such log lines.
 const REPORT_INTERVAL: Duration = Duration::from_secs(60);
-// Rejected connections that get a response. Beyond this they are only closed.
+// At most this many rejected connections get a 503 at a time; further ones are just closed.
 const MAX_REJECTED: usize = 64;
 // Limits connections whose caller is not known yet: half of all, within these bounds.
 const MIN_UNKNOWN: usize = 64;
 const MAX_UNKNOWN: usize = 1024;
-const FULL_RESPONSE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+const OVERLOADED_RESPONSE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 /// Serves until `stop` is cancelled. Then requests in progress get five seconds, after which their
 /// calls are cancelled. Returns once all connections are closed.
@@ -123,7 +123,7 @@ impl ConnectionManager {
             return; // The peer has closed it already.
         };
         if let Err(error) = stream.set_nodelay(true) {
-            debug!(%error, "a connection failed");
+            debug!(%error, "can't set TCP_NODELAY");
         }
         let addresses = ConnectionAddresses {
             peer: peer.ip().to_canonical(),
@@ -139,10 +139,10 @@ impl ConnectionManager {
     }
 
     fn reject(&mut self, mut stream: TcpStream) {
-        debug!("rejected a connection: the limit is local");
+        debug!("rejected a connection: the connection limit is reached");
         if self.rejected.len() < MAX_REJECTED {
             self.rejected.spawn(async move {
-                if stream.write_all(FULL_RESPONSE).await.is_ok() {
+                if stream.write_all(OVERLOADED_RESPONSE).await.is_ok() {
                     linger(stream).await;
                 }
             });
@@ -164,7 +164,7 @@ impl ConnectionManager {
         if reported.is_none_or(|elapsed| elapsed >= REPORT_INTERVAL) {
             self.reported_at = Some(Instant::now());
             let open = self.reaper.count();
-            warn!(%error, open, "can't accept new connections; raise the limit of open files if this persists");
+            warn!(%error, open, "can't accept new connections; if this persists, raise the open-file limit (`ulimit -n`)");
         }
         self.reaper.evict_idle();
         tokio::time::sleep(ACCEPT_BACKOFF).await;
@@ -181,10 +181,12 @@ impl ConnectionManager {
             );
         }
         let gateway = self.gateway.clone();
-        // A call over MCP may outlive its connection.
+        // A call over MCP may outlive its connection, so MCP is closed separately. The extra
+        // interval lets the wait below end first and log the calls before they are cancelled.
         let mcp =
             tokio::spawn(async move { gateway.mcp.close(SHUTDOWN_GRACE + POLL_INTERVAL).await });
         if self.wait_until_idle(SHUTDOWN_GRACE).await {
+            // No call is running any more; this completes `Gateway::closed`.
             self.gateway.calls.cancel();
             return drop(mcp.await);
         }
@@ -199,7 +201,7 @@ impl ConnectionManager {
         for (call, running) in self.gateway.parts.stats.running() {
             let tool = toolgate_core::escape(&running.tool);
             let ran_ms = running.since.elapsed().as_secs_f64() * 1000.0;
-            warn!(%call, %tool, ran_ms, "cancelled: the gateway stops");
+            warn!(%call, %tool, ran_ms, "call cancelled: the gateway is shutting down");
         }
         self.gateway.calls.cancel();
         if !self.wait_until_closed(RESPONSE_GRACE).await {
@@ -212,7 +214,7 @@ impl ConnectionManager {
         drop(mcp.await);
     }
 
-    /// True if all connections are closed and no call runs before the time is up.
+    // Returns true once all connections are closed and no call is running, or false on timeout.
     async fn wait_until_idle(&mut self, timeout: Duration) -> bool {
         let end = Instant::now() + timeout;
         let is_empty = self.wait_until_closed(timeout).await;
@@ -243,7 +245,7 @@ fn log_panic(ended: Result<(), JoinError>) {
         && error.is_panic()
     {
         let error = toolgate_core::escape(&error.to_string());
-        error!(%error, "a connection was lost to a panic: a bug of this program");
+        error!(%error, "a connection task panicked; this is a bug, please report it");
     }
 }
 

@@ -325,7 +325,9 @@ fn register_servers(registry: &mut Registry, servers: &[ServerStatus]) {
         let is_up = status.state == ServerState::Connected;
         up.get_or_create(&server).set(i64::from(is_up));
         restarts.get_or_create(&server).inc_by(status.restarts);
-        polluted.get_or_create(&server).inc_by(status.polluted);
+        polluted
+            .get_or_create(&server)
+            .inc_by(status.stray_line_count);
     }
     registry.register("server_up", "1 if the server's tools can be called", up);
     registry.register("server_restarts", "How often a server ended", restarts);

@@ -1,4 +1,4 @@
-//! Recognises the operator, who started the gateway: by a sign-in link in a browser, and by a key
+//! Recognizes the operator, who started the gateway: by a sign-in link in a browser, and by a key
 //! that commands of the same user send.
 
 use std::sync::OnceLock;

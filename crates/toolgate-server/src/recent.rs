@@ -83,7 +83,7 @@ impl CachedCalls {
     fn insert(&mut self, id: CallId, detail: CallDetail, asked: &Arc<Value>) {
         let values = [
             Some(&**asked),
-            Some(&detail.asked),
+            Some(&detail.requested),
             detail.executed.as_ref(),
             detail.result.as_ref(),
         ];
@@ -145,6 +145,6 @@ fn mentions(detail: &CallDetail, text: &str) -> bool {
     let executed = detail.executed.as_ref().map(Value::to_string);
     has(&detail.summary.tool)
         || detail.summary.error.as_deref().is_some_and(has)
-        || has(&detail.asked.to_string())
+        || has(&detail.requested.to_string())
         || executed.as_deref().is_some_and(has)
 }

@@ -15,9 +15,9 @@ pub enum VoiceState {
     Starting,
     /// Waiting for the wake word or a key.
     Waiting,
-    /// Waiting for speech.
+    /// Waiting for the person to speak.
     Listening,
-    /// Somebody is speaking.
+    /// Recording while the person is speaking.
     Hearing,
     Transcribing,
     Thinking,

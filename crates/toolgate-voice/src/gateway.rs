@@ -69,11 +69,11 @@ impl ToolServerStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ListenMode {
-    /// Speech alone.
+    /// Any speech, without a wake word.
     Always,
     /// The wake word, or a key.
     Wake,
-    /// A key only.
+    /// A key, never the wake word.
     PushToTalk,
 }
 

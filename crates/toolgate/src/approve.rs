@@ -30,7 +30,7 @@ impl Approver for TerminalApprover {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
             if self.agreed {
-                return Approval::Granted(ApprovalActor::new(ApprovalChannel::Option));
+                return Approval::Granted(ApprovalActor::new(ApprovalChannel::Flag));
             }
             // A background process that reads from its terminal would be stopped.
             if !terminal::can_ask() || !terminal::is_foreground() {

@@ -171,7 +171,7 @@ impl ChatSession {
             .collect();
         Ok(Self {
             toolbox: Toolbox::new(executor.build())
-                .only(patterns)
+                .only_if_any(patterns)
                 .with_origin(session.origin),
             config: Arc::new(config),
             tools,
@@ -232,7 +232,7 @@ impl ChatSession {
             None => Duration::ZERO,
         };
         if !timeout.is_zero() {
-            fleet.servers.start_unseen_installed();
+            fleet.servers.start_installed_without_tools();
         }
         let settled = async {
             let waiting = tokio::time::timeout(timeout, fleet.servers.wait_for_known_tools());
@@ -258,7 +258,7 @@ impl ChatSession {
     }
 
     pub(crate) fn unmatched_tools_error(&self) -> Option<String> {
-        // Suggestions come from all tools: a misspelt pattern may mean one that isn't selected.
+        // Suggestions come from all tools: a misspelled pattern may mean one that isn't selected.
         let tools = self.tools.manager.tools();
         let matches_some = |text: &str| {
             let pattern = ToolPattern::new(text);

@@ -235,8 +235,8 @@ impl DisplayState {
         }
         let text = self.cleaner.push(text);
         let text = match self.is_thinking {
-            false => text.trim_start(),
             true => text.as_str(),
+            false => text.trim_start(),
         };
         if text.is_empty() {
             return;
@@ -267,12 +267,12 @@ impl DisplayState {
             return;
         }
         self.end_line();
-        let (colour, mark) = match outcome.is_success() {
+        let (color, mark) = match outcome.is_success() {
             true => (AnsiColor::Green, '✓'),
             false => (AnsiColor::Red, '✗'),
         };
         let (style, dim) = (
-            Style::new().fg_color(Some(colour.into())),
+            Style::new().fg_color(Some(color.into())),
             Style::new().dimmed(),
         );
         let error = outcome.error().and_then(|error| {

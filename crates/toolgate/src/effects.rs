@@ -113,8 +113,8 @@ impl EffectCollector<'_> {
     fn server(&mut self, name: &str, entry: &Value) {
         // A container entry has no command, and still starts something.
         let verb = match entry["command"].is_null() && entry["container"].is_null() {
-            false => "starts",
             true => "contacts",
+            false => "starts",
         };
         let text = format!("{verb} the server '{name}': {}", describe_server(entry));
         self.add(EffectRank::Server, &text, entry);

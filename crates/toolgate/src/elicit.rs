@@ -154,13 +154,13 @@ mod tests {
                 "name": { "type": "string" },
                 "count": { "type": "integer", "default": 3 },
                 "sure": { "type": "boolean" },
-                "colour": { "type": "string", "enum": ["red", "blue"] },
+                "color": { "type": "string", "enum": ["red", "blue"] },
                 "note": { "type": "string" },
             },
-            "required": ["name", "sure", "colour"],
+            "required": ["name", "sure", "color"],
         });
         let lines = ["", "Ada", "x", "", "perhaps", "yes", "green", "blue", ""];
-        let expected = json!({ "name": "Ada", "count": 3, "sure": true, "colour": "blue" });
+        let expected = json!({ "name": "Ada", "count": 3, "sure": true, "color": "blue" });
         let ElicitationAnswer::Accept(values) = answered(schema.clone(), None, &lines) else {
             panic!("should be accepted");
         };

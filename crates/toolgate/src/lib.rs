@@ -93,7 +93,7 @@ fn run_as_helper() -> Option<Exit> {
             Err(_) => Exit::Failure,
         });
     }
-    if word == sandbox::WORD {
+    if word == sandbox::SUBCOMMAND {
         output::print_error(&anyhow::Error::msg(sandbox::run(arguments)));
         return Some(Exit::Failure);
     }

@@ -2,7 +2,7 @@
 
 mod json;
 
-use toolgate_home::DIALECTS;
+use toolgate_home::PROTOCOLS;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::JsonFields;
@@ -38,9 +38,9 @@ pub(crate) fn start(options: &GlobalOptions, command: &CliCommand) {
         .with_writer(|| LogWriter)
         .with_target(false);
     let lines = match options.log_format {
-        LogFormat::Text if is_timed => lines.with_ansi(output::stderr_has_colour()).boxed(),
+        LogFormat::Text if is_timed => lines.with_ansi(output::stderr_has_color()).boxed(),
         LogFormat::Text => lines
-            .with_ansi(output::stderr_has_colour())
+            .with_ansi(output::stderr_has_color())
             .without_time()
             .boxed(),
         LogFormat::Json => lines
@@ -114,7 +114,7 @@ fn targets(options: &GlobalOptions, command: &CliCommand, ours: LevelFilter) -> 
         .with_target("toolgate_mcp", supervision)
         .with_target("toolgate_core::tool_set", clashes)
         .with_target("toolgate_voice", speech)
-        .with_targets(DIALECTS.map(|dialect| (dialect.id, ours)))
+        .with_targets(PROTOCOLS.map(|protocol| (protocol.id, ours)))
 }
 
 struct LogWriter;

@@ -169,11 +169,11 @@ pub(crate) fn write_stderr(lines: &[u8]) -> std::io::Result<()> {
     std::io::stderr().write_all(lines)
 }
 
-pub(crate) fn stderr_has_colour() -> bool {
+pub(crate) fn stderr_has_color() -> bool {
     AutoStream::choice(&std::io::stderr()) != ColorChoice::Never
 }
 
-pub(crate) fn stdout_has_colour() -> bool {
+pub(crate) fn stdout_has_color() -> bool {
     AutoStream::choice(&std::io::stdout()) != ColorChoice::Never
 }
 

@@ -1,10 +1,10 @@
-//! Finds patterns in the configuration that match no tool. A misspelt pattern silently denies
+//! Finds patterns in the configuration that match no tool. A misspelled pattern silently denies
 //! nothing and asks about nothing.
 
 use std::fmt;
 
 use toolgate_core::{ToolDefinition, ToolPattern, ToolSet, ToolSource, escape};
-use toolgate_mcp::{Catalogue, ServerSettings, ServerState, ServerStatus};
+use toolgate_mcp::{ServerSettings, ServerState, ServerStatus, ToolCatalog};
 use tracing::warn;
 
 use crate::command_words::did_you_mean;
@@ -90,7 +90,7 @@ pub(crate) fn unmatched(
 /// call. Starts no server, and says nothing while the tools of one aren't known.
 pub(crate) fn warn_of_unmatched_policy(config: &Config, tools: &wiring::ConfiguredTools) {
     let local = ToolName::all_of(&tools.manager.tools());
-    for text in unmatched_policy(config, local, &servers::catalogue()) {
+    for text in unmatched_policy(config, local, &servers::catalog()) {
         warn!("{text}");
     }
 }
@@ -98,7 +98,7 @@ pub(crate) fn warn_of_unmatched_policy(config: &Config, tools: &wiring::Configur
 fn unmatched_policy(
     config: &Config,
     mut names: Vec<ToolName>,
-    catalogue: &Catalogue,
+    catalog: &ToolCatalog,
 ) -> Vec<String> {
     let unmatched = policy_patterns(config).filter(|(key, text)| !matches_some(key, text, &names));
     let mut unmatched: Vec<_> = unmatched.collect();
@@ -120,7 +120,7 @@ fn unmatched_policy(
         if unmatched.is_empty() {
             break;
         }
-        let Some(remembered) = catalogue.recall_names(server) else {
+        let Some(remembered) = catalog.recall_names(server) else {
             return Vec::new();
         };
         names.extend(remembered.into_iter().map(|name| ToolName {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_pattern_gets_a_suggestion() {
+    fn a_misspelled_pattern_gets_a_suggestion() {
         let messages = messages_for(&json!({
             "policy": {
                 "deny": ["volum"],

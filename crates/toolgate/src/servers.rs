@@ -12,7 +12,9 @@ use std::time::SystemTime;
 use toolgate_core::{ToolManager, escape};
 use toolgate_mcp::guard::ServerGuard;
 use toolgate_mcp::sandbox::{self, SandboxLauncher};
-use toolgate_mcp::{Catalogue, ServerSettings, ServerState, ServerStatus, Servers, ServersOptions};
+use toolgate_mcp::{
+    ServerSettings, ServerState, ServerStatus, Servers, ServersOptions, ToolCatalog,
+};
 use tracing::warn;
 
 pub(crate) use owners::{needed, owners};
@@ -51,10 +53,10 @@ pub(crate) enum ServerStart {
     WhenNeeded,
 }
 
-pub(crate) fn catalogue() -> Catalogue {
+pub(crate) fn catalog() -> ToolCatalog {
     let folder = state_folder(&wiring::environment);
-    folder.map_or_else(Catalogue::default, |folder| {
-        Catalogue::new(folder.join("catalogue"))
+    folder.map_or_else(ToolCatalog::default, |folder| {
+        ToolCatalog::new(folder.join("catalogue"))
     })
 }
 
@@ -65,7 +67,7 @@ pub(crate) fn options(config: &Config, tools: &ConfiguredTools) -> ServersOption
     options.file = config.file().map(Path::to_owned);
     options.guard = guard();
     options.launcher = launcher(config);
-    options.catalogue = catalogue();
+    options.catalog = catalog();
     options
 }
 
@@ -162,7 +164,7 @@ impl ServerFleet {
     }
 
     pub(crate) fn note_missing_except_unseen(&self) {
-        let unseen = self.servers.unseen_installed();
+        let unseen = self.servers.installed_without_tools();
         let mut all = self.servers.status();
         all.retain(|status| !unseen.contains(&status.name));
         self.note_problems(all);
@@ -335,7 +337,7 @@ fn launcher(config: &Config) -> SandboxLauncher {
     let files = file.into_iter().chain(journal::file(config));
     let launcher = SandboxLauncher::new(
         program,
-        [sandbox::WORD],
+        [sandbox::SUBCOMMAND],
         hidden.chain(files.map(beginning)).collect(),
     );
     launcher.hide_folders_of(config.servers.iter().map(|server| &server.settings));

@@ -192,7 +192,7 @@ impl Home for House {
                 let last = prepared.last_state();
                 return CommandOutcome::Asleep { last };
             }
-            prepared.wait_for_proof(doubt).await
+            prepared.wait_for_confirmation(doubt).await
         }
         .boxed()
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
-use toolgate_home::{CommandProof, DeviceStatus};
+use toolgate_home::{CommandConfirmation, DeviceStatus};
 use toolgate_mqtt::{MqttMessage, MqttState as Link};
 
 use crate::node::{MAX_ALL_VALUES, MAX_NODES, ZwaveNode};
@@ -55,7 +55,7 @@ pub(crate) struct PendingCommand {
     pub node: NodeId,
     pub current: ValueId,
     pub target: ValueId,
-    pub proof: CommandProof,
+    pub confirmation: CommandConfirmation,
 }
 
 #[derive(Debug)]
@@ -106,8 +106,8 @@ impl HomeState {
         self.link == Link::Online && self.gateways.current().is_some_and(|one| one.alive)
     }
 
-    /// Replaces the nodes with the gateway's list. Their topics are kept, because the list doesn't
-    /// contain them.
+    /// Replaces the nodes with the gateway's list. Their topics are kept, because the
+    /// list doesn't contain them.
     pub(crate) fn replace_nodes(&mut self, listed: Vec<crate::node::DescribedNode>) {
         let mut old = std::mem::take(&mut self.nodes);
         self.ignored_nodes.clear();
@@ -186,7 +186,7 @@ impl HomeState {
         let pending = self.pending_commands.iter_mut();
         pending
             .filter(|one| one.node == id)
-            .for_each(|one| one.proof.record_status(status));
+            .for_each(|one| one.confirmation.record_status(status));
     }
 
     // Each unexpected topic causes a new request for the nodes only once.

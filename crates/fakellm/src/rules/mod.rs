@@ -55,7 +55,7 @@ pub(crate) type CheckResult = Result<(), String>;
 /// What the double sent earlier and must get back unchanged.
 #[derive(Default)]
 pub(crate) struct IssuedSignatures {
-    /// By signature.
+    /// Thinking texts by their signatures.
     thinking: HashMap<String, String>,
     /// The signatures before a call, by the call's id.
     before_call: HashMap<String, Vec<String>>,

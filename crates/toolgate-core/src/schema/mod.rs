@@ -177,7 +177,7 @@ impl Schema {
         }
         let errors = validator.iter_errors(&kept).collect();
         let violations = violation::collect_violations(errors, &self.document, &kept);
-        // The original arguments, because a misspelt name may just have been left out.
+        // The original arguments, because a misspelled name may just have been left out.
         Err(self.invalid(violations, arguments))
     }
 
@@ -185,12 +185,12 @@ impl Schema {
         ToolError::InvalidArguments {
             violations,
             required: self.required.to_vec(),
-            misspelt: self.misspelt_names(arguments),
+            misspelled: self.misspelled_names(arguments),
         }
     }
 
     /// Unknown names, each with the unused parameter that resembles it.
-    fn misspelt_names(&self, arguments: &Value) -> Vec<(String, String)> {
+    fn misspelled_names(&self, arguments: &Value) -> Vec<(String, String)> {
         // With more mistakes, a caller has to read the list of parameters anyway.
         const MAX_SUGGESTED: usize = 3;
         let (Some(declared), Some(given)) = (

@@ -1,4 +1,4 @@
-//! [`nearest_names`]: suggestions for misspelt names.
+//! [`nearest_names`]: suggestions for misspelled names.
 
 const MIN_SIMILARITY: f64 = 0.6;
 

@@ -103,7 +103,7 @@ async fn a_person_has_two_minutes() {
 }
 
 #[tokio::test]
-async fn ex9_an_approver_that_panics_counts_as_nobody() {
+async fn ex9_panicking_approver_is_no_approver() {
     struct PanickingApprover;
     impl Approver for PanickingApprover {
         fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {

@@ -201,7 +201,7 @@ impl Observer for SlowObserver {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ex6_a_caller_that_is_gone_while_its_call_is_recorded_loses_no_record() {
+async fn ex6_drop_while_recording_keeps_the_record() {
     let (slow, after) = (Recorder::default(), Recorder::default());
     let executor = builder_of([echo(open_definition("t"))])
         .observer(SlowObserver(slow.clone()))
@@ -216,7 +216,7 @@ async fn ex6_a_caller_that_is_gone_while_its_call_is_recorded_loses_no_record() 
 }
 
 #[test]
-fn ex6_a_call_that_is_dropped_outside_of_a_runtime_is_recorded_too() {
+fn ex6_drop_outside_a_runtime_is_recorded() {
     let (slow, plain) = (Recorder::default(), Recorder::default());
     let executor = builder_of([hung(open_definition("t"))])
         .observer(SlowObserver(slow.clone()))

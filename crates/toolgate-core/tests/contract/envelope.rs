@@ -259,7 +259,7 @@ async fn ex5_bad_json_ends_in_the_envelope() {
 }
 
 #[tokio::test]
-async fn ex5_the_result_is_the_structured_value_else_the_text_else_the_blocks() {
+async fn ex5_structured_else_text_else_blocks_of_an_output() {
     let text = |text: &str| ToolContent::text(text);
     let mut both = ToolOutput::text("4");
     both.structured = Some(json!({ "sum": 4 }));

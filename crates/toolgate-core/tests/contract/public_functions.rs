@@ -102,7 +102,7 @@ fn values_are_counted_before_they_are_parsed() {
 #[test]
 fn kinds_have_the_names_that_the_journal_stores() {
     assert_eq!(Origin::CommandLine.to_string(), "cli");
-    assert_eq!(ApprovalChannel::Option.to_string(), "option");
+    assert_eq!(ApprovalChannel::Flag.to_string(), "option");
     let browser = ApprovalActor::new(ApprovalChannel::Browser).with_name("serve.token");
     assert_eq!(browser.to_string(), "serve.token (browser)");
     let terminal = ApprovalActor::new(ApprovalChannel::Terminal);

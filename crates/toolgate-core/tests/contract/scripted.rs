@@ -1,4 +1,4 @@
-//! A tool whose behaviour is a closure. Tests of other crates include this file as well.
+//! A tool whose behavior is a closure. Tests of other crates include this file as well.
 
 use std::future::Future;
 
@@ -11,7 +11,7 @@ use toolgate_core::{
 pub(crate) type Answer = Result<ToolOutput, ToolError>;
 type Run = dyn Fn(ValidArguments, CallContext) -> BoxFuture<'static, Answer> + Send + Sync;
 
-/// A tool whose behaviour is a closure.
+/// A tool whose behavior is a closure.
 pub(crate) struct ScriptedTool {
     definition: ToolDefinition,
     run: Box<Run>,
@@ -36,7 +36,6 @@ pub(crate) fn scripted<F: Future<Output = Answer> + Send + 'static>(
     }
 }
 
-/// Returns its arguments.
 pub(crate) fn echo(definition: DefinitionBuilder) -> ScriptedTool {
     scripted(definition, |arguments, _| async move {
         Ok(ToolOutput::json(arguments.as_value().clone()))
@@ -48,7 +47,6 @@ pub(crate) fn answering(definition: DefinitionBuilder, answer: Answer) -> Script
     scripted(definition, move |_, _| std::future::ready(answer.clone()))
 }
 
-/// Never answers.
 pub(crate) fn hung(definition: DefinitionBuilder) -> ScriptedTool {
     scripted(definition, |_, _| std::future::pending())
 }

@@ -518,7 +518,7 @@ fn the_tools_of_a_server_change_at_once_and_only_if_there_are_any() {
 }
 
 #[tokio::test]
-async fn a_misspelt_tool_after_a_server_name_is_suggested_from_that_server() {
+async fn a_misspelled_tool_after_a_server_name_is_suggested_from_that_server() {
     let manager = ToolManager::new();
     let tools = ["create_issue", "search"];
     serve(&manager, "github", ToolRank::Server(0), &tools);

@@ -34,7 +34,7 @@ pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError
         "Activate a scene",
         format!(
             "Activates a scene: several devices set at once, as arranged in {}. With a wrong name it lists the existing ones.",
-            access.dialect.gateway
+            access.protocol.gateway
         ),
         &parameters,
         &["sceneName"],
@@ -58,7 +58,7 @@ async fn activate(access: HomeAccess, arguments: SceneArguments) -> HomeToolResu
     if scene.moves_locks && !access.locks_allowed {
         return Err(ToolError::failed(format!(
             "The scene '{label}' moves a lock, and locks are off here. Start the server with {}=1 to allow it.",
-            access.dialect.variable("ALLOW_LOCKS")
+            access.protocol.env_var("ALLOW_LOCKS")
         )));
     }
     match access.home.activate_scene(scene).await {
@@ -87,7 +87,7 @@ fn find_scene<'a>(
     scenes: &'a [HomeScene],
     said: &str,
 ) -> Result<&'a HomeScene, ToolError> {
-    let gateway = access.dialect.gateway;
+    let gateway = access.protocol.gateway;
     let found = scenes
         .iter()
         .filter(|scene| is_same_name(&scene.label, said));

@@ -13,7 +13,7 @@ use crate::{HomeAccess, HomeHealth, HomeTool, outcome_text};
 struct HealthArguments {}
 
 pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError> {
-    let name = access.dialect.name;
+    let name = access.protocol.name;
     let definition = define_tool(
         access,
         HomeTool::CheckHealth,
@@ -32,7 +32,7 @@ async fn check(access: HomeAccess, _: HealthArguments) -> HomeToolResult {
     access.wait_for_start().await;
     let health = access.home.health();
     let message = format!("{} {}", sentence(&access, &health), locks(&access));
-    let named = |gateway| access.dialect.display_gateway(gateway);
+    let named = |gateway| access.protocol.display_gateway(gateway);
     let fields = json!({
         "healthy": health.problem.is_none(),
         "problem": health.problem,
@@ -51,11 +51,11 @@ async fn check(access: HomeAccess, _: HealthArguments) -> HomeToolResult {
 }
 
 fn sentence(access: &HomeAccess, health: &HomeHealth) -> String {
-    let name = access.dialect.name;
+    let name = access.protocol.name;
     if let Some(problem) = &health.problem {
         return format!("The {name} system is not available: {problem}");
     }
-    let shown = |gateway| access.dialect.display_gateway(gateway);
+    let shown = |gateway| access.protocol.display_gateway(gateway);
     let gateway = shown(health.gateway.as_deref().unwrap_or_default());
     let version = health
         .gateway_version
@@ -69,7 +69,7 @@ fn sentence(access: &HomeAccess, health: &HomeHealth) -> String {
     let dead = match health.dead {
         0 => String::new(),
         dead => {
-            let list = HomeTool::ListDevices.name(access.dialect);
+            let list = HomeTool::ListDevices.name(access.protocol);
             let do_not = if dead == 1 { "does" } else { "do" };
             format!(" {dead} of them {do_not} not answer: {list} with state \"dead\" shows which.")
         }
@@ -83,7 +83,7 @@ fn sentence(access: &HomeAccess, health: &HomeHealth) -> String {
                 .map(|one| shown(one))
                 .collect::<Vec<_>>()
                 .join(", "),
-            access.dialect.variable("GATEWAY")
+            access.protocol.env_var("GATEWAY")
         ),
     };
     format!("The {name} system works: the gateway {gateway}{version} has {devices}.{dead}{others}")
@@ -95,7 +95,7 @@ fn locks(access: &HomeAccess) -> String {
     }
     format!(
         "Locks are off: start the server with {}=1 to offer {}.",
-        access.dialect.variable("ALLOW_LOCKS"),
-        HomeTool::ControlLock.name(access.dialect)
+        access.protocol.env_var("ALLOW_LOCKS"),
+        HomeTool::ControlLock.name(access.protocol)
     )
 }

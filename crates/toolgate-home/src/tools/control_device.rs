@@ -26,7 +26,7 @@ enum DeviceAction {
 }
 
 pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError> {
-    let list = HomeTool::ListDevices.name(access.dialect);
+    let list = HomeTool::ListDevices.name(access.protocol);
     let names = format!("The device's name, such as \"Kitchen Light\"; {list} shows the names");
     let parameters = json!({
         "deviceName": name_schema(&names),
@@ -36,7 +36,7 @@ pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError
     let definition = define_tool(
         access,
         HomeTool::ControlDevice,
-        format!("Control a {} device", access.dialect.name),
+        format!("Control a {} device", access.protocol.name),
         "Turns a switch or a light on or off, or dims a light to a level; a blind opens with on and closes with off. Waits \
          until the device confirms, and reports the outcome.",
         &parameters,
@@ -75,5 +75,5 @@ async fn control(access: HomeAccess, arguments: ControlArguments) -> HomeToolRes
         (DeviceAction::On | DeviceAction::Dim, _) => DeviceCommand::On,
     };
     let outcome = access.home.command(&device, command).await;
-    outcome_text::command_output(access.dialect, &device, outcome)
+    outcome_text::command_output(access.protocol, &device, outcome)
 }

@@ -24,7 +24,7 @@ enum LockAction {
 }
 
 pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError> {
-    let list = HomeTool::ListDevices.name(access.dialect);
+    let list = HomeTool::ListDevices.name(access.protocol);
     let parameters = json!({
         "deviceName": name_schema(&format!("The exact name of the lock, as {list} shows it")),
         "action": { "type": "string", "enum": ["lock", "unlock"], "description": "What to do" },
@@ -51,5 +51,5 @@ async fn control(access: HomeAccess, arguments: LockArguments) -> HomeToolResult
         LockAction::Unlock => DeviceCommand::Unlock,
     };
     let outcome = access.home.command(&device, command).await;
-    outcome_text::command_output(access.dialect, &device, outcome)
+    outcome_text::command_output(access.protocol, &device, outcome)
 }

@@ -20,7 +20,7 @@ pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError
     let definition = define_tool(
         access,
         HomeTool::ReadSensors,
-        format!("Read {} sensors", access.dialect.name),
+        format!("Read {} sensors", access.protocol.name),
         "Reads what a device measures or knows: temperature, humidity, motion, open or closed, locked or unlocked, power, \
          energy, battery; with unit and age. Given a room, it reads everything in the room.",
         &parameters,

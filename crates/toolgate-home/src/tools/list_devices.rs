@@ -37,7 +37,7 @@ pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError
         "limit": { "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT, "description": "The most devices to list" },
         "offset": { "type": "integer", "minimum": 0, "default": 0, "description": "How many to skip, to see the next ones" },
     });
-    let protocol = access.dialect.name;
+    let protocol = access.protocol.name;
     let definition = define_tool(
         access,
         HomeTool::ListDevices,
@@ -122,7 +122,7 @@ fn summary(
     if let Some(state) = &arguments.state {
         which.push_str(&format!(" that are {}", escape(state)));
     }
-    let protocol = access.dialect.name;
+    let protocol = access.protocol.name;
     match (total, next) {
         (0, _) => format!(
             "There are no {protocol} devices{which}.{}",

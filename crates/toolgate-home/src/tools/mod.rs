@@ -50,7 +50,7 @@ fn define_tool(
     annotations: &Annotations,
 ) -> DefinitionBuilder {
     let parameters = json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
-    ToolDefinition::builder(tool.name(access.dialect), description, parameters)
+    ToolDefinition::builder(tool.name(access.protocol), description, parameters)
         .source(ToolSource::Internal)
         .title(title)
         .annotations(*annotations)

@@ -59,7 +59,7 @@ async fn set(access: HomeAccess, arguments: ThermostatArguments) -> HomeToolResu
             .command(&device, DeviceCommand::Mode(mode))
             .await;
         let is_done = matches!(outcome, CommandOutcome::Done { .. });
-        let answer = outcome_text::command_output(access.dialect, &device, outcome);
+        let answer = outcome_text::command_output(access.protocol, &device, outcome);
         match arguments.temperature {
             None => return answer,
             Some(_) if is_done => {}
@@ -71,7 +71,7 @@ async fn set(access: HomeAccess, arguments: ThermostatArguments) -> HomeToolResu
     };
     let command = DeviceCommand::Setpoint(temperature, arguments.unit);
     let outcome = access.home.command(&device, command).await;
-    outcome_text::command_output(access.dialect, &device, outcome)
+    outcome_text::command_output(access.protocol, &device, outcome)
 }
 
 fn temperature_not_set(answer: HomeToolResult) -> ToolError {

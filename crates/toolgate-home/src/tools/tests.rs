@@ -10,10 +10,10 @@ use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
 
 use crate::{
     CommandOutcome, DeviceCommand, DeviceId, DeviceKind, DeviceStatus, Home, HomeAccess,
-    HomeDevice, HomeDialect, HomeHealth, HomeScene, LastState, home_tools,
+    HomeDevice, HomeHealth, HomeProtocol, HomeScene, LastState, home_tools,
 };
 
-static SMOKE: HomeDialect = HomeDialect {
+static SMOKE: HomeProtocol = HomeProtocol {
     id: "smoke",
     name: "Smoke Signals",
     gateway: "the hill",

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn the_built_in_pack_is_consistent() {
-    Pack::read(include_str!("../en.json"))
+    Pack::parse(include_str!("../en.json"))
         .unwrap()
         .check()
         .unwrap();
@@ -10,7 +10,7 @@ fn the_built_in_pack_is_consistent() {
 
 #[test]
 fn packs_name_home_tools_by_role() {
-    let pack = Pack::read(
+    let pack = Pack::parse(
         r#"{ "slots": { "x": { "list": { "tool": "home.list_devices", "pointer": "/", "noun": "x", "nouns": "x" } } },
              "intents": [{ "tool": "home.control_device" }, { "tool": "home.other" }, { "tool": "echo" }] }"#,
     )
@@ -55,11 +55,16 @@ fn an_invalid_pack_is_rejected_with_position_and_reason() {
             "line 1, column 41: the sentence 'turn (on' has an error at character 6",
         ),
     ] {
-        let error = Pack::read(json).unwrap_err().to_string();
+        let error = Pack::parse(json).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
     }
     let long = " ".repeat(MAX_PACK_BYTES + 1);
-    assert!(Pack::read(&long).unwrap_err().to_string().contains("bytes"));
+    assert!(
+        Pack::parse(&long)
+            .unwrap_err()
+            .to_string()
+            .contains("bytes")
+    );
 }
 
 #[test]
@@ -91,18 +96,18 @@ fn inconsistencies_are_named() {
         ),
     ] {
         let error = Pack::english()
-            .with(Pack::read(json).unwrap())
+            .with(Pack::parse(json).unwrap())
             .check()
             .unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
-    let bare = Pack::read("{}").unwrap().check().unwrap_err();
+    let bare = Pack::parse("{}").unwrap().check().unwrap_err();
     assert!(bare.to_string().starts_with("the text '"), "{bare}");
 }
 
 #[test]
 fn an_added_pack_extends_the_words_between_requests() {
-    let mine = Pack::read(r#"{ "groups": { "then": ["afterwards"] } }"#).unwrap();
+    let mine = Pack::parse(r#"{ "groups": { "then": ["afterwards"] } }"#).unwrap();
     let all = Pack::english().with(mine);
     assert_eq!(all.groups.then, ["then", "afterwards"]);
 }

@@ -165,7 +165,7 @@ async fn a_choice_is_selected_word_for_word_even_if_it_is_a_sentence() {
 
 #[tokio::test]
 async fn reply_phrases_without_words_match_nothing() {
-    let mine = Pack::read(r#"{ "replies": { "yes": ["👍"], "no": ["👎"], "small": ["…"] } }"#);
+    let mine = Pack::parse(r#"{ "replies": { "yes": ["👍"], "no": ["👎"], "small": ["…"] } }"#);
     let pack = Pack::english().with(mine.unwrap());
     let interpreter = SentenceInterpreter::new(house().toolbox.clone(), pack).unwrap();
     for (sentence, answer, expected) in [

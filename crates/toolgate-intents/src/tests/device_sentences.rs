@@ -263,7 +263,7 @@ async fn tools_with_the_same_name_are_reported_as_ambiguous() {
 
 #[tokio::test]
 async fn added_sentences_win_over_built_in_ones() {
-    let mine = Pack::read(r#"{ "intents": [{ "sentences": ["check z wave"], "tool": "activate_scene", "arguments": { "sceneName": "Check" } }] }"#).unwrap();
+    let mine = Pack::parse(r#"{ "intents": [{ "sentences": ["check z wave"], "tool": "activate_scene", "arguments": { "sceneName": "Check" } }] }"#).unwrap();
     let toolbox = Toolbox::new(ToolExecutor::new(manager_with(house_tools(|| {
         Ok(devices())
     }))));
@@ -285,7 +285,7 @@ async fn another_language_is_a_pack_of_data() {
     let toolbox = Toolbox::new(ToolExecutor::new(manager_with(house_tools(|| {
         Ok(devices())
     }))));
-    let pack = Pack::english().with(Pack::read(german).unwrap());
+    let pack = Pack::english().with(Pack::parse(german).unwrap());
     let interpreter = SentenceInterpreter::new(toolbox, pack).unwrap();
     assert_eq!(interpreter.language(), "de");
     let on =

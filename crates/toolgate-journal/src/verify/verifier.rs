@@ -183,7 +183,7 @@ impl<'a> ChainVerifier<'a> {
         Ok(())
     }
 
-    /// True if the entry's hash would be right at a nearby position, after one of its neighbours.
+    /// True if the entry's hash would be right at a nearby position, after one of its neighbors.
     fn was_moved(&self, key: Option<&ChainKey>, entry: &ChainEntry) -> rusqlite::Result<bool> {
         let sql = format!("{SELECT} WHERE n >= ? AND n <= ?");
         let mut statement = self.connection.prepare_cached(&sql)?;

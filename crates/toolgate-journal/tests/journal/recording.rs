@@ -156,7 +156,7 @@ async fn every_way_to_fail_is_kept() {
         );
         assert!(error.is_empty() || envelope["error"] == error, "{envelope}");
         assert_eq!(
-            (&detail.asked, detail.executed.is_some()),
+            (&detail.requested, detail.executed.is_some()),
             (&asked, was_executed)
         );
         assert_eq!(

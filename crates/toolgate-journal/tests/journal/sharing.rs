@@ -157,7 +157,7 @@ async fn a_file_that_is_deleted_or_moved_away_is_begun_anew() {
     tokio::time::sleep(Duration::from_millis(1100)).await;
     let call = ToolCall::new("echo", json!({ "n": 2 }));
     executor.execute(call).await;
-    assert_eq!(fixture.only_call().asked, json!({ "n": 2 }));
+    assert_eq!(fixture.only_call().requested, json!({ "n": 2 }));
     assert_eq!(fixture.only_call().run.unwrap().command, "test");
 }
 

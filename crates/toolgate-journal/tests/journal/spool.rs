@@ -86,7 +86,7 @@ fn what_was_acknowledged_survives_a_kill_before_it_is_in_the_database() {
         for call in &calls {
             let call = fixture.reader().call(&call.id).unwrap().unwrap();
             assert_eq!(call.run.unwrap().command, "child");
-            assert!(call.result == Some(call.asked) || call.summary.tool == "hang");
+            assert!(call.result == Some(call.requested) || call.summary.tool == "hang");
         }
         assert!(fixture.spooled().is_empty());
     }

@@ -36,7 +36,7 @@ impl Evaluator<'_> {
         };
         if !callee.is_function() {
             let value = crate::format::format_value(
-                &mut self.meter,
+                &mut self.budget,
                 &self.system,
                 &callee,
                 &Default::default(),
@@ -98,24 +98,24 @@ impl Evaluator<'_> {
 
     fn call_builtin(&mut self, function: &'static Function, arguments: &[Value]) -> Result<Value> {
         function.check(arguments.len())?;
-        self.meter.charge_steps(1)?;
+        self.budget.charge_steps(1)?;
         match function.body {
             FunctionBody::One(f) => match &arguments[0] {
                 Value::Matrix(_) => fail(format!(
                     "Function '{0}' doesn't apply to matrices. To call it elementwise on a matrix 'M', try 'map(M, {0})'.",
                     function.name
                 )),
-                value => f(&mut self.meter, value),
+                value => f(&mut self.budget, value),
             },
-            FunctionBody::Each(f) => each(&mut self.meter, &arguments[0], f),
+            FunctionBody::Each(f) => each(&mut self.budget, &arguments[0], f),
             FunctionBody::Two(f) | FunctionBody::Lazy(f) => {
-                f(&mut self.meter, &arguments[0], &arguments[1])
+                f(&mut self.budget, &arguments[0], &arguments[1])
             }
             FunctionBody::Many(f) | FunctionBody::WithExpression(f) => {
                 // A callback may nest as deep as the expression.
-                self.meter.enter_level()?;
+                self.budget.enter_level()?;
                 let result = f(self, arguments);
-                self.meter.leave_level();
+                self.budget.leave_level();
                 result
             }
         }
@@ -239,20 +239,20 @@ impl Evaluator<'_> {
 }
 
 fn each(
-    meter: &mut crate::budget::Meter,
+    budget: &mut crate::budget::BudgetTracker,
     value: &Value,
-    f: fn(&mut crate::budget::Meter, &Value) -> Result<Value>,
+    f: fn(&mut crate::budget::BudgetTracker, &Value) -> Result<Value>,
 ) -> Result<Value> {
     match value {
-        Value::Matrix(matrix) => matrix.map(meter, |meter, cell| {
-            let result = f(meter, cell)?;
+        Value::Matrix(matrix) => matrix.map(budget, |budget, cell| {
+            let result = f(budget, cell)?;
             // A result that is still zero keeps the sign of the cell.
             Ok(match (cell, &result) {
                 (Value::Number(0.0), Value::Number(0.0)) => cell.clone(),
                 _ => result,
             })
         }),
-        value => f(meter, value),
+        value => f(budget, value),
     }
 }
 

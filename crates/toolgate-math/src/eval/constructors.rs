@@ -21,7 +21,7 @@ impl Evaluator<'_> {
             Some(step) => self.eval(step)?,
             None => Value::Number(1.0),
         };
-        functions::range(&mut self.meter, &start, &end, &step)
+        functions::range(&mut self.budget, &start, &end, &step)
     }
 
     pub(super) fn eval_array(&mut self, list: NodeList) -> Result<Value> {
@@ -29,7 +29,7 @@ impl Evaluator<'_> {
             return self.literal_matrix(list, columns);
         }
         let items = self.eval_arguments(list)?;
-        Ok(Value::from(Matrix::from_items(&mut self.meter, items)?))
+        Ok(Value::from(Matrix::from_items(&mut self.budget, items)?))
     }
 
     // The row length of a literal such as `[[1, 2], [3, 4]]`, if all rows have the same length.
@@ -49,7 +49,7 @@ impl Evaluator<'_> {
     fn literal_matrix(&mut self, list: NodeList, columns: u32) -> Result<Value> {
         let tree = self.tree;
         let cells = list.len as usize * columns as usize;
-        self.meter.charge_cells(cells)?;
+        self.budget.charge_cells(cells)?;
         let mut data = Vec::with_capacity(cells);
         for &row in tree.list(list) {
             if let SyntaxNode::Array(row) = tree.node(row) {
@@ -64,12 +64,12 @@ impl Evaluator<'_> {
                 .chunks(columns as usize)
                 .map(|row| {
                     Ok(Value::from(Matrix::from_items(
-                        &mut self.meter,
+                        &mut self.budget,
                         row.to_vec(),
                     )?))
                 })
                 .collect::<Result<_>>()?;
-            return Ok(Value::from(Matrix::from_items(&mut self.meter, rows)?));
+            return Ok(Value::from(Matrix::from_items(&mut self.budget, rows)?));
         }
         Ok(Value::matrix(
             vec![list.len as usize, columns as usize],
@@ -83,7 +83,7 @@ impl Evaluator<'_> {
         for (i, &value) in tree.list(list).iter().enumerate() {
             let value = self.eval(value)?;
             // Setting a key searches all keys before it.
-            self.meter.charge_cells(2 + i / 16)?;
+            self.budget.charge_cells(2 + i / 16)?;
             object.set(&tree.texts[keys as usize + i], value);
         }
         Ok(Value::Object(Arc::new(object)))
@@ -126,7 +126,7 @@ impl Evaluator<'_> {
             .map(|(_, value)| value.depth())
             .max()
             .unwrap_or(0);
-        self.meter
+        self.budget
             .charge_cells(3 + captured.len() + label.len() / 32)?;
         Ok(Value::Closure(Arc::new(Closure {
             label,

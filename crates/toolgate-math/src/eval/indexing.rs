@@ -32,7 +32,7 @@ impl Evaluator<'_> {
             return not_indexable(&object);
         }
         let (object, picks) = self.eval_picks(object, list)?;
-        pick(&mut self.meter, &object, &picks)
+        pick(&mut self.budget, &object, &picks)
     }
 
     fn eval_key(&mut self, list: NodeList) -> Result<Arc<str>> {
@@ -62,7 +62,7 @@ impl Evaluator<'_> {
                 return Err(type_error("index", &value));
             };
             object = back;
-            picks.push(read_picks(&mut self.meter, &value)?);
+            picks.push(read_picks(&mut self.budget, &value)?);
         }
         Ok((object, picks))
     }
@@ -106,7 +106,7 @@ impl Evaluator<'_> {
                     (object, changed)
                 }
                 SyntaxNode::Symbol(name) => {
-                    self.meter.check_depth(new.depth())?;
+                    self.budget.check_depth(new.depth())?;
                     self.names[name as usize].variable = Some(new);
                     return Ok(value);
                 }
@@ -121,7 +121,7 @@ impl Evaluator<'_> {
         let Value::Object(object) = container else {
             return no_property(key, container);
         };
-        self.meter.charge_cells(2 * object.entries.len() + 2)?;
+        self.budget.charge_cells(2 * object.entries.len() + 2)?;
         let mut object = MathObject::clone(object);
         object.set(key, new);
         Ok(Value::Object(Arc::new(object)))
@@ -135,7 +135,7 @@ impl Evaluator<'_> {
             }
             Value::Matrix(_) | Value::Text(_) => {
                 let (container, picks) = self.eval_picks(container, list)?;
-                replace(&mut self.meter, &container, &picks, new)
+                replace(&mut self.budget, &container, &picks, new)
             }
             _ => not_indexable(&container),
         }
@@ -143,7 +143,7 @@ impl Evaluator<'_> {
 }
 
 /// Reads indexes: a number, a list of numbers, or a list of booleans.
-pub(crate) fn read_picks(meter: &mut Meter, value: &Value) -> Result<IndexPicks> {
+pub(crate) fn read_picks(budget: &mut BudgetTracker, value: &Value) -> Result<IndexPicks> {
     let place = |value: &Value| -> Result<usize> {
         let number = match value {
             Value::Number(_) | Value::Big(_) => value.to_number("index")?,
@@ -164,7 +164,7 @@ pub(crate) fn read_picks(meter: &mut Meter, value: &Value) -> Result<IndexPicks>
     let Value::Matrix(matrix) = value else {
         return Ok(IndexPicks::One(place(value)?));
     };
-    meter.charge_cells(matrix.data.len())?;
+    budget.charge_cells(matrix.data.len())?;
     if matrix
         .data
         .iter()
@@ -195,15 +195,19 @@ fn no_property<T>(key: &str, object: &Value) -> Result<T> {
     fail(format!("No access to property \"{key}\" of a {kind}"))
 }
 
-pub(crate) fn pick(meter: &mut Meter, object: &Value, picks: &[IndexPicks]) -> Result<Value> {
+pub(crate) fn pick(
+    budget: &mut BudgetTracker,
+    object: &Value,
+    picks: &[IndexPicks],
+) -> Result<Value> {
     match object {
-        Value::Matrix(matrix) => pick_cells(meter, matrix, picks),
+        Value::Matrix(matrix) => pick_cells(budget, matrix, picks),
         Value::Text(text) => {
             let [pick] = picks else {
                 return matrix::size_mismatch(picks.len(), 1);
             };
             let letters: Vec<char> = text.chars().collect();
-            meter.charge_text(text.len())?;
+            budget.charge_text(text.len())?;
             let picked: Result<String> = pick
                 .all()
                 .iter()
@@ -225,7 +229,7 @@ fn check_dimensions(matrix: &Matrix, picks: &[IndexPicks]) -> Result<()> {
     Ok(())
 }
 
-fn pick_cells(meter: &mut Meter, matrix: &Matrix, picks: &[IndexPicks]) -> Result<Value> {
+fn pick_cells(budget: &mut BudgetTracker, matrix: &Matrix, picks: &[IndexPicks]) -> Result<Value> {
     check_dimensions(matrix, picks)?;
     for (pick, &length) in picks.iter().zip(&matrix.size) {
         if let Some(&at) = pick.all().iter().find(|&&at| at >= length) {
@@ -233,7 +237,7 @@ fn pick_cells(meter: &mut Meter, matrix: &Matrix, picks: &[IndexPicks]) -> Resul
         }
     }
     let counts: Vec<usize> = picks.iter().map(|pick| pick.all().len()).collect();
-    let cells = matrix::cell_count(meter, &counts)?;
+    let cells = matrix::cell_count(budget, &counts)?;
     let data: Vec<Value> = (0..cells)
         .map(|at| matrix.data[source(at, &counts, picks, &matrix.size)].clone())
         .collect();
@@ -259,20 +263,20 @@ fn source(at: usize, counts: &[usize], picks: &[IndexPicks], size: &[usize]) -> 
 
 /// Copies `object` with the picked cells or letters replaced. A matrix grows if necessary.
 pub(crate) fn replace(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     object: &Value,
     picks: &[IndexPicks],
     new: &Value,
 ) -> Result<Value> {
     match object {
-        Value::Matrix(matrix) => replace_cells(meter, matrix, picks, new),
-        Value::Text(text) => replace_letters(meter, text, picks, new),
+        Value::Matrix(matrix) => replace_cells(budget, matrix, picks, new),
+        Value::Text(text) => replace_letters(budget, text, picks, new),
         _ => Err(type_error("subset", object)),
     }
 }
 
 fn replace_letters(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     text: &str,
     picks: &[IndexPicks],
     new: &Value,
@@ -287,7 +291,7 @@ fn replace_letters(
     }
     let mut letters: Vec<char> = text.chars().collect();
     let longest = all.iter().max().map_or(0, |at| at + 1).max(letters.len());
-    meter.charge_text(longest.saturating_mul(4))?;
+    budget.charge_text(longest.saturating_mul(4))?;
     letters.resize(longest, ' ');
     for (&at, letter) in all.iter().zip(new) {
         letters[at] = letter;
@@ -296,7 +300,7 @@ fn replace_letters(
 }
 
 fn replace_cells(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     matrix: &Matrix,
     picks: &[IndexPicks],
     new: &Value,
@@ -318,12 +322,12 @@ fn replace_cells(
                 .max(length)
         })
         .collect();
-    meter.charge_cells(target.data.len())?;
+    budget.charge_cells(target.data.len())?;
     if needed != target.size {
-        target = target.resized(meter, &needed, &Value::Number(0.0))?;
+        target = target.resized(budget, &needed, &Value::Number(0.0))?;
     }
     let counts: Vec<usize> = picks.iter().map(|pick| pick.all().len()).collect();
-    let cells = matrix::cell_count(meter, &counts)?;
+    let cells = matrix::cell_count(budget, &counts)?;
     let sources = match new {
         Value::Matrix(source) => {
             let wide = |size: &[usize]| -> Vec<usize> {

@@ -7,15 +7,15 @@ use crate::tree::{BinaryOperator, NodeId, NodeList, UnaryOperator};
 
 impl Evaluator<'_> {
     pub(super) fn apply_unary(&mut self, operator: UnaryOperator, value: &Value) -> Result<Value> {
-        let meter = &mut self.meter;
+        let budget = &mut self.budget;
         match operator {
-            UnaryOperator::Minus => ops::negate(meter, value),
-            UnaryOperator::Plus => ops::plus(meter, value),
-            UnaryOperator::BitNot => ops::bit_not(meter, value),
-            UnaryOperator::Not => ops::not(meter, value),
-            UnaryOperator::Factorial => functions::factorial(meter, value),
-            UnaryOperator::Transpose => ops::transpose(meter, value, true),
-            UnaryOperator::Percent => ops::divide(meter, value, &Value::Number(100.0)),
+            UnaryOperator::Minus => ops::negate(budget, value),
+            UnaryOperator::Plus => ops::plus(budget, value),
+            UnaryOperator::BitNot => ops::bit_not(budget, value),
+            UnaryOperator::Not => ops::not(budget, value),
+            UnaryOperator::Factorial => functions::factorial(budget, value),
+            UnaryOperator::Transpose => ops::transpose(budget, value, true),
+            UnaryOperator::Percent => ops::divide(budget, value, &Value::Number(100.0)),
         }
     }
 
@@ -29,10 +29,10 @@ impl Evaluator<'_> {
         {
             // Zeros instead of booleans, as in mathjs.
             let size = matrix.size.clone();
-            let zeros = Matrix::filled(&mut self.meter, size, &Value::Number(0.0))?;
+            let zeros = Matrix::filled(&mut self.budget, size, &Value::Number(0.0))?;
             return Ok(Value::from(zeros));
         }
-        ops::and(&mut self.meter, left, &right)
+        ops::and(&mut self.budget, left, &right)
     }
 
     pub(super) fn eval_or(&mut self, left: &Value, right: NodeId) -> Result<Value> {
@@ -40,7 +40,7 @@ impl Evaluator<'_> {
             return Ok(Value::Bool(true));
         }
         let right = self.eval(right)?;
-        ops::or(&mut self.meter, left, &right)
+        ops::or(&mut self.budget, left, &right)
     }
 
     pub(super) fn eval_chain(&mut self, list: NodeList, operators: u32) -> Result<Value> {
@@ -50,7 +50,7 @@ impl Evaluator<'_> {
         for (i, &operand) in operands[1..].iter().enumerate() {
             let right = self.eval(operand)?;
             let held = apply_binary(
-                &mut self.meter,
+                &mut self.budget,
                 tree.operators[operators as usize + i],
                 &left,
                 &right,
@@ -87,42 +87,42 @@ impl Evaluator<'_> {
 }
 
 pub(super) fn apply_binary(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     operator: BinaryOperator,
     a: &Value,
     b: &Value,
 ) -> Result<Value> {
     match operator {
-        BinaryOperator::Add => ops::add(meter, a, b),
-        BinaryOperator::Subtract => ops::subtract(meter, a, b),
-        BinaryOperator::Multiply => ops::multiply(meter, a, b),
-        BinaryOperator::Divide => ops::divide(meter, a, b),
-        BinaryOperator::DotMultiply => ops::dot_multiply(meter, a, b),
-        BinaryOperator::DotDivide => ops::dot_divide(meter, a, b),
-        BinaryOperator::Mod => ops::modulo(meter, a, b),
-        BinaryOperator::Power => ops::power(meter, a, b),
-        BinaryOperator::DotPower => ops::dot_power(meter, a, b),
-        BinaryOperator::BitAnd => ops::bit_and(meter, a, b),
-        BinaryOperator::BitOr => ops::bit_or(meter, a, b),
-        BinaryOperator::BitXor => ops::bit_xor(meter, a, b),
-        BinaryOperator::ShiftLeft => ops::shift_left(meter, a, b),
-        BinaryOperator::ShiftRight => ops::shift_right(meter, a, b),
-        BinaryOperator::ShiftRightLogical => ops::shift_right_logical(meter, a, b),
-        BinaryOperator::Equal => ops::equal(meter, a, b),
-        BinaryOperator::Unequal => ops::unequal(meter, a, b),
-        BinaryOperator::Less => ops::less(meter, a, b),
-        BinaryOperator::Greater => ops::greater(meter, a, b),
-        BinaryOperator::LessEqual => ops::less_equal(meter, a, b),
-        BinaryOperator::GreaterEqual => ops::greater_equal(meter, a, b),
-        BinaryOperator::Xor => ops::xor(meter, a, b),
-        BinaryOperator::Convert => functions::convert(meter, a, b),
+        BinaryOperator::Add => ops::add(budget, a, b),
+        BinaryOperator::Subtract => ops::subtract(budget, a, b),
+        BinaryOperator::Multiply => ops::multiply(budget, a, b),
+        BinaryOperator::Divide => ops::divide(budget, a, b),
+        BinaryOperator::DotMultiply => ops::dot_multiply(budget, a, b),
+        BinaryOperator::DotDivide => ops::dot_divide(budget, a, b),
+        BinaryOperator::Mod => ops::modulo(budget, a, b),
+        BinaryOperator::Power => ops::power(budget, a, b),
+        BinaryOperator::DotPower => ops::dot_power(budget, a, b),
+        BinaryOperator::BitAnd => ops::bit_and(budget, a, b),
+        BinaryOperator::BitOr => ops::bit_or(budget, a, b),
+        BinaryOperator::BitXor => ops::bit_xor(budget, a, b),
+        BinaryOperator::ShiftLeft => ops::shift_left(budget, a, b),
+        BinaryOperator::ShiftRight => ops::shift_right(budget, a, b),
+        BinaryOperator::ShiftRightLogical => ops::shift_right_logical(budget, a, b),
+        BinaryOperator::Equal => ops::equal(budget, a, b),
+        BinaryOperator::Unequal => ops::unequal(budget, a, b),
+        BinaryOperator::Less => ops::less(budget, a, b),
+        BinaryOperator::Greater => ops::greater(budget, a, b),
+        BinaryOperator::LessEqual => ops::less_equal(budget, a, b),
+        BinaryOperator::GreaterEqual => ops::greater_equal(budget, a, b),
+        BinaryOperator::Xor => ops::xor(budget, a, b),
+        BinaryOperator::Convert => functions::convert(budget, a, b),
         BinaryOperator::AddPercent => {
-            let share = ops::multiply(meter, a, b)?;
-            ops::add(meter, a, &share)
+            let share = ops::multiply(budget, a, b)?;
+            ops::add(budget, a, &share)
         }
         BinaryOperator::SubtractPercent => {
-            let share = ops::multiply(meter, a, b)?;
-            ops::subtract(meter, a, &share)
+            let share = ops::multiply(budget, a, b)?;
+            ops::subtract(budget, a, &share)
         }
         BinaryOperator::And | BinaryOperator::Or | BinaryOperator::Nullish => {
             Err(type_error("operator", a))

@@ -5,7 +5,7 @@ use crate::ops::counted_big;
 use crate::prelude::*;
 
 pub(super) fn apply_analytic(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     name: &str,
     x: &Value,
     number: fn(f64) -> Value,
@@ -17,9 +17,9 @@ pub(super) fn apply_analytic(
         Value::Complex(x) => Ok(of_complex(*x).into()),
         Value::Big(x) => {
             // A series over all digits costs far more than an addition.
-            meter.charge_steps(500)?;
-            match big(x).ok_or_else(|| meter.too_many_digits())? {
-                Value::Big(result) => counted_big(meter, result.as_ref().clone()),
+            budget.charge_steps(500)?;
+            match big(x).ok_or_else(|| budget.too_many_digits())? {
+                Value::Big(result) => counted_big(budget, result.as_ref().clone()),
                 other => Ok(other),
             }
         }
@@ -51,8 +51,8 @@ pub(super) fn some_big(value: Decimal) -> Option<Value> {
 /// for doubles, complex numbers and big numbers.
 macro_rules! analytic_functions {
     ($($function:ident $name:literal: $number:expr, $complex:expr, $big:expr;)*) => {$(
-        fn $function(meter: &mut Meter, x: &Value) -> Result<Value> {
-            super::analytic::apply_analytic(meter, $name, x, $number, $complex, $big)
+        fn $function(budget: &mut BudgetTracker, x: &Value) -> Result<Value> {
+            super::analytic::apply_analytic(budget, $name, x, $number, $complex, $big)
         }
     )*};
 }

@@ -23,13 +23,13 @@ pub(super) const TABLE: &[FunctionRow] = &[
 ];
 
 fn fold(evaluator: &mut Evaluator<'_>, args: &[Value], f: ops::ScalarFunction) -> Result<Value> {
-    let first = f(&mut evaluator.meter, &args[0], &args[1])?;
+    let first = f(&mut evaluator.budget, &args[0], &args[1])?;
     args[2..]
         .iter()
-        .try_fold(first, |sum, next| f(&mut evaluator.meter, &sum, next))
+        .try_fold(first, |sum, next| f(&mut evaluator.budget, &sum, next))
 }
 
-pub(super) fn abs(_: &mut Meter, x: &Value) -> Result<Value> {
+pub(super) fn abs(_: &mut BudgetTracker, x: &Value) -> Result<Value> {
     absolute(x)
 }
 
@@ -48,7 +48,7 @@ fn absolute(x: &Value) -> Result<Value> {
     })
 }
 
-fn sign(_: &mut Meter, x: &Value) -> Result<Value> {
+fn sign(_: &mut BudgetTracker, x: &Value) -> Result<Value> {
     signum(x)
 }
 

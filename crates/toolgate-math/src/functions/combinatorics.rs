@@ -33,7 +33,7 @@ pub(super) const TABLE: &[FunctionRow] = &[
     one("bernoulli", bernoulli),
 ];
 
-pub(crate) fn factorial(meter: &mut Meter, n: &Value) -> Result<Value> {
+pub(crate) fn factorial(budget: &mut BudgetTracker, n: &Value) -> Result<Value> {
     let negative = || MathError::new("Value must be non-negative");
     match n {
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
@@ -42,18 +42,18 @@ pub(crate) fn factorial(meter: &mut Meter, n: &Value) -> Result<Value> {
                 return Err(negative());
             }
             // The Lanczos sum costs about as much as eight operations.
-            meter.charge_steps(8)?;
+            budget.charge_steps(8)?;
             Ok(special::gamma(n + 1.0).into())
         }
         Value::Big(n) if n.is_negative() => Err(negative()),
-        Value::Big(n) => big_factorial(meter, n),
+        Value::Big(n) => big_factorial(budget, n),
         Value::Fraction(_) => Err(ops::no_fraction()),
-        Value::Matrix(matrix) => matrix.map(meter, factorial),
+        Value::Matrix(matrix) => matrix.map(budget, factorial),
         _ => Err(type_error("factorial", n)),
     }
 }
 
-fn big_factorial(meter: &mut Meter, n: &Decimal) -> Result<Value> {
+fn big_factorial(budget: &mut BudgetTracker, n: &Decimal) -> Result<Value> {
     if !n.is_integer() {
         return Err(if n.is_finite() {
             MathError::new("Integer BigNumber expected")
@@ -62,11 +62,11 @@ fn big_factorial(meter: &mut Meter, n: &Decimal) -> Result<Value> {
         });
     }
     // Beyond 32 bits the loop below would use up every budget anyway.
-    let count = n.to_u32().ok_or_else(|| meter.too_many_digits())?;
+    let count = n.to_u32().ok_or_else(|| budget.too_many_digits())?;
     let mut result = Decimal::integer(1);
     let mut exact = BigInt::one();
     for k in 2..=count {
-        meter.charge_steps(4)?;
+        budget.charge_steps(4)?;
         exact *= k;
         // Factors are multiplied exactly in batches, and only the product of a batch is rounded.
         if exact.bits() > 600 {
@@ -74,14 +74,14 @@ fn big_factorial(meter: &mut Meter, n: &Decimal) -> Result<Value> {
             exact = BigInt::one();
         }
     }
-    counted_big(meter, result.mul(&Decimal::from_integer(&exact)))
+    counted_big(budget, result.mul(&Decimal::from_integer(&exact)))
 }
 
-fn gamma(meter: &mut Meter, x: &Value) -> Result<Value> {
+fn gamma(budget: &mut BudgetTracker, x: &Value) -> Result<Value> {
     match x {
         Value::Complex(x) => Ok(special::complex_gamma(*x).into()),
         Value::Big(x) if x.is_integer() && !x.is_zero() && !x.is_negative() => {
-            big_factorial(meter, &x.sub(&Decimal::integer(1)))
+            big_factorial(budget, &x.sub(&Decimal::integer(1)))
         }
         Value::Big(x) if x.is_integer() => Ok(Value::big(Decimal::infinity(false))),
         Value::Big(_) => fail("Integer BigNumber expected"),
@@ -113,10 +113,10 @@ fn natural_pair(name: &str, n: &Value, k: &Value) -> Result<(f64, f64)> {
 }
 
 // Converts the result to the argument's kind of number.
-fn to_kind_of(model: &Value, meter: &mut Meter, value: &BigInt) -> Result<Value> {
+fn to_kind_of(model: &Value, budget: &mut BudgetTracker, value: &BigInt) -> Result<Value> {
     match model {
         Value::Big(_) => {
-            meter.charge_big(value.bits())?;
+            budget.charge_big(value.bits())?;
             Ok(Value::big(
                 Decimal::from_integer(value).significant(crate::number::decimal::PRECISION),
             ))
@@ -130,42 +130,42 @@ fn to_kind_of(model: &Value, meter: &mut Meter, value: &BigInt) -> Result<Value>
 // The largest argument of functions that count exactly.
 const EXACT: f64 = 3000.0;
 
-fn to_small_count(meter: &mut Meter, name: &str, value: f64) -> Result<u32> {
+fn to_small_count(budget: &mut BudgetTracker, name: &str, value: f64) -> Result<u32> {
     if value > EXACT {
         return fail(format!(
             "The numbers in function {name} must not exceed {EXACT}"
         ));
     }
-    meter.charge_steps(value as usize)?;
+    budget.charge_steps(value as usize)?;
     Ok(value as u32)
 }
 
-fn to_small_counts(meter: &mut Meter, name: &str, a: f64, b: f64) -> Result<(u32, u32)> {
+fn to_small_counts(budget: &mut BudgetTracker, name: &str, a: f64, b: f64) -> Result<(u32, u32)> {
     Ok((
-        to_small_count(meter, name, a)?,
-        to_small_count(meter, name, b)?,
+        to_small_count(budget, name, a)?,
+        to_small_count(budget, name, b)?,
     ))
 }
 
-fn choose(meter: &mut Meter, n: u32, k: u32) -> Result<BigInt> {
+fn choose(budget: &mut BudgetTracker, n: u32, k: u32) -> Result<BigInt> {
     let mut result = BigInt::one();
     // Every intermediate product is a binomial itself, so no division leaves a remainder.
     for i in 0..k.min(n - k) {
-        meter.charge_steps(1)?;
+        budget.charge_steps(1)?;
         result = result * (n - i) / (i + 1);
     }
     Ok(result)
 }
 
-fn combinations(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
+fn combinations(budget: &mut BudgetTracker, n: &Value, k: &Value) -> Result<Value> {
     let (a, b) = natural_pair("combinations", n, k)?;
     if b > a {
         return fail("k must be less than or equal to n");
     }
     if matches!(n, Value::Big(_)) || matches!(k, Value::Big(_)) {
-        let (a, b) = to_small_counts(meter, "combinations", a, b)?;
-        let result = choose(meter, a, b)?;
-        return to_kind_of(&Value::big(Decimal::integer(0)), meter, &result);
+        let (a, b) = to_small_counts(budget, "combinations", a, b)?;
+        let result = choose(budget, a, b)?;
+        return to_kind_of(&Value::big(Decimal::integer(0)), budget, &result);
     }
     // Common factors are cancelled early, so that small counts come out whole.
     let rest = a - b;
@@ -177,7 +177,7 @@ fn combinations(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
     };
     let mut factor = low;
     while factor <= a {
-        meter.charge_steps(1)?;
+        budget.charge_steps(1)?;
         result *= factor;
         while divisor <= limit && result % divisor == 0.0 {
             result /= divisor;
@@ -192,31 +192,31 @@ fn combinations(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
     Ok(result.into())
 }
 
-fn combinations_with_repetition(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
+fn combinations_with_repetition(budget: &mut BudgetTracker, n: &Value, k: &Value) -> Result<Value> {
     let (a, b) = natural_pair("combinationsWithRep", n, k)?;
     if a < 1.0 {
         return fail("k must be less than or equal to n + k - 1");
     }
-    let (a, b) = to_small_counts(meter, "combinationsWithRep", a, b)?;
-    let result = choose(meter, a + b - 1, b)?;
-    to_kind_of(n, meter, &result)
+    let (a, b) = to_small_counts(budget, "combinationsWithRep", a, b)?;
+    let result = choose(budget, a + b - 1, b)?;
+    to_kind_of(n, budget, &result)
 }
 
 fn permutations(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut evaluator.meter;
+    let budget = &mut evaluator.budget;
     let [n, k] = args else {
-        return factorial(meter, &args[0]);
+        return factorial(budget, &args[0]);
     };
     let (a, b) = natural_pair("permutations", n, k)?;
     if b > a {
         return fail("second argument k must be less than or equal to first argument n");
     }
     if matches!(n, Value::Big(_)) {
-        let (a, b) = to_small_counts(meter, "permutations", a, b)?;
+        let (a, b) = to_small_counts(budget, "permutations", a, b)?;
         let result = (a - b + 1..=a).fold(BigInt::one(), |all, k| all * k);
-        return to_kind_of(n, meter, &result);
+        return to_kind_of(n, budget, &result);
     }
-    meter.charge_steps(b.min(1e9) as usize)?;
+    budget.charge_steps(b.min(1e9) as usize)?;
     // Above 2^53, a + 1 rounds to a, so the product from a + 1 to a would not be empty.
     let result = if b == 0.0 {
         1.0
@@ -230,7 +230,7 @@ fn multinomial(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let parts = args[0].as_matrix("multinomial")?.clone();
     let (mut sum, mut divisor) = (0.0, 1.0);
     for part in &parts.data {
-        evaluator.meter.charge_steps(1)?;
+        evaluator.budget.charge_steps(1)?;
         let part = natural_number("multinomial", part)?;
         // mathjs counts zero as an error here, although 0! is 1.
         if part == 0.0 {
@@ -242,11 +242,11 @@ fn multinomial(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     Ok((special::gamma(sum + 1.0) / divisor).into())
 }
 
-fn stirling_row(meter: &mut Meter, n: u32, k: u32) -> Result<Vec<BigInt>> {
+fn stirling_row(budget: &mut BudgetTracker, n: u32, k: u32) -> Result<Vec<BigInt>> {
     let mut row = vec![BigInt::ZERO; k as usize + 1];
     row[0] = BigInt::one();
     for _ in 0..n {
-        meter.charge_steps(k as usize * 8)?;
+        budget.charge_steps(k as usize * 8)?;
         // From right to left, so that the values of the previous row are still there.
         for j in (1..=k as usize).rev() {
             row[j] = &row[j] * j + &row[j - 1];
@@ -257,42 +257,42 @@ fn stirling_row(meter: &mut Meter, n: u32, k: u32) -> Result<Vec<BigInt>> {
 }
 
 // The table for these functions grows with the square of the argument, so the limits are smaller.
-fn table_index(meter: &mut Meter, name: &str, value: &Value) -> Result<u32> {
+fn table_index(budget: &mut BudgetTracker, name: &str, value: &Value) -> Result<u32> {
     let number = natural_number(name, value)?;
     if number > 300.0 {
         return fail(format!(
             "The numbers in function {name} must not exceed 300"
         ));
     }
-    meter.charge_steps(number as usize)?;
+    budget.charge_steps(number as usize)?;
     Ok(number as u32)
 }
 
-fn stirling(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
-    let a = table_index(meter, "stirlingS2", n)?;
-    let b = table_index(meter, "stirlingS2", k)?;
+fn stirling(budget: &mut BudgetTracker, n: &Value, k: &Value) -> Result<Value> {
+    let a = table_index(budget, "stirlingS2", n)?;
+    let b = table_index(budget, "stirlingS2", k)?;
     if b > a {
         return fail("k must be less than or equal to n in function stirlingS2");
     }
-    let row = stirling_row(meter, a, b)?;
-    to_kind_of(n, meter, &row[b as usize])
+    let row = stirling_row(budget, a, b)?;
+    to_kind_of(n, budget, &row[b as usize])
 }
 
-fn bell(meter: &mut Meter, n: &Value) -> Result<Value> {
-    let count = table_index(meter, "bellNumbers", n)?;
-    let row = stirling_row(meter, count, count)?;
+fn bell(budget: &mut BudgetTracker, n: &Value) -> Result<Value> {
+    let count = table_index(budget, "bellNumbers", n)?;
+    let row = stirling_row(budget, count, count)?;
     let sum: BigInt = row.iter().sum();
-    to_kind_of(n, meter, &sum)
+    to_kind_of(n, budget, &sum)
 }
 
-fn catalan(meter: &mut Meter, n: &Value) -> Result<Value> {
+fn catalan(budget: &mut BudgetTracker, n: &Value) -> Result<Value> {
     let count = natural_number("catalan", n)?;
-    let count = to_small_count(meter, "catalan", count)?;
-    let result = choose(meter, 2 * count, count)? / (count + 1);
-    to_kind_of(n, meter, &result)
+    let count = to_small_count(budget, "catalan", count)?;
+    let result = choose(budget, 2 * count, count)? / (count + 1);
+    to_kind_of(n, budget, &result)
 }
 
-fn composition(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
+fn composition(budget: &mut BudgetTracker, n: &Value, k: &Value) -> Result<Value> {
     let (a, b) = natural_pair("composition", n, k)?;
     if a < 1.0 || b < 1.0 {
         return fail("Positive integer value expected in function composition");
@@ -300,7 +300,7 @@ fn composition(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
     if b > a {
         return fail("k must be less than or equal to n in function composition");
     }
-    let (a, b) = to_small_counts(meter, "composition", a, b)?;
-    let result = choose(meter, a - 1, b - 1)?;
-    to_kind_of(n, meter, &result)
+    let (a, b) = to_small_counts(budget, "composition", a, b)?;
+    let result = choose(budget, a - 1, b - 1)?;
+    to_kind_of(n, budget, &result)
 }

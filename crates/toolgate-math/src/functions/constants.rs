@@ -11,14 +11,14 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
 }
 
 pub(super) fn values() -> impl Iterator<Item = (&'static str, Value)> {
-    let mut meter = Meter::new(&Budget::default());
+    let mut budget = BudgetTracker::new(&Budget::default());
     rows().filter_map(move |(name, text, _)| {
         let value = match (text, text.parse()) {
             ("i", _) => Value::Complex(Complex::I),
             (_, Ok(number)) => Value::Number(number),
             _ => {
                 let mut quantity =
-                    unit::parse(&mut meter, text, &mut UnitSystem::default()).ok()?;
+                    unit::parse(&mut budget, text, &mut UnitSystem::default()).ok()?;
                 quantity.fixed_prefix = true;
                 Value::unit(quantity)
             }

@@ -17,18 +17,18 @@ pub(super) const TABLE: &[FunctionRow] = &[
 fn numbers(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     match args {
         [] => Ok(Value::Number(0.0)),
-        [Value::Matrix(matrix)] => matrix.map(&mut evaluator.meter, number),
-        [value] => number(&mut evaluator.meter, value),
+        [Value::Matrix(matrix)] => matrix.map(&mut evaluator.budget, number),
+        [value] => number(&mut evaluator.budget, value),
         [Value::Unit(quantity), target, ..] => {
             let target = super::units::target_unit(evaluator, target)?;
-            let count = quantity.count_in(&mut evaluator.meter, &target)?;
-            number(&mut evaluator.meter, &count)
+            let count = quantity.count_in(&mut evaluator.budget, &target)?;
+            number(&mut evaluator.budget, &count)
         }
         [value, ..] => Err(type_error("number", value)),
     }
 }
 
-pub(super) fn number(_: &mut Meter, value: &Value) -> Result<Value> {
+pub(super) fn number(_: &mut BudgetTracker, value: &Value) -> Result<Value> {
     match value {
         Value::Text(text) if text.as_ref() == "NaN" => Ok(f64::NAN.into()),
         Value::Text(text) => match read_based(text).or_else(|| read_number(text)) {
@@ -41,7 +41,7 @@ pub(super) fn number(_: &mut Meter, value: &Value) -> Result<Value> {
     }
 }
 
-pub(super) fn bignumber(meter: &mut Meter, value: &Value) -> Result<Value> {
+pub(super) fn bignumber(budget: &mut BudgetTracker, value: &Value) -> Result<Value> {
     let decimal = match value {
         Value::Number(value) => Decimal::from_number(*value),
         Value::Bool(value) => Decimal::integer(u64::from(*value)),
@@ -51,74 +51,74 @@ pub(super) fn bignumber(meter: &mut Meter, value: &Value) -> Result<Value> {
             Decimal::from_integer(&value.num).div(&Decimal::from_integer(&value.den))
         }
         Value::Text(text) => {
-            check_length(meter, text)?;
+            check_length(budget, text)?;
             let not_a_number =
                 || format!("\"{text}\" is not a number, so it can't become a BigNumber");
             Decimal::parse(text).ok_or_else(|| MathError::new(not_a_number()))?
         }
         other => return Err(type_error("bignumber", other)),
     };
-    counted_big(meter, decimal)
+    counted_big(budget, decimal)
 }
 
 // Before reading: the time to convert digits grows with the square of their number.
-fn check_length(meter: &Meter, text: &str) -> Result<()> {
-    if text.len() > meter.max_digits() {
-        return Err(meter.too_many_digits());
+fn check_length(budget: &BudgetTracker, text: &str) -> Result<()> {
+    if text.len() > budget.max_digits() {
+        return Err(budget.too_many_digits());
     }
     Ok(())
 }
 
-pub(super) fn fraction(meter: &mut Meter, value: &Value) -> Result<Value> {
+pub(super) fn fraction(budget: &mut BudgetTracker, value: &Value) -> Result<Value> {
     let fraction = match value {
         Value::Number(value) => ops::nearest_fraction(*value)?,
         Value::Bool(value) => Fraction::integer(u8::from(*value).into()),
         Value::Null => Fraction::integer(0.into()),
         Value::Fraction(_) => return Ok(value.clone()),
-        Value::Big(value) => exact_fraction(meter, value)?,
+        Value::Big(value) => exact_fraction(budget, value)?,
         Value::Text(text) => {
-            check_length(meter, text)?;
+            check_length(budget, text)?;
             let not_a_fraction =
                 || format!("\"{text}\" is not a fraction: write \"1/3\", \"0.25\" or \"0.(3)\"");
             Fraction::parse(text).ok_or_else(|| MathError::new(not_a_fraction()))?
         }
         Value::Unit(quantity) => {
-            let value = fraction(meter, quantity.require_value()?)?;
+            let value = fraction(budget, quantity.require_value()?)?;
             return Ok(Value::unit(quantity.with_value(Some(value))));
         }
         other => return Err(type_error("fraction", other)),
     };
-    counted_fraction(meter, fraction)
+    counted_fraction(budget, fraction)
 }
 
-pub(super) fn exact_fraction(meter: &mut Meter, value: &Decimal) -> Result<Fraction> {
+pub(super) fn exact_fraction(budget: &mut BudgetTracker, value: &Decimal) -> Result<Fraction> {
     let no_fraction = || MathError::new("Only a finite number can be a fraction");
     if !value.is_finite() {
         return Err(no_fraction());
     }
-    if value.magnitude().unsigned_abs() > meter.max_digits() as u64 {
-        return Err(meter.too_many_digits());
+    if value.magnitude().unsigned_abs() > budget.max_digits() as u64 {
+        return Err(budget.too_many_digits());
     }
-    if let Some(whole) = value.to_integer(meter.max_digits()) {
+    if let Some(whole) = value.to_integer(budget.max_digits()) {
         return Ok(Fraction::integer(whole));
     }
     // Shift the decimal until it is whole.
     let places = usize::try_from(value.decimals()).unwrap_or(usize::MAX);
-    if places > meter.max_digits() {
-        return Err(meter.too_many_digits());
+    if places > budget.max_digits() {
+        return Err(budget.too_many_digits());
     }
     let shift = num_bigint::BigInt::from(crate::number::decimal::ten_to(places).into_owned());
     let digits = value
         .shifted(places)
-        .to_integer(2 * meter.max_digits())
+        .to_integer(2 * budget.max_digits())
         .ok_or_else(no_fraction)?;
     Fraction::new(digits, shift).ok_or_else(no_fraction)
 }
 
 fn fractions(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut evaluator.meter;
+    let budget = &mut evaluator.budget;
     match args {
-        [Value::Matrix(matrix)] => matrix.map(meter, fraction),
+        [Value::Matrix(matrix)] => matrix.map(budget, fraction),
         [Value::Object(object)] => {
             let part = |key: &str| {
                 object
@@ -126,28 +126,28 @@ fn fractions(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
                     .cloned()
                     .ok_or_else(|| MathError::new("A fraction needs the keys n and d"))
             };
-            ratio(meter, &part("n")?, &part("d")?)
+            ratio(budget, &part("n")?, &part("d")?)
         }
-        [value] => fraction(meter, value),
-        [above, below, ..] => ratio(meter, above, below),
+        [value] => fraction(budget, value),
+        [above, below, ..] => ratio(budget, above, below),
         [] => fail("Too few arguments in function fraction"),
     }
 }
 
-fn ratio(meter: &mut Meter, above: &Value, below: &Value) -> Result<Value> {
+fn ratio(budget: &mut BudgetTracker, above: &Value, below: &Value) -> Result<Value> {
     if let (Value::Number(a), Value::Number(b)) = (above, below)
         && (a.fract() != 0.0 || b.fract() != 0.0)
     {
         return fail("Parameters must be integer");
     }
-    let (above, below) = (fraction(meter, above)?, fraction(meter, below)?);
-    ops::divide(meter, &above, &below)
+    let (above, below) = (fraction(budget, above)?, fraction(budget, below)?);
+    ops::divide(budget, &above, &below)
 }
 
 fn complexes(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut evaluator.meter;
+    let budget = &mut evaluator.budget;
     match args {
-        [Value::Matrix(matrix)] => matrix.map(meter, |_, value| to_complex(value)),
+        [Value::Matrix(matrix)] => matrix.map(budget, |_, value| to_complex(value)),
         [value] => to_complex(value),
         [re, im, ..] => Ok(complex(re.to_number("complex")?, im.to_number("complex")?).into()),
         [] => Ok(complex(0.0, 0.0).into()),
@@ -207,7 +207,7 @@ fn parse_complex(text: &str) -> Option<Complex> {
     Some(complex(re, im))
 }
 
-fn boolean(_: &mut Meter, value: &Value) -> Result<Value> {
+fn boolean(_: &mut BudgetTracker, value: &Value) -> Result<Value> {
     Ok(match value {
         Value::Bool(_) => value.clone(),
         Value::Null => false.into(),

@@ -19,7 +19,7 @@ enum MatrixNorm {
 }
 
 fn norm(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut evaluator.meter;
+    let budget = &mut evaluator.budget;
     let kind = match args.get(1) {
         None => MatrixNorm::Power(2.0),
         Some(Value::Text(text)) => match text.as_ref() {
@@ -34,39 +34,39 @@ fn norm(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     };
     match &args[0] {
         Value::Matrix(matrix) => match *matrix.size.as_slice() {
-            [_] => vector_norm(meter, matrix, kind),
-            [rows, columns] => matrix_norm(meter, matrix, rows, columns, kind),
+            [_] => vector_norm(budget, matrix, kind),
+            [rows, columns] => matrix_norm(budget, matrix, rows, columns, kind),
             _ => fail("Matrix for function norm must have one or two dimensions"),
         },
         Value::Fraction(_) => Err(ops::no_fraction()),
         Value::Unit(_) | Value::Null | Value::Undefined | Value::Object(_) => {
             Err(type_error("norm", &args[0]))
         }
-        value => super::arithmetic::abs(meter, value),
+        value => super::arithmetic::abs(budget, value),
     }
 }
 
-fn magnitudes(meter: &mut Meter, cells: &[Value]) -> Result<Vec<Value>> {
-    meter.charge_steps(cells.len())?;
+fn magnitudes(budget: &mut BudgetTracker, cells: &[Value]) -> Result<Vec<Value>> {
+    budget.charge_steps(cells.len())?;
     cells
         .iter()
-        .map(|cell| super::arithmetic::abs(meter, cell))
+        .map(|cell| super::arithmetic::abs(budget, cell))
         .collect()
 }
 
-fn power_sum(meter: &mut Meter, lengths: &[Value], p: f64) -> Result<Value> {
+fn power_sum(budget: &mut BudgetTracker, lengths: &[Value], p: f64) -> Result<Value> {
     let mut sum = Value::Number(0.0);
     for length in lengths {
-        let power = ops::power(meter, length, &Value::Number(p))?;
-        sum = ops::add(meter, &sum, &power)?;
+        let power = ops::power(budget, length, &Value::Number(p))?;
+        sum = ops::add(budget, &sum, &power)?;
     }
     Ok(sum)
 }
 
-fn pick_extreme(meter: &mut Meter, values: &[Value], largest: bool) -> Result<Value> {
+fn pick_extreme(budget: &mut BudgetTracker, values: &[Value], largest: bool) -> Result<Value> {
     let mut best = values.first().cloned().unwrap_or(Value::Number(0.0));
     for value in values {
-        meter.charge_steps(1)?;
+        budget.charge_steps(1)?;
         let order = ops::ordering("norm", value, &best)?;
         if order.is_some_and(if largest {
             std::cmp::Ordering::is_gt
@@ -79,47 +79,47 @@ fn pick_extreme(meter: &mut Meter, values: &[Value], largest: bool) -> Result<Va
     Ok(best)
 }
 
-fn vector_norm(meter: &mut Meter, matrix: &Matrix, kind: MatrixNorm) -> Result<Value> {
-    let lengths = magnitudes(meter, &matrix.data)?;
+fn vector_norm(budget: &mut BudgetTracker, matrix: &Matrix, kind: MatrixNorm) -> Result<Value> {
+    let lengths = magnitudes(budget, &matrix.data)?;
     let p = match kind {
         MatrixNorm::Power(p) => p,
         MatrixNorm::Frobenius => 2.0,
     };
     if p.is_infinite() {
-        return pick_extreme(meter, &lengths, p > 0.0);
+        return pick_extreme(budget, &lengths, p > 0.0);
     }
     // The limit of the p-norm as p approaches zero, as in mathjs.
     if p == 0.0 || p.is_nan() {
         return Ok(f64::INFINITY.into());
     }
-    let sum = power_sum(meter, &lengths, p)?;
+    let sum = power_sum(budget, &lengths, p)?;
     let is_nan = matches!(sum, Value::Number(sum) if sum.is_nan());
     if p == 2.0 && !is_nan {
-        ops::square_root(meter, &sum)
+        ops::square_root(budget, &sum)
     } else {
-        ops::power(meter, &sum, &Value::Number(1.0 / p))
+        ops::power(budget, &sum, &Value::Number(1.0 / p))
     }
 }
 
 fn matrix_norm(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     matrix: &Matrix,
     rows: usize,
     columns: usize,
     kind: MatrixNorm,
 ) -> Result<Value> {
-    let lengths = magnitudes(meter, &matrix.data)?;
+    let lengths = magnitudes(budget, &matrix.data)?;
     match kind {
         MatrixNorm::Frobenius => {
-            let sum = power_sum(meter, &lengths, 2.0)?;
-            ops::square_root(meter, &sum)
+            let sum = power_sum(budget, &lengths, 2.0)?;
+            ops::square_root(budget, &sum)
         }
         // The largest sum of a column, or of a row.
         MatrixNorm::Power(p @ (1.0 | f64::INFINITY)) => {
             let dimension = usize::from(p > 1.0);
             let lengths = Matrix::new(vec![rows, columns], lengths);
-            let sums = lengths.reduce(meter, dimension, super::statistics::sum)?;
-            pick_extreme(meter, &sums.as_matrix("norm")?.data, true)
+            let sums = lengths.reduce(budget, dimension, super::statistics::sum)?;
+            pick_extreme(budget, &sums.as_matrix("norm")?.data, true)
         }
         MatrixNorm::Power(2.0) => {
             if rows != columns {
@@ -128,7 +128,7 @@ fn matrix_norm(
             let numbers = matrix
                 .numbers()
                 .ok_or_else(|| type_error("norm", &Value::from(matrix.clone())))?;
-            Ok(spectral_norm(meter, &numbers, rows)?.into())
+            Ok(spectral_norm(budget, &numbers, rows)?.into())
         }
         MatrixNorm::Power(p) => fail(format!(
             "Unsupported parameter value {p} for a matrix; use 1, 2, \"inf\" or \"fro\""
@@ -138,11 +138,11 @@ fn matrix_norm(
 
 // The largest singular value is the root of the largest eigenvalue of AᵀA,
 // found by Jacobi rotations.
-fn spectral_norm(meter: &mut Meter, a: &[f64], n: usize) -> Result<f64> {
-    meter.charge_cells(n * n)?;
+fn spectral_norm(budget: &mut BudgetTracker, a: &[f64], n: usize) -> Result<f64> {
+    budget.charge_cells(n * n)?;
     let mut m = vec![0.0; n * n];
     for i in 0..n {
-        meter.charge_steps(n * n)?;
+        budget.charge_steps(n * n)?;
         for j in 0..n {
             m[i * n + j] = (0..n).map(|k| a[k * n + i] * a[k * n + j]).sum();
         }
@@ -162,7 +162,7 @@ fn spectral_norm(meter: &mut Meter, a: &[f64], n: usize) -> Result<f64> {
                 if m[p * n + q] == 0.0 {
                     continue;
                 }
-                meter.charge_steps(n)?;
+                budget.charge_steps(n)?;
                 let theta = (m[q * n + q] - m[p * n + p]) / (2.0 * m[p * n + q]);
                 let t = if theta == 0.0 {
                     1.0
@@ -197,7 +197,7 @@ fn rotation(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         }
         value => value.to_number("rotationMatrix")?,
     };
-    evaluator.meter.charge_cells(4)?;
+    evaluator.budget.charge_cells(4)?;
     let (s, c) = (libm::sin(angle), libm::cos(angle));
     Ok(Value::matrix(
         vec![2, 2],
@@ -205,7 +205,7 @@ fn rotation(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     ))
 }
 
-fn distance(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+fn distance(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
     let (x, y) = (list_cells(a, "distance")?, list_cells(b, "distance")?);
     if x.len() != y.len() || x.is_empty() {
         return fail("Both points of distance must have the same number of coordinates");
@@ -216,12 +216,12 @@ fn distance(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     }
     let mut sum = Value::Number(0.0);
     for (a, b) in x.iter().zip(y) {
-        meter.charge_steps(1)?;
-        let difference = ops::subtract(meter, a, b)?;
-        let square = ops::multiply(meter, &difference, &difference)?;
-        sum = ops::add(meter, &sum, &square)?;
+        budget.charge_steps(1)?;
+        let difference = ops::subtract(budget, a, b)?;
+        let square = ops::multiply(budget, &difference, &difference)?;
+        sum = ops::add(budget, &sum, &square)?;
     }
-    ops::square_root(meter, &sum)
+    ops::square_root(budget, &sum)
 }
 
 fn intersect(_: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
@@ -251,29 +251,29 @@ fn intersect(_: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
 }
 
 fn roots(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut evaluator.meter;
+    let budget = &mut evaluator.budget;
     let (constant, linear) = (&args[0], &args[1]);
     let quadratic = args.get(2).filter(|value| !ops::is_zero(value));
     let Some(quadratic) = quadratic else {
-        let negative = ops::negate(meter, constant)?;
-        return Ok(Value::list(vec![ops::divide(meter, &negative, linear)?]));
+        let negative = ops::negate(budget, constant)?;
+        return Ok(Value::list(vec![ops::divide(budget, &negative, linear)?]));
     };
-    let twice = ops::multiply(meter, &Value::Number(2.0), quadratic)?;
-    let square = ops::multiply(meter, linear, linear)?;
-    let product = ops::multiply(meter, quadratic, constant)?;
-    let four = ops::multiply(meter, &Value::Number(4.0), &product)?;
-    let discriminant = ops::subtract(meter, &square, &four)?;
-    let negative = ops::negate(meter, linear)?;
+    let twice = ops::multiply(budget, &Value::Number(2.0), quadratic)?;
+    let square = ops::multiply(budget, linear, linear)?;
+    let product = ops::multiply(budget, quadratic, constant)?;
+    let four = ops::multiply(budget, &Value::Number(4.0), &product)?;
+    let discriminant = ops::subtract(budget, &square, &four)?;
+    let negative = ops::negate(budget, linear)?;
     if ops::is_zero(&discriminant) {
-        return Ok(Value::list(vec![ops::divide(meter, &negative, &twice)?]));
+        return Ok(Value::list(vec![ops::divide(budget, &negative, &twice)?]));
     }
-    let root = ops::square_root(meter, &discriminant)?;
+    let root = ops::square_root(budget, &discriminant)?;
     let (high, low) = (
-        ops::add(meter, &negative, &root)?,
-        ops::subtract(meter, &negative, &root)?,
+        ops::add(budget, &negative, &root)?,
+        ops::subtract(budget, &negative, &root)?,
     );
     Ok(Value::list(vec![
-        ops::divide(meter, &high, &twice)?,
-        ops::divide(meter, &low, &twice)?,
+        ops::divide(budget, &high, &twice)?,
+        ops::divide(budget, &low, &twice)?,
     ]))
 }

@@ -6,12 +6,12 @@ use crate::prelude::*;
 
 pub(super) const TABLE: &[FunctionRow] = &[
     many("det", |evaluator, args| match &args[0] {
-        Value::Matrix(matrix) => ops::determinant(&mut evaluator.meter, matrix),
+        Value::Matrix(matrix) => ops::determinant(&mut evaluator.budget, matrix),
         value => Ok(value.clone()),
     }),
     many("inv", |evaluator, args| match &args[0] {
-        Value::Matrix(matrix) => ops::inverse(&mut evaluator.meter, matrix),
-        value => ops::divide(&mut evaluator.meter, &Value::Number(1.0), value),
+        Value::Matrix(matrix) => ops::inverse(&mut evaluator.budget, matrix),
+        value => ops::divide(&mut evaluator.budget, &Value::Number(1.0), value),
     }),
     many("pinv", pseudo_inverse),
     many("trace", trace),
@@ -19,34 +19,34 @@ pub(super) const TABLE: &[FunctionRow] = &[
     two("cross", cross),
     two("kron", kron),
     two("lusolve", solve),
-    two("lsolve", |meter, a, b| triangular(meter, a, b, true)),
-    two("usolve", |meter, a, b| triangular(meter, a, b, false)),
+    two("lsolve", |budget, a, b| triangular(budget, a, b, true)),
+    two("usolve", |budget, a, b| triangular(budget, a, b, false)),
     many("expm", expm),
 ];
 
 // The inverse of a square matrix, (AᵀA)⁻¹Aᵀ of a tall one, Aᵀ(AAᵀ)⁻¹ of a wide one.
 fn pseudo_inverse(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut evaluator.meter;
+    let budget = &mut evaluator.budget;
     let Value::Matrix(matrix) = &args[0] else {
-        return ops::divide(meter, &Value::Number(1.0), &args[0]);
+        return ops::divide(budget, &Value::Number(1.0), &args[0]);
     };
     let (rows, columns) = matrix.rows_columns("pinv")?;
     if rows == columns {
-        return ops::inverse(meter, matrix);
+        return ops::inverse(budget, matrix);
     }
-    let turned = ops::transpose(meter, &args[0], true)?;
+    let turned = ops::transpose(budget, &args[0], true)?;
     let is_tall = rows > columns;
     let (left, right) = if is_tall {
         (&turned, &args[0])
     } else {
         (&args[0], &turned)
     };
-    let square = ops::multiply(meter, left, right)?;
-    let inner = ops::inverse(meter, square.as_matrix("pinv")?)?;
+    let square = ops::multiply(budget, left, right)?;
+    let inner = ops::inverse(budget, square.as_matrix("pinv")?)?;
     if is_tall {
-        ops::multiply(meter, &inner, &turned)
+        ops::multiply(budget, &inner, &turned)
     } else {
-        ops::multiply(meter, &turned, &inner)
+        ops::multiply(budget, &turned, &inner)
     }
 }
 
@@ -56,7 +56,7 @@ fn trace(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     };
     let n = matrix.square_size()?;
     let diagonal: Vec<Value> = (0..n).map(|i| matrix.data[i * n + i].clone()).collect();
-    super::statistics::sum(&mut evaluator.meter, &diagonal)
+    super::statistics::sum(&mut evaluator.budget, &diagonal)
 }
 
 pub(super) fn list_cells<'a>(value: &'a Value, name: &str) -> Result<&'a [Value]> {
@@ -70,7 +70,7 @@ pub(super) fn list_cells<'a>(value: &'a Value, name: &str) -> Result<&'a [Value]
     Ok(&matrix.data)
 }
 
-fn dot(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+fn dot(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
     let (x, y) = (list_cells(a, "dot")?, list_cells(b, "dot")?);
     if x.len() != y.len() {
         return fail(format!(
@@ -84,27 +84,27 @@ fn dot(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     }
     let mut sum: Option<Value> = None;
     for (a, b) in x.iter().zip(y) {
-        meter.charge_steps(1)?;
+        budget.charge_steps(1)?;
         let a = match a {
             Value::Complex(a) => Value::Complex(a.conj()),
             a => a.clone(),
         };
-        let product = ops::multiply(meter, &a, b)?;
+        let product = ops::multiply(budget, &a, b)?;
         sum = Some(match sum {
             None => product,
-            Some(sum) => ops::add(meter, &sum, &product)?,
+            Some(sum) => ops::add(budget, &sum, &product)?,
         });
     }
     Ok(sum.unwrap_or(Value::Number(0.0)))
 }
 
-fn cross(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+fn cross(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
     let ([a1, a2, a3], [b1, b2, b3]) = (list_cells(a, "cross")?, list_cells(b, "cross")?) else {
         return fail("Vectors with length 3 expected");
     };
     let mut cell = |a: &Value, b: &Value, c: &Value, d: &Value| {
-        let (left, right) = (ops::multiply(meter, a, b)?, ops::multiply(meter, c, d)?);
-        ops::subtract(meter, &left, &right)
+        let (left, right) = (ops::multiply(budget, a, b)?, ops::multiply(budget, c, d)?);
+        ops::subtract(budget, &left, &right)
     };
     let cells = vec![
         cell(a2, b3, a3, b2)?,
@@ -118,7 +118,7 @@ fn cross(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     ))
 }
 
-fn kron(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+fn kron(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
     let (a, b) = (a.as_matrix("kron")?, b.as_matrix("kron")?);
     let shape = |matrix: &Matrix| match *matrix.size.as_slice() {
         [n] => Ok((1, n)),
@@ -127,7 +127,7 @@ fn kron(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     };
     let ((ra, ca), (rb, cb)) = (shape(a)?, shape(b)?);
     let flat = a.size.len() == 1 && b.size.len() == 1;
-    let cells = matrix::cell_count(meter, &[ra, rb, ca, cb])?;
+    let cells = matrix::cell_count(budget, &[ra, rb, ca, cb])?;
     let mut data = Vec::with_capacity(cells);
     // Row by row of the result, whose cells are charged for already.
     for row in 0..ra * rb {
@@ -136,7 +136,7 @@ fn kron(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
                 &a.data[row / rb * ca + column / cb],
                 &b.data[row % rb * cb + column % cb],
             );
-            data.push(ops::multiply(meter, x, y)?);
+            data.push(ops::multiply(budget, x, y)?);
         }
     }
     Ok(Value::matrix(
@@ -162,12 +162,12 @@ fn singular() -> Result<Value> {
     fail("Linear system cannot be solved since matrix is singular")
 }
 
-fn solve(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+fn solve(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
     let a = a.as_matrix("lusolve")?;
     a.rows_columns("lusolve")?;
     let n = a.square_size()?;
     let mut b = right_side(b, n)?;
-    meter.charge_cells(a.data.len())?;
+    budget.charge_cells(a.data.len())?;
     let mut m = a.data.clone();
     for k in 0..n {
         // The largest pivot keeps rounding errors small.
@@ -186,45 +186,45 @@ fn solve(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
             b.swap(k, best);
         }
         for row in k + 1..n {
-            meter.charge_steps(n)?;
-            let factor = ops::divide(meter, &m[row * n + k], &m[k * n + k])?;
+            budget.charge_steps(n)?;
+            let factor = ops::divide(budget, &m[row * n + k], &m[k * n + k])?;
             for j in k..n {
-                let product = ops::multiply(meter, &factor, &m[k * n + j])?;
-                m[row * n + j] = ops::subtract(meter, &m[row * n + j], &product)?;
+                let product = ops::multiply(budget, &factor, &m[k * n + j])?;
+                m[row * n + j] = ops::subtract(budget, &m[row * n + j], &product)?;
             }
-            let product = ops::multiply(meter, &factor, &b[k])?;
-            b[row] = ops::subtract(meter, &b[row], &product)?;
+            let product = ops::multiply(budget, &factor, &b[k])?;
+            b[row] = ops::subtract(budget, &b[row], &product)?;
         }
     }
-    substitute(meter, &m, b, n, false)
+    substitute(budget, &m, b, n, false)
 }
 
-fn triangular(meter: &mut Meter, a: &Value, b: &Value, lower: bool) -> Result<Value> {
+fn triangular(budget: &mut BudgetTracker, a: &Value, b: &Value, lower: bool) -> Result<Value> {
     let a = a.as_matrix("lsolve")?;
     let n = a.square_size()?;
     let b = right_side(b, n)?;
-    substitute(meter, &a.data, b, n, lower)
+    substitute(budget, &a.data, b, n, lower)
 }
 
 fn substitute(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     m: &[Value],
     mut b: Vec<Value>,
     n: usize,
     lower: bool,
 ) -> Result<Value> {
     for step in 0..n {
-        meter.charge_steps(n)?;
+        budget.charge_steps(n)?;
         let k = if lower { step } else { n - 1 - step };
         let pivot = &m[k * n + k];
         if ops::is_zero(pivot) {
             return singular();
         }
-        b[k] = ops::divide(meter, &b[k], pivot)?;
+        b[k] = ops::divide(budget, &b[k], pivot)?;
         let others = if lower { k + 1..n } else { 0..k };
         for row in others {
-            let product = ops::multiply(meter, &b[k], &m[row * n + k])?;
-            b[row] = ops::subtract(meter, &b[row], &product)?;
+            let product = ops::multiply(budget, &b[k], &m[row * n + k])?;
+            b[row] = ops::subtract(budget, &b[row], &product)?;
         }
     }
     Ok(Value::matrix(vec![n, 1], b))
@@ -232,7 +232,7 @@ fn substitute(
 
 // Computes the matrix exponential by scaling, a series, and squaring.
 fn expm(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut evaluator.meter;
+    let budget = &mut evaluator.budget;
     let matrix = args[0].as_matrix("expm")?;
     let n = matrix.square_size()?;
     let largest = matrix
@@ -251,20 +251,20 @@ fn expm(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         0
     };
     let scaled = ops::multiply(
-        meter,
+        budget,
         &args[0],
         &Value::Number(libm::exp2(f64::from(-halvings))),
     )?;
-    let mut term = Value::from(ops::identity(meter, n, n)?);
+    let mut term = Value::from(ops::identity(budget, n, n)?);
     let mut sum = term.clone();
     // With a norm of at most one half, term 19 is below the last digit of a double.
     for k in 1..=18u8 {
-        let product = ops::multiply(meter, &term, &scaled)?;
-        term = ops::divide(meter, &product, &Value::Number(f64::from(k)))?;
-        sum = ops::add(meter, &sum, &term)?;
+        let product = ops::multiply(budget, &term, &scaled)?;
+        term = ops::divide(budget, &product, &Value::Number(f64::from(k)))?;
+        sum = ops::add(budget, &sum, &term)?;
     }
     for _ in 0..halvings {
-        sum = ops::multiply(meter, &sum, &sum)?;
+        sum = ops::multiply(budget, &sum, &sum)?;
     }
     Ok(sum)
 }

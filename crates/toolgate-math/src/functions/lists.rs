@@ -11,7 +11,7 @@ use crate::value::MathObject;
 pub(super) const TABLE: &[FunctionRow] = &[
     many("subset", subset),
     many("index", |evaluator, args| {
-        evaluator.meter.charge_cells(args.len())?;
+        evaluator.budget.charge_cells(args.len())?;
         Ok(Value::object([(
             "index",
             Value::Results(Arc::new(args.to_vec())),
@@ -48,7 +48,9 @@ fn subset(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         return match args.get(2) {
             None => Ok(object.get(key).cloned().unwrap_or(Value::Undefined)),
             Some(new) => {
-                evaluator.meter.charge_cells(2 * object.entries.len() + 2)?;
+                evaluator
+                    .budget
+                    .charge_cells(2 * object.entries.len() + 2)?;
                 let mut object = MathObject::clone(object);
                 object.set(key, new.clone());
                 Ok(Value::Object(Arc::new(object)))
@@ -57,11 +59,11 @@ fn subset(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     }
     let picks = indexes
         .iter()
-        .map(|index| read_picks(&mut evaluator.meter, index))
+        .map(|index| read_picks(&mut evaluator.budget, index))
         .collect::<Result<Vec<_>>>()?;
     match args.get(2) {
-        None => pick(&mut evaluator.meter, &args[0], &picks),
-        Some(new) => replace(&mut evaluator.meter, &args[0], &picks, new),
+        None => pick(&mut evaluator.budget, &args[0], &picks),
+        Some(new) => replace(&mut evaluator.budget, &args[0], &picks, new),
     }
 }
 
@@ -99,7 +101,7 @@ fn map(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         return map_several(evaluator, function, sources);
     };
     let matrix = source.as_matrix("map")?.clone();
-    evaluator.meter.charge_cells(matrix.data.len())?;
+    evaluator.budget.charge_cells(matrix.data.len())?;
     let mut data = Vec::with_capacity(matrix.data.len());
     for (at, value) in matrix.data.iter().enumerate() {
         let arguments =
@@ -126,10 +128,10 @@ fn map_several(
         .try_fold(first.size.clone(), |size, matrix| {
             matrix::common_size(&size, &matrix.size)
         })?;
-    let cells = matrix::cell_count(&mut evaluator.meter, &size)?;
+    let cells = matrix::cell_count(&mut evaluator.budget, &size)?;
     let mut data = Vec::with_capacity(cells);
     for at in 0..cells {
-        evaluator.meter.charge_steps(matrices.len())?;
+        evaluator.budget.charge_steps(matrices.len())?;
         let place = matrix::unravel(at, &size);
         let arguments: Vec<Value> = matrices
             .iter()
@@ -148,7 +150,7 @@ fn filter(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     if !args[1].is_function() {
         return Err(type_error("filter", &args[1]));
     }
-    evaluator.meter.charge_cells(matrix.data.len())?;
+    evaluator.budget.charge_cells(matrix.data.len())?;
     let mut kept = Vec::new();
     for (at, value) in matrix.data.iter().enumerate() {
         let arguments = callback_arguments(&args[1], value, &[at], &args[0]);
@@ -174,12 +176,12 @@ fn sort(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     };
     let name = order.as_text("sort")?.clone();
     let sorted = super::ranks::sort(
-        &mut evaluator.meter,
+        &mut evaluator.budget,
         matrix.data.clone(),
-        &mut |meter, a, b| match name.as_ref() {
+        &mut |budget, a, b| match name.as_ref() {
             "asc" => compare(a, b),
             "desc" => compare(b, a),
-            "natural" => ops::natural_order(meter, a, b),
+            "natural" => ops::natural_order(budget, a, b),
             other => fail(format!(
                 "String \"asc\", \"desc\", or \"natural\" expected (got \"{other}\")"
             )),
@@ -194,7 +196,7 @@ fn sort_by_function(
     order: &Value,
 ) -> Result<Value> {
     // Binary insertion into a second list, because the callback needs the whole evaluator.
-    evaluator.meter.charge_cells(matrix.data.len())?;
+    evaluator.budget.charge_cells(matrix.data.len())?;
     let mut sorted: Vec<Value> = Vec::with_capacity(matrix.data.len());
     for value in &matrix.data {
         let (mut low, mut high) = (0, sorted.len());
@@ -208,7 +210,7 @@ fn sort_by_function(
             }
         }
         // Moving eight cells costs about as much as one step.
-        evaluator.meter.charge_steps(sorted.len() / 8 + 1)?;
+        evaluator.budget.charge_steps(sorted.len() / 8 + 1)?;
         sorted.insert(low, value.clone());
     }
     Ok(Value::list(sorted))

@@ -20,7 +20,7 @@ pub(super) const TABLE: &[FunctionRow] = &[
     many("identity", identity),
     many("diag", diagonal),
     many("range", |evaluator, args| {
-        named_range(&mut evaluator.meter, args)
+        named_range(&mut evaluator.budget, args)
     }),
     many("size", |_, args| {
         let size = match &args[0] {
@@ -42,9 +42,14 @@ pub(super) const TABLE: &[FunctionRow] = &[
     }),
 ];
 
-pub(crate) fn range(meter: &mut Meter, start: &Value, end: &Value, step: &Value) -> Result<Value> {
+pub(crate) fn range(
+    budget: &mut BudgetTracker,
+    start: &Value,
+    end: &Value,
+    step: &Value,
+) -> Result<Value> {
     let (Value::Number(start), Value::Number(end), Value::Number(step)) = (start, end, step) else {
-        return exact_range(meter, start, end, step);
+        return exact_range(budget, start, end, step);
     };
     // A step of zero would never end. As in mathjs, the range is empty.
     if *step == 0.0 {
@@ -52,7 +57,7 @@ pub(crate) fn range(meter: &mut Meter, start: &Value, end: &Value, step: &Value)
     }
     let count = ((end - start) / step).max(-1.0) + 1.0;
     // Charged before any number is made. The extra one is for a last number hidden by rounding.
-    meter.charge_cells(if count.is_finite() {
+    budget.charge_cells(if count.is_finite() {
         count as usize
     } else {
         usize::MAX
@@ -68,14 +73,19 @@ pub(crate) fn range(meter: &mut Meter, start: &Value, end: &Value, step: &Value)
         if (beyond && !crate::number::real::nearly_equal(value, *end)) || value.is_nan() {
             break;
         }
-        meter.charge_steps(1)?;
+        budget.charge_steps(1)?;
         values.push(Value::Number(value));
         value += step;
     }
     Ok(Value::list(values))
 }
 
-fn exact_range(meter: &mut Meter, start: &Value, end: &Value, step: &Value) -> Result<Value> {
+fn exact_range(
+    budget: &mut BudgetTracker,
+    start: &Value,
+    end: &Value,
+    step: &Value,
+) -> Result<Value> {
     let zero = Value::Number(0.0);
     let rising = match ops::ordering("range", step, &zero)? {
         Some(Ordering::Greater) => true,
@@ -94,21 +104,21 @@ fn exact_range(meter: &mut Meter, start: &Value, end: &Value, step: &Value) -> R
             Some(order) if order != beyond => {}
             _ => return Ok(Value::list(values)),
         }
-        meter.charge_cells(1)?;
-        let next = ops::add(meter, &value, step)?;
+        budget.charge_cells(1)?;
+        let next = ops::add(budget, &value, step)?;
         values.push(std::mem::replace(&mut value, next));
     }
 }
 
-fn named_range(meter: &mut Meter, args: &[Value]) -> Result<Value> {
+fn named_range(budget: &mut BudgetTracker, args: &[Value]) -> Result<Value> {
     if let [Value::Text(text)] = args {
         let parts: Option<Vec<f64>> = text
             .split(':')
             .map(|part| part.trim().parse().ok())
             .collect();
         return match parts.as_deref() {
-            Some(&[start, end]) => range(meter, &start.into(), &end.into(), &1.0.into()),
-            Some(&[start, step, end]) => range(meter, &start.into(), &end.into(), &step.into()),
+            Some(&[start, end]) => range(budget, &start.into(), &end.into(), &1.0.into()),
+            Some(&[start, step, end]) => range(budget, &start.into(), &end.into(), &step.into()),
             _ => fail(format!("String \"{text}\" is not a valid range")),
         };
     }
@@ -118,9 +128,9 @@ fn named_range(meter: &mut Meter, args: &[Value]) -> Result<Value> {
     };
     match args {
         [start, end] | [start, end, Value::Bool(true)] => {
-            range(meter, &plain(start)?, &plain(end)?, &1.0.into())
+            range(budget, &plain(start)?, &plain(end)?, &1.0.into())
         }
-        [start, end, step] => range(meter, &plain(start)?, &plain(end)?, &plain(step)?),
+        [start, end, step] => range(budget, &plain(start)?, &plain(end)?, &plain(step)?),
         _ => fail("Too few arguments in function range (expected: start and end)"),
     }
 }
@@ -143,14 +153,14 @@ fn filled(evaluator: &mut Evaluator<'_>, args: &[Value], name: &str, value: f64)
     } else {
         Value::Number(value)
     };
-    Matrix::filled(&mut evaluator.meter, size, &cell).map(Value::from)
+    Matrix::filled(&mut evaluator.budget, size, &cell).map(Value::from)
 }
 
 fn identity(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     match *parse_sizes(args, "identity")?.as_slice() {
         [] => Ok(Value::list(Vec::new())),
-        [n] => Ok(Value::from(ops::identity(&mut evaluator.meter, n, n)?)),
-        [n, m] => Ok(Value::from(ops::identity(&mut evaluator.meter, n, m)?)),
+        [n] => Ok(Value::from(ops::identity(&mut evaluator.budget, n, n)?)),
+        [n, m] => Ok(Value::from(ops::identity(&mut evaluator.budget, n, m)?)),
         _ => fail("Vector containing two values expected"),
     }
 }
@@ -173,7 +183,7 @@ fn diagonal(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         [n] => {
             let (rows, columns) = (n + down, n + right);
             let size = vec![rows, columns];
-            let cells = matrix::cell_count(&mut evaluator.meter, &size)?;
+            let cells = matrix::cell_count(&mut evaluator.budget, &size)?;
             let mut data = vec![Value::Number(0.0); cells];
             for (i, value) in matrix.data.iter().enumerate() {
                 data[(i + down) * columns + i + right] = value.clone();
@@ -182,7 +192,7 @@ fn diagonal(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         }
         [rows, columns] => {
             let count = rows.saturating_sub(down).min(columns.saturating_sub(right));
-            evaluator.meter.charge_cells(count)?;
+            evaluator.budget.charge_cells(count)?;
             Ok(Value::list(
                 (0..count)
                     .map(|i| matrix.data[(i + down) * columns + i + right].clone())

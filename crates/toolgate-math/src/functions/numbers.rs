@@ -17,8 +17,8 @@ pub(super) const TABLE: &[FunctionRow] = &[
     each("im", |_, x| complex_part(x, "im")),
     each("conj", conj),
     each("arg", arg),
-    each("num", |meter, x| numerator(meter, x, true)),
-    each("den", |meter, x| numerator(meter, x, false)),
+    each("num", |budget, x| numerator(budget, x, true)),
+    each("den", |budget, x| numerator(budget, x, false)),
     two("bitAnd", ops::bit_and),
     two("bitOr", ops::bit_or),
     two("bitXor", ops::bit_xor),
@@ -60,7 +60,7 @@ fn fold(
         ));
     }
     rest.iter().try_fold(first.clone(), |sum, next| {
-        ops::broadcast(&mut evaluator.meter, &sum, next, f)
+        ops::broadcast(&mut evaluator.budget, &sum, next, f)
     })
 }
 
@@ -70,13 +70,18 @@ fn integers_expected(name: &str) -> MathError {
     ))
 }
 
-fn big_integers(meter: &Meter, name: &str, a: &Decimal, b: &Decimal) -> Result<(BigInt, BigInt)> {
+fn big_integers(
+    budget: &BudgetTracker,
+    name: &str,
+    a: &Decimal,
+    b: &Decimal,
+) -> Result<(BigInt, BigInt)> {
     if !a.is_integer() || !b.is_integer() {
         return Err(integers_expected(name));
     }
     let read = |x: &Decimal| {
-        x.to_integer(meter.max_digits())
-            .ok_or_else(|| meter.too_many_digits())
+        x.to_integer(budget.max_digits())
+            .ok_or_else(|| budget.too_many_digits())
     };
     Ok((read(a)?, read(b)?))
 }
@@ -89,13 +94,13 @@ fn number_gcd(mut a: f64, mut b: f64) -> f64 {
     if a < 0.0 { -a } else { a }
 }
 
-fn gcd(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    apply_to_integers(meter, "gcd", a, b, number_gcd, Integer::gcd, |a, b| {
+fn gcd(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
+    apply_to_integers(budget, "gcd", a, b, number_gcd, Integer::gcd, |a, b| {
         Fraction::new(a.num.gcd(&b.num) * a.den.gcd(&b.den), &a.den * &b.den)
     })
 }
 
-fn lcm(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+fn lcm(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
     let number = |a: f64, b: f64| {
         if a == 0.0 || b == 0.0 {
             a * b
@@ -103,13 +108,13 @@ fn lcm(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
             (a * b).abs() / number_gcd(a, b)
         }
     };
-    apply_to_integers(meter, "lcm", a, b, number, Integer::lcm, |a, b| {
+    apply_to_integers(budget, "lcm", a, b, number, Integer::lcm, |a, b| {
         Fraction::new(a.num.lcm(&b.num), a.den.gcd(&b.den))
     })
 }
 
 fn apply_to_integers(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     name: &str,
     a: &Value,
     b: &Value,
@@ -118,21 +123,21 @@ fn apply_to_integers(
     fraction: fn(&Fraction, &Fraction) -> Option<Fraction>,
 ) -> Result<Value> {
     // Euclid's algorithm takes at most some ninety rounds for 64-bit numbers.
-    meter.charge_steps(100)?;
+    budget.charge_steps(100)?;
     match number_pair(name, a, b)? {
         NumberPair::Number(a, b) if a.fract() == 0.0 && b.fract() == 0.0 => Ok(number(a, b).into()),
         NumberPair::Number(..) => Err(integers_expected(name)),
         NumberPair::Big(a, b) => {
-            let (a, b) = big_integers(meter, name, &a, &b)?;
-            counted_big(meter, Decimal::from_integer(&big(&a, &b)))
+            let (a, b) = big_integers(budget, name, &a, &b)?;
+            counted_big(budget, Decimal::from_integer(&big(&a, &b)))
         }
-        NumberPair::Fraction(a, b) => counted_fraction(meter, fraction(&a, &b).unwrap_or(a)),
+        NumberPair::Fraction(a, b) => counted_fraction(budget, fraction(&a, &b).unwrap_or(a)),
         NumberPair::Complex(..) => Err(type_error(name, a)),
     }
 }
 
-fn xgcd(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    meter.charge_steps(100)?;
+fn xgcd(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
+    budget.charge_steps(100)?;
     let (NumberPair::Number(mut a, mut b), (mut x, mut last_x), (mut y, mut last_y)) =
         (number_pair("xgcd", a, b)?, (0.0, 1.0), (1.0, 0.0))
     else {
@@ -156,11 +161,11 @@ fn xgcd(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     Ok(Value::list(row.into_iter().map(Value::Number).collect()))
 }
 
-fn invmod(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+fn invmod(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
     // Reduced first, as in mathjs: the coefficients of a large number would lose digits.
-    let rest = ops::modulo(meter, a, b)?;
+    let rest = ops::modulo(budget, a, b)?;
     let (NumberPair::Number(x, n), Value::Matrix(row)) =
-        (number_pair("invmod", a, b)?, xgcd(meter, &rest, b)?)
+        (number_pair("invmod", a, b)?, xgcd(budget, &rest, b)?)
     else {
         return Err(type_error("invmod", a));
     };
@@ -189,7 +194,7 @@ fn complex_part(x: &Value, name: &str) -> Result<Value> {
     })
 }
 
-fn conj(_: &mut Meter, x: &Value) -> Result<Value> {
+fn conj(_: &mut BudgetTracker, x: &Value) -> Result<Value> {
     Ok(match x {
         Value::Complex(x) => x.conj().into(),
         Value::Number(_) | Value::Big(_) | Value::Fraction(_) | Value::Unit(_) => x.clone(),
@@ -198,7 +203,7 @@ fn conj(_: &mut Meter, x: &Value) -> Result<Value> {
     })
 }
 
-fn arg(_: &mut Meter, x: &Value) -> Result<Value> {
+fn arg(_: &mut BudgetTracker, x: &Value) -> Result<Value> {
     Ok(match x {
         Value::Complex(x) => x.arg().into(),
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
@@ -214,12 +219,12 @@ fn arg(_: &mut Meter, x: &Value) -> Result<Value> {
     })
 }
 
-fn numerator(meter: &mut Meter, x: &Value, upper: bool) -> Result<Value> {
+fn numerator(budget: &mut BudgetTracker, x: &Value, upper: bool) -> Result<Value> {
     // Finding the fraction of a double takes a few divisions of big numbers, so it costs extra.
-    meter.charge_steps(30)?;
+    budget.charge_steps(30)?;
     let fraction = match x {
         Value::Fraction(x) => x.as_ref().clone(),
-        Value::Big(x) => super::construct::exact_fraction(meter, x)?,
+        Value::Big(x) => super::construct::exact_fraction(budget, x)?,
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
             Fraction::from_number(x.to_number("num")?)
                 .ok_or_else(|| MathError::new("Only a finite number has a numerator"))?

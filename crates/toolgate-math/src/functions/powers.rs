@@ -9,10 +9,10 @@ use crate::prelude::*;
 pub(super) const TABLE: &[FunctionRow] = &[
     one("sqrt", ops::square_root),
     one("cbrt", cbrt),
-    one("square", |meter, x| {
-        power_of_unit_or(meter, x, 2.0, |meter, x| ops::multiply(meter, x, x))
+    one("square", |budget, x| {
+        power_of_unit_or(budget, x, 2.0, |budget, x| ops::multiply(budget, x, x))
     }),
-    one("cube", |meter, x| power_of_unit_or(meter, x, 3.0, cube)),
+    one("cube", |budget, x| power_of_unit_or(budget, x, 3.0, cube)),
     one("exp", exp),
     one("expm1", expm1),
     many("log", log),
@@ -25,23 +25,23 @@ pub(super) const TABLE: &[FunctionRow] = &[
 ];
 
 fn power_of_unit_or(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     x: &Value,
     power: f64,
-    f: fn(&mut Meter, &Value) -> Result<Value>,
+    f: fn(&mut BudgetTracker, &Value) -> Result<Value>,
 ) -> Result<Value> {
     match x {
-        Value::Unit(unit) => unit.power(meter, power),
-        x => f(meter, x),
+        Value::Unit(unit) => unit.power(budget, power),
+        x => f(budget, x),
     }
 }
 
-fn cube(meter: &mut Meter, x: &Value) -> Result<Value> {
-    let square = ops::multiply(meter, x, x)?;
-    ops::multiply(meter, &square, x)
+fn cube(budget: &mut BudgetTracker, x: &Value) -> Result<Value> {
+    let square = ops::multiply(budget, x, x)?;
+    ops::multiply(budget, &square, x)
 }
 
-fn cbrt(meter: &mut Meter, x: &Value) -> Result<Value> {
+fn cbrt(budget: &mut BudgetTracker, x: &Value) -> Result<Value> {
     Ok(match x {
         Value::Number(x) => Value::Number(libm::cbrt(*x)),
         Value::Complex(x) => {
@@ -50,10 +50,10 @@ fn cbrt(meter: &mut Meter, x: &Value) -> Result<Value> {
         }
         Value::Big(x) if x.is_finite() => {
             let root = x.abs().root(3);
-            return counted_big(meter, root.negate_if(x.is_negative()));
+            return counted_big(budget, root.negate_if(x.is_negative()));
         }
         Value::Big(x) => Value::Big(x.clone()),
-        Value::Unit(unit) => return unit.power(meter, 1.0 / 3.0),
+        Value::Unit(unit) => return unit.power(budget, 1.0 / 3.0),
         Value::Fraction(_) => return Err(ops::no_fraction()),
         Value::Bool(_) | Value::Text(_) => Value::Number(libm::cbrt(x.to_number("cbrt")?)),
         _ => return Err(type_error("cbrt", x)),
@@ -106,36 +106,36 @@ fn log_of_big(
 }
 
 fn log(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let value = ln(&mut evaluator.meter, &args[0])?;
-    with_base(&mut evaluator.meter, value, args.get(1))
+    let value = ln(&mut evaluator.budget, &args[0])?;
+    with_base(&mut evaluator.budget, value, args.get(1))
 }
 
-fn with_base(meter: &mut Meter, value: Value, base: Option<&Value>) -> Result<Value> {
+fn with_base(budget: &mut BudgetTracker, value: Value, base: Option<&Value>) -> Result<Value> {
     let Some(base) = base else {
         return Ok(value);
     };
-    let base = ln(meter, base)?;
-    ops::divide(meter, &value, &base)
+    let base = ln(budget, base)?;
+    ops::divide(budget, &value, &base)
 }
 
 fn log1p(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let value = match &args[0] {
-        Value::Matrix(matrix) => matrix.map(&mut evaluator.meter, scalar_log1p)?,
-        x => scalar_log1p(&mut evaluator.meter, x)?,
+        Value::Matrix(matrix) => matrix.map(&mut evaluator.budget, scalar_log1p)?,
+        x => scalar_log1p(&mut evaluator.budget, x)?,
     };
-    with_base(&mut evaluator.meter, value, args.get(1))
+    with_base(&mut evaluator.budget, value, args.get(1))
 }
 
 fn hypot(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut evaluator.meter;
-    let values = super::statistics::flatten_arguments(meter, args)?;
+    let budget = &mut evaluator.budget;
+    let values = super::statistics::flatten_arguments(budget, args)?;
     if values.iter().any(|value| matches!(value, Value::Big(_))) {
         let mut sum = Value::Number(0.0);
         for value in &values {
-            let square = ops::multiply(meter, value, value)?;
-            sum = ops::add(meter, &sum, &square)?;
+            let square = ops::multiply(budget, value, value)?;
+            sum = ops::add(budget, &sum, &square)?;
         }
-        return ops::square_root(meter, &sum);
+        return ops::square_root(budget, &sum);
     }
     // Scaled by the largest value, so that squares don't overflow.
     let (mut result, mut largest) = (0.0, 0.0);
@@ -162,10 +162,10 @@ fn hypot(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
 fn nth_root(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let root = args.get(1).cloned().unwrap_or(Value::Number(2.0));
     ops::broadcast(
-        &mut evaluator.meter,
+        &mut evaluator.budget,
         &args[0],
         &root,
-        |meter, a, root| match (a, root) {
+        |budget, a, root| match (a, root) {
             (Value::Complex(_), _) | (_, Value::Complex(_)) => {
                 fail("Complex number not supported in function nthRoot. Use nthRoots instead.")
             }
@@ -180,8 +180,8 @@ fn nth_root(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
                     let inverse = Decimal::integer(1).div(&Decimal::from_number(n));
                     a.abs().pow(&inverse).unwrap_or_else(Decimal::nan)
                 };
-                meter.charge_steps(500)?;
-                counted_big(meter, value.negate_if(a.is_negative()))
+                budget.charge_steps(500)?;
+                counted_big(budget, value.negate_if(a.is_negative()))
             }
             (a, root) => Ok(Value::Number(real_root(
                 a.to_number("nthRoot")?,
@@ -228,7 +228,7 @@ fn nth_roots(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     if n == 0 {
         return fail("Root must be greater than zero");
     }
-    evaluator.meter.charge_cells(n)?;
+    evaluator.budget.charge_cells(n)?;
     if x.abs() == 0.0 {
         return Ok(Value::list(vec![complex(0.0, 0.0).into()]));
     }

@@ -11,11 +11,11 @@ pub(super) const TABLE: &[FunctionRow] = &[
     two("smallerEq", ops::less_equal),
     two("largerEq", ops::greater_equal),
     two("compare", ops::compare),
-    two("compareNatural", |meter, a, b| {
-        Ok(f64::from(ops::natural_order(meter, a, b)? as i8).into())
+    two("compareNatural", |budget, a, b| {
+        Ok(f64::from(ops::natural_order(budget, a, b)? as i8).into())
     }),
-    two("compareText", |meter, a, b| {
-        ops::broadcast(meter, a, b, |_, a, b| {
+    two("compareText", |budget, a, b| {
+        ops::broadcast(budget, a, b, |_, a, b| {
             let order = a
                 .as_text("compareText")?
                 .as_ref()
@@ -23,13 +23,13 @@ pub(super) const TABLE: &[FunctionRow] = &[
             Ok(f64::from(order as i8).into())
         })
     }),
-    two("equalText", |meter, a, b| {
-        ops::broadcast(meter, a, b, |_, a, b| {
+    two("equalText", |budget, a, b| {
+        ops::broadcast(budget, a, b, |_, a, b| {
             Ok((a.as_text("equalText")? == b.as_text("equalText")?).into())
         })
     }),
-    two("deepEqual", |meter, a, b| {
-        Ok(ops::deep_equal(meter, a, b)?.into())
+    two("deepEqual", |budget, a, b| {
+        Ok(ops::deep_equal(budget, a, b)?.into())
     }),
     each("not", ops::not),
     lazy("and", ops::and),

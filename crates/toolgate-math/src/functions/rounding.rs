@@ -90,36 +90,36 @@ fn round_arguments(
 ) -> Result<Value> {
     match args {
         [Value::Matrix(x)] if mode.name == "round" => {
-            x.map(&mut evaluator.meter, |meter, x| match x {
+            x.map(&mut evaluator.budget, |budget, x| match x {
                 // A zero keeps its sign.
                 Value::Number(0.0) => Ok(x.clone()),
-                x => round_all(meter, mode, x, 0),
+                x => round_all(budget, mode, x, 0),
             })
         }
-        [x] => round_all(&mut evaluator.meter, mode, x, 0),
+        [x] => round_all(&mut evaluator.budget, mode, x, 0),
         [Value::Unit(_), Value::Unit(_)] => {
-            round_in_unit(&mut evaluator.meter, mode, &args[0], 0, &args[1])
+            round_in_unit(&mut evaluator.budget, mode, &args[0], 0, &args[1])
         }
-        [Value::Matrix(x), unit @ Value::Unit(_)] => x.map(&mut evaluator.meter, |meter, x| {
-            round_in_unit(meter, mode, x, 0, unit)
+        [Value::Matrix(x), unit @ Value::Unit(_)] => x.map(&mut evaluator.budget, |budget, x| {
+            round_in_unit(budget, mode, x, 0, unit)
         }),
-        [x, Value::Matrix(places)] => places.map(&mut evaluator.meter, |meter, n| {
+        [x, Value::Matrix(places)] => places.map(&mut evaluator.budget, |budget, n| {
             let n = parse_places(mode, n)?;
-            round_all(meter, mode, x, n)
+            round_all(budget, mode, x, n)
         }),
         [x, n] => {
             let n = parse_places(mode, n)?;
-            round_all(&mut evaluator.meter, mode, x, n)
+            round_all(&mut evaluator.budget, mode, x, n)
         }
         [Value::Matrix(x), n, unit] => {
             let n = parse_places(mode, n)?;
-            x.map(&mut evaluator.meter, |meter, x| {
-                round_in_unit(meter, mode, x, n, unit)
+            x.map(&mut evaluator.budget, |budget, x| {
+                round_in_unit(budget, mode, x, n, unit)
             })
         }
         [x, n, unit, ..] => {
             let n = parse_places(mode, n)?;
-            round_in_unit(&mut evaluator.meter, mode, x, n, unit)
+            round_in_unit(&mut evaluator.budget, mode, x, n, unit)
         }
         [] => fail(format!("Too few arguments in function {}", mode.name)),
     }
@@ -141,7 +141,7 @@ fn parse_places(mode: &RoundingMode, value: &Value) -> Result<i32> {
 }
 
 fn round_in_unit(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     mode: &RoundingMode,
     x: &Value,
     n: i32,
@@ -150,9 +150,9 @@ fn round_in_unit(
     let (Value::Unit(x), Value::Unit(target)) = (x, unit) else {
         return Err(type_error(mode.name, x));
     };
-    let count = x.count_in(meter, target)?;
-    let count = round_all(meter, mode, &count, n)?;
-    ops::multiply(meter, &count, unit)
+    let count = x.count_in(budget, target)?;
+    let count = round_all(budget, mode, &count, n)?;
+    ops::multiply(budget, &count, unit)
 }
 
 // Rounds one part of a complex number: with a plain power of ten, without tolerance, and halves
@@ -170,11 +170,11 @@ fn round_part(mode: &RoundingMode, x: f64, n: i32) -> f64 {
     whole / power
 }
 
-fn round_all(meter: &mut Meter, mode: &RoundingMode, x: &Value, n: i32) -> Result<Value> {
+fn round_all(budget: &mut BudgetTracker, mode: &RoundingMode, x: &Value, n: i32) -> Result<Value> {
     Ok(match x {
         Value::Number(x) => {
             // With decimals, the number is converted to its digits.
-            meter.charge_steps(if n == 0 { 0 } else { 8 })?;
+            budget.charge_steps(if n == 0 { 0 } else { 8 })?;
             Value::Number((mode.number)(*x, n))
         }
         Value::Complex(x) => complex(round_part(mode, x.re, n), round_part(mode, x.im, n)).into(),
@@ -194,10 +194,10 @@ fn round_all(meter: &mut Meter, mode: &RoundingMode, x: &Value, n: i32) -> Resul
             } else {
                 (inverse, power)
             };
-            ops::counted_fraction(meter, (mode.fraction)(&x.mul(&up)).mul(&down))?
+            ops::counted_fraction(budget, (mode.fraction)(&x.mul(&up)).mul(&down))?
         }
         Value::Bool(_) | Value::Text(_) => Value::Number((mode.number)(x.to_number(mode.name)?, n)),
-        Value::Matrix(x) => x.map(meter, |meter, x| round_all(meter, mode, x, n))?,
+        Value::Matrix(x) => x.map(budget, |budget, x| round_all(budget, mode, x, n))?,
         Value::Unit(_) => {
             return fail(format!(
                 "Too few arguments in function {0}: to round a quantity, say in which unit, as in {0}(x, 2, cm)",

@@ -6,37 +6,39 @@ use super::{FunctionRow, many, two};
 use crate::prelude::*;
 
 pub(super) const TABLE: &[FunctionRow] = &[
-    two("setUnion", |meter, a, b| on_sets(meter, a, b, union)),
-    two("setIntersect", |meter, a, b| {
-        on_sets(meter, a, b, intersection)
+    two("setUnion", |budget, a, b| on_sets(budget, a, b, union)),
+    two("setIntersect", |budget, a, b| {
+        on_sets(budget, a, b, intersection)
     }),
-    two("setDifference", |meter, a, b| on_sets(meter, a, b, without)),
-    two("setSymDifference", |meter, a, b| {
-        on_sets(meter, a, b, symmetric_difference)
+    two("setDifference", |budget, a, b| {
+        on_sets(budget, a, b, without)
     }),
-    two("setIsSubset", |meter, a, b| {
-        let (a, b) = (sorted_cells(meter, a)?, sorted_cells(meter, b)?);
-        Ok(without(meter, &a, &b)?.is_empty().into())
+    two("setSymDifference", |budget, a, b| {
+        on_sets(budget, a, b, symmetric_difference)
     }),
-    two("setMultiplicity", |meter, value, a| {
+    two("setIsSubset", |budget, a, b| {
+        let (a, b) = (sorted_cells(budget, a)?, sorted_cells(budget, b)?);
+        Ok(without(budget, &a, &b)?.is_empty().into())
+    }),
+    two("setMultiplicity", |budget, value, a| {
         let mut count = 0.0;
-        for cell in sorted_cells(meter, a)? {
-            if ops::natural_order(meter, &cell, value)?.is_eq() {
+        for cell in sorted_cells(budget, a)? {
+            if ops::natural_order(budget, &cell, value)?.is_eq() {
                 count += 1.0;
             }
         }
         Ok(Value::Number(count))
     }),
     many("setDistinct", |evaluator, args| {
-        let mut values = sorted_cells(&mut evaluator.meter, &args[0])?;
-        values = distinct(&mut evaluator.meter, values)?;
+        let mut values = sorted_cells(&mut evaluator.budget, &args[0])?;
+        values = distinct(&mut evaluator.budget, values)?;
         Ok(Value::list(values))
     }),
     many("setSize", |evaluator, args| {
-        let values = sorted_cells(&mut evaluator.meter, &args[0])?;
+        let values = sorted_cells(&mut evaluator.budget, &args[0])?;
         let unique = matches!(args.get(1), Some(Value::Bool(true)));
         let values = if unique {
-            distinct(&mut evaluator.meter, values)?
+            distinct(&mut evaluator.budget, values)?
         } else {
             values
         };
@@ -46,34 +48,34 @@ pub(super) const TABLE: &[FunctionRow] = &[
     many("setPowerset", powerset),
 ];
 
-type SetFunction = fn(&mut Meter, &[Value], &[Value]) -> Result<Vec<Value>>;
+type SetFunction = fn(&mut BudgetTracker, &[Value], &[Value]) -> Result<Vec<Value>>;
 
-fn on_sets(meter: &mut Meter, a: &Value, b: &Value, f: SetFunction) -> Result<Value> {
-    let (a, b) = (sorted_cells(meter, a)?, sorted_cells(meter, b)?);
-    Ok(Value::list(f(meter, &a, &b)?))
+fn on_sets(budget: &mut BudgetTracker, a: &Value, b: &Value, f: SetFunction) -> Result<Value> {
+    let (a, b) = (sorted_cells(budget, a)?, sorted_cells(budget, b)?);
+    Ok(Value::list(f(budget, &a, &b)?))
 }
 
-fn union(meter: &mut Meter, a: &[Value], b: &[Value]) -> Result<Vec<Value>> {
-    let mut all = symmetric_difference(meter, a, b)?;
-    all.extend(intersection(meter, a, b)?);
+fn union(budget: &mut BudgetTracker, a: &[Value], b: &[Value]) -> Result<Vec<Value>> {
+    let mut all = symmetric_difference(budget, a, b)?;
+    all.extend(intersection(budget, a, b)?);
     Ok(all)
 }
 
-fn sorted_cells(meter: &mut Meter, value: &Value) -> Result<Vec<Value>> {
+fn sorted_cells(budget: &mut BudgetTracker, value: &Value) -> Result<Vec<Value>> {
     let matrix = value.as_matrix("set")?;
-    meter.charge_cells(matrix.data.len())?;
-    sorted(meter, matrix.data.clone())
+    budget.charge_cells(matrix.data.len())?;
+    sorted(budget, matrix.data.clone())
 }
 
-fn sorted(meter: &mut Meter, values: Vec<Value>) -> Result<Vec<Value>> {
-    super::ranks::sort(meter, values, &mut ops::natural_order)
+fn sorted(budget: &mut BudgetTracker, values: Vec<Value>) -> Result<Vec<Value>> {
+    super::ranks::sort(budget, values, &mut ops::natural_order)
 }
 
-fn distinct(meter: &mut Meter, values: Vec<Value>) -> Result<Vec<Value>> {
+fn distinct(budget: &mut BudgetTracker, values: Vec<Value>) -> Result<Vec<Value>> {
     let mut kept: Vec<Value> = Vec::new();
     for value in values {
         match kept.last() {
-            Some(last) if ops::natural_order(meter, last, &value)?.is_eq() => {}
+            Some(last) if ops::natural_order(budget, last, &value)?.is_eq() => {}
             _ => kept.push(value),
         }
     }
@@ -83,7 +85,7 @@ fn distinct(meter: &mut Meter, values: Vec<Value>) -> Result<Vec<Value>> {
 // Merges two sorted lists. `keep` chooses values of the first alone, of both, and
 // of the second alone.
 fn merge(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     a: &[Value],
     b: &[Value],
     keep: (bool, bool, bool),
@@ -91,9 +93,9 @@ fn merge(
     let mut kept = Vec::new();
     let (mut i, mut j) = (0, 0);
     while i < a.len() || j < b.len() {
-        meter.charge_steps(1)?;
+        budget.charge_steps(1)?;
         let order = match (a.get(i), b.get(j)) {
-            (Some(x), Some(y)) => ops::natural_order(meter, x, y)?,
+            (Some(x), Some(y)) => ops::natural_order(budget, x, y)?,
             (Some(_), None) => Ordering::Less,
             _ => Ordering::Greater,
         };
@@ -116,23 +118,27 @@ fn merge(
     Ok(kept)
 }
 
-fn intersection(meter: &mut Meter, a: &[Value], b: &[Value]) -> Result<Vec<Value>> {
-    merge(meter, a, b, (false, true, false))
+fn intersection(budget: &mut BudgetTracker, a: &[Value], b: &[Value]) -> Result<Vec<Value>> {
+    merge(budget, a, b, (false, true, false))
 }
 
-fn without(meter: &mut Meter, a: &[Value], b: &[Value]) -> Result<Vec<Value>> {
-    merge(meter, a, b, (true, false, false))
+fn without(budget: &mut BudgetTracker, a: &[Value], b: &[Value]) -> Result<Vec<Value>> {
+    merge(budget, a, b, (true, false, false))
 }
 
-fn symmetric_difference(meter: &mut Meter, a: &[Value], b: &[Value]) -> Result<Vec<Value>> {
-    let mut left = without(meter, a, b)?;
-    left.extend(without(meter, b, a)?);
+fn symmetric_difference(
+    budget: &mut BudgetTracker,
+    a: &[Value],
+    b: &[Value],
+) -> Result<Vec<Value>> {
+    let mut left = without(budget, a, b)?;
+    left.extend(without(budget, b, a)?);
     Ok(left)
 }
 
-fn cartesian(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    let (a, b) = (sorted_cells(meter, a)?, sorted_cells(meter, b)?);
-    meter.charge_cells(2 * a.len() * b.len())?;
+fn cartesian(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
+    let (a, b) = (sorted_cells(budget, a)?, sorted_cells(budget, b)?);
+    budget.charge_cells(2 * a.len() * b.len())?;
     let data: Vec<Value> = a
         .iter()
         .flat_map(|x| b.iter().flat_map(|y| [x.clone(), y.clone()]))
@@ -145,16 +151,16 @@ fn cartesian(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
 
 // Subsets have different sizes, which a matrix can't hold, so this returns a list of results.
 fn powerset(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let values = sorted_cells(&mut evaluator.meter, &args[0])?;
+    let values = sorted_cells(&mut evaluator.budget, &args[0])?;
     if values.is_empty() {
         return Ok(Value::list(Vec::new()));
     }
     // 2^17 subsets exceed every budget, and the shift below must not overflow.
     if values.len() > 16 {
-        evaluator.meter.charge_cells(usize::MAX)?;
+        evaluator.budget.charge_cells(usize::MAX)?;
     }
     let count = 1usize << values.len();
-    evaluator.meter.charge_cells(count * (values.len() + 1))?;
+    evaluator.budget.charge_cells(count * (values.len() + 1))?;
     let mut masks: Vec<usize> = (0..count).collect();
     // Smaller sets first, as in mathjs. The sort is stable, so equal sizes keep their order.
     masks.sort_by_key(|mask| mask.count_ones());

@@ -7,19 +7,19 @@ use crate::prelude::*;
 pub(super) const TABLE: &[FunctionRow] = &[
     many("reshape", |evaluator, args| {
         let matrix = args[0].as_matrix("reshape")?;
-        evaluator.meter.charge_cells(matrix.data.len())?;
+        evaluator.budget.charge_cells(matrix.data.len())?;
         let size = reshape_size(&args[1], matrix.data.len())?;
         matrix.reshaped(size).map(Value::from)
     }),
     many("resize", resize),
     many("flatten", |evaluator, args| {
         let matrix = args[0].as_matrix("flatten")?;
-        evaluator.meter.charge_cells(matrix.data.len())?;
+        evaluator.budget.charge_cells(matrix.data.len())?;
         Ok(Value::list(matrix.data.clone()))
     }),
     many("squeeze", |evaluator, args| match &args[0] {
         Value::Matrix(matrix) => {
-            evaluator.meter.charge_cells(matrix.data.len())?;
+            evaluator.budget.charge_cells(matrix.data.len())?;
             let size: Vec<usize> = matrix.size.iter().copied().filter(|&n| n != 1).collect();
             match (size.is_empty(), matrix.data.as_slice()) {
                 (true, [only]) => Ok(only.clone()),
@@ -36,18 +36,18 @@ pub(super) const TABLE: &[FunctionRow] = &[
         row_or_column(evaluator, args, "column")
     }),
     many("matrixFromRows", |evaluator, args| {
-        stack_rows(&mut evaluator.meter, args)
+        stack_rows(&mut evaluator.budget, args)
     }),
     many("matrixFromColumns", |evaluator, args| {
-        let rows = stack_rows(&mut evaluator.meter, args)?;
-        ops::transpose(&mut evaluator.meter, &rows, false)
+        let rows = stack_rows(&mut evaluator.budget, args)?;
+        ops::transpose(&mut evaluator.budget, &rows, false)
     }),
     many("diff", diff),
     many("transpose", |evaluator, args| {
-        ops::transpose(&mut evaluator.meter, &args[0], false)
+        ops::transpose(&mut evaluator.budget, &args[0], false)
     }),
     many("ctranspose", |evaluator, args| {
-        ops::transpose(&mut evaluator.meter, &args[0], true)
+        ops::transpose(&mut evaluator.budget, &args[0], true)
     }),
 ];
 
@@ -79,7 +79,7 @@ fn resize(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let fill = args.get(2).cloned().unwrap_or(Value::Number(0.0));
     match &args[0] {
         Value::Matrix(matrix) => Ok(Value::from(matrix.resized(
-            &mut evaluator.meter,
+            &mut evaluator.budget,
             &size,
             &fill,
         )?)),
@@ -87,7 +87,7 @@ fn resize(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
             let &[length] = size.as_slice() else {
                 return fail("Dimension mismatch: a text has one dimension");
             };
-            evaluator.meter.charge_text(length)?;
+            evaluator.budget.charge_text(length)?;
             let fill = match args.get(2) {
                 Some(Value::Text(fill)) => fill.chars().next().unwrap_or(' '),
                 _ => ' ',
@@ -105,7 +105,7 @@ fn resize(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
             }
             let one = Matrix::new(vec![1; size.len()], vec![value.clone()]);
             Ok(Value::from(one.resized(
-                &mut evaluator.meter,
+                &mut evaluator.budget,
                 &size,
                 &fill,
             )?))
@@ -118,7 +118,7 @@ fn concat(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         let mut joined = String::new();
         for arg in args {
             let text = arg.as_text("concat")?;
-            evaluator.meter.charge_text(joined.len() + text.len())?;
+            evaluator.budget.charge_text(joined.len() + text.len())?;
             joined.push_str(text);
         }
         return Ok(Value::text(joined));
@@ -134,7 +134,7 @@ fn concat(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         return fail("At least one matrix expected");
     };
     let first = first?;
-    evaluator.meter.charge_cells(first.data.len())?;
+    evaluator.budget.charge_cells(first.data.len())?;
     let mut joined = Matrix::clone(first);
     let dimension = match dimension {
         None => joined.size.len() - 1,
@@ -144,12 +144,12 @@ fn concat(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         }
     };
     for next in matrices {
-        joined = join(&mut evaluator.meter, &joined, next?, dimension)?;
+        joined = join(&mut evaluator.budget, &joined, next?, dimension)?;
     }
     Ok(Value::from(joined))
 }
 
-fn join(meter: &mut Meter, a: &Matrix, b: &Matrix, dimension: usize) -> Result<Matrix> {
+fn join(budget: &mut BudgetTracker, a: &Matrix, b: &Matrix, dimension: usize) -> Result<Matrix> {
     let fits = a.size.len() == b.size.len()
         && a.size
             .iter()
@@ -159,7 +159,7 @@ fn join(meter: &mut Meter, a: &Matrix, b: &Matrix, dimension: usize) -> Result<M
     if !fits {
         return matrix::size_mismatch(matrix::size_text(&a.size), matrix::size_text(&b.size));
     }
-    meter.charge_cells(a.data.len() + b.data.len())?;
+    budget.charge_cells(a.data.len() + b.data.len())?;
     let inner: usize = a.size[dimension + 1..].iter().product();
     let (step_a, step_b) = (a.size[dimension] * inner, b.size[dimension] * inner);
     let outer: usize = a.size[..dimension].iter().product();
@@ -181,7 +181,7 @@ fn row_or_column(evaluator: &mut Evaluator<'_>, args: &[Value], name: &str) -> R
     if index < 1 || index > length {
         return fail(format!("Index out of range ({index} > {length})"));
     }
-    evaluator.meter.charge_cells(rows.max(columns))?;
+    evaluator.budget.charge_cells(rows.max(columns))?;
     let at = index - 1;
     if name == "row" {
         Ok(Value::matrix(
@@ -196,7 +196,7 @@ fn row_or_column(evaluator: &mut Evaluator<'_>, args: &[Value], name: &str) -> R
     }
 }
 
-fn stack_rows(meter: &mut Meter, args: &[Value]) -> Result<Value> {
+fn stack_rows(budget: &mut BudgetTracker, args: &[Value]) -> Result<Value> {
     let rows = args
         .iter()
         .map(|row| {
@@ -205,11 +205,11 @@ fn stack_rows(meter: &mut Meter, args: &[Value]) -> Result<Value> {
             if !wide {
                 return fail("Expected vectors as rows or columns");
             }
-            meter.charge_cells(matrix.data.len())?;
+            budget.charge_cells(matrix.data.len())?;
             Ok(Value::list(matrix.data.clone()))
         })
         .collect::<Result<Vec<_>>>()?;
-    Ok(Value::from(Matrix::from_items(meter, rows)?))
+    Ok(Value::from(Matrix::from_items(budget, rows)?))
 }
 
 fn diff(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
@@ -230,12 +230,12 @@ fn diff(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let inner: usize = matrix.size[dimension + 1..].iter().product();
     let mut size = matrix.size.clone();
     size[dimension] = length.saturating_sub(1);
-    evaluator.meter.charge_cells(matrix.data.len())?;
+    evaluator.budget.charge_cells(matrix.data.len())?;
     let mut data = Vec::new();
     for (at, value) in matrix.data.iter().enumerate() {
         if (at / inner.max(1)) % length + 1 < length {
             data.push(ops::subtract(
-                &mut evaluator.meter,
+                &mut evaluator.budget,
                 &matrix.data[at + inner],
                 value,
             )?);

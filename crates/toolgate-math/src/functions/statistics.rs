@@ -28,21 +28,21 @@ pub(super) const TABLE: &[FunctionRow] = &[
         apply_spread(evaluator, args, variance)
     }),
     many("std", |evaluator, args| {
-        apply_spread(evaluator, args, |meter, values, kind| {
-            let variance = variance(meter, values, kind)?;
-            ops::square_root(meter, &variance)
+        apply_spread(evaluator, args, |budget, values, kind| {
+            let variance = variance(budget, values, kind)?;
+            ops::square_root(budget, &variance)
         })
     }),
     many("cumsum", cumsum),
     many("corr", corr),
 ];
 
-pub(super) fn flatten_arguments(meter: &mut Meter, args: &[Value]) -> Result<Vec<Value>> {
+pub(super) fn flatten_arguments(budget: &mut BudgetTracker, args: &[Value]) -> Result<Vec<Value>> {
     let mut values = Vec::new();
     for arg in args {
         match arg {
             Value::Matrix(matrix) => {
-                meter.charge_cells(matrix.data.len())?;
+                budget.charge_cells(matrix.data.len())?;
                 values.extend_from_slice(&matrix.data);
             }
             value => values.push(value.clone()),
@@ -52,17 +52,17 @@ pub(super) fn flatten_arguments(meter: &mut Meter, args: &[Value]) -> Result<Vec
 }
 
 pub(super) fn scalar_arguments(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     args: &[Value],
     name: &str,
 ) -> Result<Vec<Value>> {
     if args.len() > 1 && args.iter().any(|arg| matches!(arg, Value::Matrix(_))) {
         return fail(format!("Scalar values expected in function {name}"));
     }
-    flatten_arguments(meter, args)
+    flatten_arguments(budget, args)
 }
 
-type LineFunction = fn(&mut Meter, &[Value]) -> Result<Value>;
+type LineFunction = fn(&mut BudgetTracker, &[Value]) -> Result<Value>;
 
 /// Reads the dimension argument and returns it counted from 0.
 pub(super) fn parse_dimension(value: &Value, name: &str) -> Result<usize> {
@@ -83,46 +83,51 @@ fn apply_along(
         && !matches!(at, Value::Matrix(_))
     {
         let at = parse_dimension(at, name)?;
-        return matrix.reduce(&mut evaluator.meter, at, f);
+        return matrix.reduce(&mut evaluator.budget, at, f);
     }
-    let values = scalar_arguments(&mut evaluator.meter, args, name)?;
-    evaluator.meter.charge_steps(values.len())?;
-    f(&mut evaluator.meter, &values)
+    let values = scalar_arguments(&mut evaluator.budget, args, name)?;
+    evaluator.budget.charge_steps(values.len())?;
+    f(&mut evaluator.budget, &values)
 }
 
 pub(super) fn empty_error(name: &str) -> MathError {
     MathError::new(format!("Cannot calculate {name} of an empty array"))
 }
 
-pub(super) fn sum(meter: &mut Meter, values: &[Value]) -> Result<Value> {
+pub(super) fn sum(budget: &mut BudgetTracker, values: &[Value]) -> Result<Value> {
     if values.is_empty() {
         return Ok(Value::Number(0.0));
     }
-    fold(meter, values, "sum", ops::add)
+    fold(budget, values, "sum", ops::add)
 }
 
-fn prod(meter: &mut Meter, values: &[Value]) -> Result<Value> {
-    fold(meter, values, "prod", ops::multiply)
+fn prod(budget: &mut BudgetTracker, values: &[Value]) -> Result<Value> {
+    fold(budget, values, "prod", ops::multiply)
 }
 
-fn fold(meter: &mut Meter, values: &[Value], name: &str, f: ops::ScalarFunction) -> Result<Value> {
+fn fold(
+    budget: &mut BudgetTracker,
+    values: &[Value],
+    name: &str,
+    f: ops::ScalarFunction,
+) -> Result<Value> {
     match values {
         [] => Err(empty_error(name)),
         // A single text becomes a number, as it would in an addition.
         [text @ Value::Text(_)] => Ok(text.to_number(name)?.into()),
         [first, rest @ ..] => {
-            let combine = |sum: Value, value| f(meter, &sum, value);
+            let combine = |sum: Value, value| f(budget, &sum, value);
             rest.iter().try_fold(first.clone(), combine)
         }
     }
 }
 
-pub(super) fn mean(meter: &mut Meter, values: &[Value]) -> Result<Value> {
+pub(super) fn mean(budget: &mut BudgetTracker, values: &[Value]) -> Result<Value> {
     if values.is_empty() {
         return Err(empty_error("mean"));
     }
-    let total = sum(meter, values)?;
-    ops::divide(meter, &total, &Value::Number(values.len() as f64))
+    let total = sum(budget, values)?;
+    ops::divide(budget, &total, &Value::Number(values.len() as f64))
 }
 
 fn extremes(
@@ -131,23 +136,23 @@ fn extremes(
     name: &str,
     wanted: Ordering,
 ) -> Result<Value> {
-    let meter = &mut evaluator.meter;
+    let budget = &mut evaluator.budget;
     if let [Value::Matrix(matrix), at] = args
         && !matches!(at, Value::Matrix(_))
     {
         let at = parse_dimension(at, name)?;
-        return matrix.reduce(meter, at, |meter, line| {
-            last_extreme(meter, line, name, wanted)
+        return matrix.reduce(budget, at, |budget, line| {
+            last_extreme(budget, line, name, wanted)
         });
     }
-    let values = scalar_arguments(meter, args, name)?;
-    extreme(meter, &values, name, wanted)
+    let values = scalar_arguments(budget, args, name)?;
+    extreme(budget, &values, name, wanted)
 }
 
 // The extreme along a dimension. As in mathjs, a later value replaces an earlier one unless the
 // earlier one is strictly more extreme, so comparisons with NaN always pick the later value.
 fn last_extreme(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     values: &[Value],
     name: &str,
     wanted: Ordering,
@@ -157,7 +162,7 @@ fn last_extreme(
     };
     let mut best = first;
     for value in rest {
-        meter.charge_steps(1)?;
+        budget.charge_steps(1)?;
         if ops::ordering(name, best, value)? != Some(wanted) {
             best = value;
         }
@@ -165,13 +170,18 @@ fn last_extreme(
     Ok(best.clone())
 }
 
-fn extreme(meter: &mut Meter, values: &[Value], name: &str, wanted: Ordering) -> Result<Value> {
+fn extreme(
+    budget: &mut BudgetTracker,
+    values: &[Value],
+    name: &str,
+    wanted: Ordering,
+) -> Result<Value> {
     let [first, rest @ ..] = values else {
         return Err(empty_error(name));
     };
     let mut best = first;
     for value in rest {
-        meter.charge_steps(1)?;
+        budget.charge_steps(1)?;
         if let Some(nan) = [best, value].into_iter().find(|value| is_nan(value)) {
             return Ok(nan.clone());
         }
@@ -201,45 +211,45 @@ fn exact_order(name: &str, a: &Value, b: &Value) -> Result<Option<Ordering>> {
     }
 }
 
-type SpreadFunction = fn(&mut Meter, &[Value], &str) -> Result<Value>;
+type SpreadFunction = fn(&mut BudgetTracker, &[Value], &str) -> Result<Value>;
 
 // For `variance` and `std`: a normalization and a dimension may follow the matrix.
 fn apply_spread(evaluator: &mut Evaluator<'_>, args: &[Value], f: SpreadFunction) -> Result<Value> {
-    let meter = &mut evaluator.meter;
+    let budget = &mut evaluator.budget;
     match args {
-        [Value::Matrix(matrix)] => f(meter, &matrix.data, "unbiased"),
-        [Value::Matrix(matrix), Value::Text(kind)] => f(meter, &matrix.data, kind),
+        [Value::Matrix(matrix)] => f(budget, &matrix.data, "unbiased"),
+        [Value::Matrix(matrix), Value::Text(kind)] => f(budget, &matrix.data, kind),
         [Value::Matrix(matrix), at] => {
             let at = parse_dimension(at, "variance")?;
-            matrix.reduce(meter, at, |meter, line| f(meter, line, "unbiased"))
+            matrix.reduce(budget, at, |budget, line| f(budget, line, "unbiased"))
         }
         [Value::Matrix(matrix), at, kind] => {
             let at = parse_dimension(at, "variance")?;
             let kind = kind.as_text("variance")?;
-            matrix.reduce(meter, at, |meter, line| f(meter, line, kind))
+            matrix.reduce(budget, at, |budget, line| f(budget, line, kind))
         }
-        args => f(meter, args, "unbiased"),
+        args => f(budget, args, "unbiased"),
     }
 }
 
-fn variance(meter: &mut Meter, values: &[Value], kind: &str) -> Result<Value> {
+fn variance(budget: &mut BudgetTracker, values: &[Value], kind: &str) -> Result<Value> {
     if values.is_empty() {
         return fail("Cannot calculate variance of an empty array");
     }
-    let mean = mean(meter, values)?;
+    let mean = mean(budget, values)?;
     let mut total = Value::Number(0.0);
     for value in values {
-        meter.charge_steps(1)?;
-        let distance = ops::subtract(meter, value, &mean)?;
+        budget.charge_steps(1)?;
+        let distance = ops::subtract(budget, value, &mean)?;
         // For a complex number, the square of its length.
         let square = match distance {
             Value::Complex(d) => Value::Number(d.re * d.re + d.im * d.im),
-            d => ops::multiply(meter, &d, &d)?,
+            d => ops::multiply(budget, &d, &d)?,
         };
         // The sum starts as a plain zero, to which a quantity can't be added.
         total = match (&total, square) {
             (Value::Number(zero), square @ Value::Unit(_)) if *zero == 0.0 => square,
-            (total, square) => ops::add(meter, total, &square)?,
+            (total, square) => ops::add(budget, total, &square)?,
         };
     }
     // A single value has no spread, but the product keeps its kind and unit.
@@ -248,7 +258,7 @@ fn variance(meter: &mut Meter, values: &[Value], kind: &str) -> Result<Value> {
         "uncorrected" => count,
         "biased" => count + 1.0,
         "unbiased" if values.len() == 1 => {
-            return ops::multiply(meter, &total, &Value::Number(0.0));
+            return ops::multiply(budget, &total, &Value::Number(0.0));
         }
         "unbiased" => count - 1.0,
         other => {
@@ -257,15 +267,15 @@ fn variance(meter: &mut Meter, values: &[Value], kind: &str) -> Result<Value> {
             ));
         }
     };
-    ops::divide(meter, &total, &Value::Number(divisor))
+    ops::divide(budget, &total, &Value::Number(divisor))
 }
 
-fn running_sums(meter: &mut Meter, values: &[Value]) -> Result<Vec<Value>> {
+fn running_sums(budget: &mut BudgetTracker, values: &[Value]) -> Result<Vec<Value>> {
     let mut sums: Vec<Value> = Vec::with_capacity(values.len());
     for value in values {
         let next = match sums.last() {
-            Some(sum) => ops::add(meter, sum, value)?,
-            None => ops::plus(meter, value)?,
+            Some(sum) => ops::add(budget, sum, value)?,
+            None => ops::plus(budget, value)?,
         };
         sums.push(next);
     }
@@ -273,32 +283,32 @@ fn running_sums(meter: &mut Meter, values: &[Value]) -> Result<Vec<Value>> {
 }
 
 fn cumsum(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut evaluator.meter;
+    let budget = &mut evaluator.budget;
     let (matrix, at) = match args {
         [Value::Matrix(matrix)] => (matrix.clone(), 0),
         [Value::Matrix(matrix), at] => (matrix.clone(), parse_dimension(at, "cumsum")?),
         args => {
-            meter.charge_cells(args.len())?;
-            return Ok(Value::list(running_sums(meter, args)?));
+            budget.charge_cells(args.len())?;
+            return Ok(Value::list(running_sums(budget, args)?));
         }
     };
     let Some(&length) = matrix.size.get(at) else {
         return matrix::out_of_range(at, matrix.size.len());
     };
-    meter.charge_cells(matrix.data.len())?;
+    budget.charge_cells(matrix.data.len())?;
     let inner: usize = matrix.size[at + 1..].iter().product();
     let mut data = matrix.data.clone();
     for k in inner..data.len() {
         // The first cell of each line stays as it is.
         if !(k / inner.max(1)).is_multiple_of(length) {
-            data[k] = ops::add(meter, &data[k - inner], &data[k])?;
+            data[k] = ops::add(budget, &data[k - inner], &data[k])?;
         }
     }
     Ok(Value::matrix(matrix.size.clone(), data))
 }
 
 fn corr(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
-    let meter = &mut evaluator.meter;
+    let budget = &mut evaluator.budget;
     let (a, b) = (args[0].as_matrix("corr")?, args[1].as_matrix("corr")?);
     let (Some(x), Some(y)) = (a.numbers(), b.numbers()) else {
         return Err(type_error("corr", &args[0]));
@@ -306,7 +316,7 @@ fn corr(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     if a.size != b.size {
         return fail("Dimension mismatch: the lists of corr must have the same length");
     }
-    meter.charge_steps(x.len())?;
+    budget.charge_steps(x.len())?;
     let lines: Vec<(&[f64], &[f64])> = match a.size.as_slice() {
         [_] => vec![(&x, &y)],
         &[_, columns] => x.chunks(columns).zip(y.chunks(columns)).collect(),

@@ -16,7 +16,8 @@ pub(super) const TABLE: &[FunctionRow] = &[
             None => FormatStyle::default(),
             Some(options) => parse_style(options)?,
         };
-        let text = format::format_value(&mut evaluator.meter, &evaluator.system, &args[0], &style)?;
+        let text =
+            format::format_value(&mut evaluator.budget, &evaluator.system, &args[0], &style)?;
         Ok(Value::text(text))
     }),
     many("print", print),
@@ -29,7 +30,7 @@ fn string(evaluator: &mut Evaluator<'_>, value: &Value) -> Result<Value> {
     match value {
         Value::Text(_) => Ok(value.clone()),
         Value::Matrix(matrix) => {
-            evaluator.meter.charge_cells(matrix.data.len())?;
+            evaluator.budget.charge_cells(matrix.data.len())?;
             let cells: Result<Vec<Value>> = matrix
                 .data
                 .iter()
@@ -41,11 +42,11 @@ fn string(evaluator: &mut Evaluator<'_>, value: &Value) -> Result<Value> {
         Value::Big(value) => Ok(Value::text(format::format_plain_decimal(value)?)),
         Value::Fraction(value) => {
             // Finding the repeating digits takes a division per digit.
-            evaluator.meter.charge_steps(2000)?;
+            evaluator.budget.charge_steps(2000)?;
             Ok(Value::text(value.to_decimal_text()))
         }
         value => Ok(Value::text(format::format_value(
-            &mut evaluator.meter,
+            &mut evaluator.budget,
             &evaluator.system,
             value,
             &FormatStyle::default(),
@@ -118,7 +119,7 @@ fn format_in_base(evaluator: &mut Evaluator<'_>, args: &[Value], base: u32) -> R
     match &args[0] {
         Value::Fraction(_) => Err(crate::ops::no_fraction()),
         value @ (Value::Number(_) | Value::Big(_)) => Ok(Value::text(format::format_value(
-            &mut evaluator.meter,
+            &mut evaluator.budget,
             &evaluator.system,
             value,
             &style,
@@ -150,7 +151,7 @@ fn print(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
             Some(Value::Text(value)) => text.push_str(&value),
             Some(value) => {
                 text.push_str(&format::format_value(
-                    &mut evaluator.meter,
+                    &mut evaluator.budget,
                     &evaluator.system,
                     &value,
                     &style,
@@ -162,11 +163,11 @@ fn print(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
             }
         }
         // In the loop, so that a template of many placeholders ends at the limit.
-        evaluator.meter.charge_text(text.len())?;
+        evaluator.budget.charge_text(text.len())?;
         rest = &after[path.len()..];
     }
     text.push_str(rest);
-    evaluator.meter.charge_text(text.len())?;
+    evaluator.budget.charge_text(text.len())?;
     Ok(Value::text(text))
 }
 

@@ -36,15 +36,15 @@ pub(super) const TABLE: &[FunctionRow] = &[
 ];
 
 fn apply_to_angle(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     name: &str,
     x: &Value,
-    f: fn(&mut Meter, &Value) -> Result<Value>,
+    f: fn(&mut BudgetTracker, &Value) -> Result<Value>,
 ) -> Result<Value> {
     match x {
-        Value::Unit(unit) if unit.is_angle() => f(meter, unit.require_value()?),
+        Value::Unit(unit) if unit.is_angle() => f(budget, unit.require_value()?),
         Value::Unit(_) => fail(format!("Unit in function {name} is not an angle")),
-        x => f(meter, x),
+        x => f(budget, x),
     }
 }
 
@@ -94,12 +94,12 @@ analytic_functions! {
     f_acsch "acsch": |x| asinh(1.0 / x).into(), |x| x.apply_to_inverse(Complex::asinh), |x| some_big(reciprocal(x).asinh());
 }
 
-fn atan2(meter: &mut Meter, y: &Value, x: &Value) -> Result<Value> {
-    ops::broadcast(meter, y, x, |meter, y, x| {
+fn atan2(budget: &mut BudgetTracker, y: &Value, x: &Value) -> Result<Value> {
+    ops::broadcast(budget, y, x, |budget, y, x| {
         match ops::number_pair("atan2", y, x)? {
             ops::NumberPair::Number(y, x) => Ok(libm::atan2(y, x).into()),
             ops::NumberPair::Big(y, x) => {
-                meter.charge_steps(1000)?;
+                budget.charge_steps(1000)?;
                 let angle = y.div(&x).atan();
                 let pi = Decimal::pi();
                 Ok(Value::big(match (x.is_negative(), y.is_negative()) {

@@ -23,7 +23,7 @@ pub(super) const TABLE: &[FunctionRow] = &[
     many("isBounded", |evaluator, args| match &args[0] {
         Value::Matrix(matrix) => {
             for cell in &matrix.data {
-                evaluator.meter.charge_steps(1)?;
+                evaluator.budget.charge_steps(1)?;
                 if !is_finite(cell)? {
                     return Ok(false.into());
                 }
@@ -62,7 +62,7 @@ fn is_numeric(x: &Value) -> bool {
     )
 }
 
-fn is_integer(_: &mut Meter, x: &Value) -> Result<Value> {
+fn is_integer(_: &mut BudgetTracker, x: &Value) -> Result<Value> {
     Ok(match x {
         Value::Big(x) => x.is_integer(),
         Value::Fraction(x) => x.is_integer(),
@@ -115,7 +115,7 @@ fn sign(x: &Value, name: &str) -> Result<i8> {
     })
 }
 
-fn is_prime(meter: &mut Meter, x: &Value) -> Result<Value> {
+fn is_prime(budget: &mut BudgetTracker, x: &Value) -> Result<Value> {
     let number = match x {
         Value::Fraction(_) => return Err(ops::no_fraction()),
         Value::Number(_) | Value::Bool(_) | Value::Text(_) | Value::Big(_) => {
@@ -128,7 +128,7 @@ fn is_prime(meter: &mut Meter, x: &Value) -> Result<Value> {
             .compare(&Decimal::from_number(9e15))
             .is_none_or(std::cmp::Ordering::is_gt)
     {
-        return Err(meter.too_many_digits());
+        return Err(budget.too_many_digits());
     }
     // As in mathjs, only divisors decide, so 2.5 is treated like 2.
     if number <= 3.0 {
@@ -139,12 +139,12 @@ fn is_prime(meter: &mut Meter, x: &Value) -> Result<Value> {
     }
     // Only these fit 64 bits; others are tried one by one until the steps are used up.
     if number.fract() == 0.0 && number < 1.8e19 {
-        meter.charge_steps(50)?;
+        budget.charge_steps(50)?;
         return Ok(is_prime_u64(number as u64).into());
     }
     let mut divisor = 5.0;
     while divisor * divisor <= number {
-        meter.charge_steps(1)?;
+        budget.charge_steps(1)?;
         if number % divisor == 0.0 || number % (divisor + 2.0) == 0.0 {
             return Ok(false.into());
         }
@@ -183,7 +183,7 @@ fn is_prime_u64(n: u64) -> bool {
     })
 }
 
-fn numeric(meter: &mut Meter, x: &Value, kind: &Value) -> Result<Value> {
+fn numeric(budget: &mut BudgetTracker, x: &Value, kind: &Value) -> Result<Value> {
     if !matches!(
         x,
         Value::Number(_) | Value::Big(_) | Value::Fraction(_) | Value::Text(_)
@@ -191,9 +191,9 @@ fn numeric(meter: &mut Meter, x: &Value, kind: &Value) -> Result<Value> {
         return Err(type_error("numeric", x));
     }
     match kind.as_text("numeric")?.as_ref() {
-        "number" => super::construct::number(meter, x),
-        "BigNumber" => super::construct::bignumber(meter, x),
-        "Fraction" => super::construct::fraction(meter, x),
+        "number" => super::construct::number(budget, x),
+        "BigNumber" => super::construct::bignumber(budget, x),
+        "Fraction" => super::construct::fraction(budget, x),
         other => Err(crate::error::MathError::new(format!(
             "Cannot convert to type \"{other}\"; use number, BigNumber or Fraction"
         ))),

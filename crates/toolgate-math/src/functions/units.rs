@@ -15,7 +15,7 @@ pub(super) const TABLE: &[FunctionRow] = &[
 pub(super) fn target_unit(evaluator: &mut Evaluator<'_>, target: &Value) -> Result<Unit> {
     match target {
         Value::Unit(unit) => Ok(unit.as_ref().clone()),
-        Value::Text(text) => unit::parse(&mut evaluator.meter, text, &mut evaluator.system),
+        Value::Text(text) => unit::parse(&mut evaluator.budget, text, &mut evaluator.system),
         other => Err(type_error("to", other)),
     }
 }
@@ -23,7 +23,7 @@ pub(super) fn target_unit(evaluator: &mut Evaluator<'_>, target: &Value) -> Resu
 fn make_units(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     match args {
         [Value::Matrix(matrix)] => {
-            evaluator.meter.charge_cells(matrix.data.len())?;
+            evaluator.budget.charge_cells(matrix.data.len())?;
             let cells: Result<Vec<Value>> = matrix
                 .data
                 .iter()
@@ -47,7 +47,7 @@ fn make_units(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
             ) {
                 return Err(type_error("unit", value));
             }
-            let amount = unit.normalize(&mut evaluator.meter, value)?;
+            let amount = unit.normalize(&mut evaluator.budget, value)?;
             Ok(Value::unit(unit.with_value(Some(amount))))
         }
         [] => fail("Too few arguments in function unit"),
@@ -58,7 +58,7 @@ fn make_unit(evaluator: &mut Evaluator<'_>, value: &Value) -> Result<Value> {
     match value {
         Value::Unit(_) => Ok(value.clone()),
         Value::Text(text) => Ok(Value::unit(unit::parse(
-            &mut evaluator.meter,
+            &mut evaluator.budget,
             text,
             &mut evaluator.system,
         )?)),
@@ -73,16 +73,18 @@ fn make_unit(evaluator: &mut Evaluator<'_>, value: &Value) -> Result<Value> {
 }
 
 /// Converts to a unit, cell by cell for a matrix.
-pub(crate) fn convert(meter: &mut Meter, value: &Value, target: &Value) -> Result<Value> {
+pub(crate) fn convert(budget: &mut BudgetTracker, value: &Value, target: &Value) -> Result<Value> {
     match (value, target) {
         (Value::Matrix(matrix), target) => {
-            matrix.map(meter, |meter, cell| convert(meter, cell, target))
+            matrix.map(budget, |budget, cell| convert(budget, cell, target))
         }
-        (Value::Unit(value), Value::Unit(target)) => Ok(Value::unit(value.convert(meter, target)?)),
+        (Value::Unit(value), Value::Unit(target)) => {
+            Ok(Value::unit(value.convert(budget, target)?))
+        }
         (Value::Unit(value), Value::Text(text)) => {
             // With a unit system of its own: a text must not change how later results are shown.
-            let target = unit::parse(meter, text, &mut unit::UnitSystem::default())?;
-            Ok(Value::unit(value.convert(meter, &target)?))
+            let target = unit::parse(budget, text, &mut unit::UnitSystem::default())?;
+            Ok(Value::unit(value.convert(budget, &target)?))
         }
         (Value::Unit(_), other) | (other, _) => fail(format!(
             "Unexpected type of argument in function to: only a quantity can be converted, and only to a unit (actual: {})",
@@ -104,8 +106,8 @@ fn to_best(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let mut best: Option<(f64, Unit)> = None;
     for choice in &choices.as_matrix("toBest")?.data {
         let target = target_unit(evaluator, choice)?;
-        let converted = quantity.convert(&mut evaluator.meter, &target)?;
-        let count = converted.denormalize(&mut evaluator.meter, converted.require_value()?)?;
+        let converted = quantity.convert(&mut evaluator.budget, &target)?;
+        let count = converted.denormalize(&mut evaluator.budget, converted.require_value()?)?;
         // Like the choice of a prefix, this prefers numbers around 16.
         let size = (libm::log10(ops::magnitude(&count).unwrap_or(0.0).max(1e-300)) - 1.2).abs();
         if best.as_ref().is_none_or(|(known, _)| size < *known) {
@@ -121,13 +123,13 @@ fn split_unit(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
         return Err(type_error("splitUnit", &args[0]));
     };
     let targets = args[1].as_matrix("splitUnit")?.data.clone();
-    evaluator.meter.charge_cells(2 * targets.len())?;
+    evaluator.budget.charge_cells(2 * targets.len())?;
     let mut rest = quantity.as_ref().clone();
     let mut parts = Vec::with_capacity(targets.len());
     for (at, target) in targets.iter().enumerate() {
         let target = target_unit(evaluator, target)?;
-        let meter = &mut evaluator.meter;
-        let mut count = rest.count_in(meter, &target)?;
+        let budget = &mut evaluator.budget;
+        let mut count = rest.count_in(budget, &target)?;
         if at + 1 < targets.len() {
             // Otherwise a rounding error could lose a whole unit: 2.9999999999999996 would become
             // 2.
@@ -139,8 +141,8 @@ fn split_unit(evaluator: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
                 exact.trunc()
             });
         }
-        let amount = target.normalize(meter, &count)?;
-        let left = ops::subtract(meter, rest.require_value()?, &amount)?;
+        let amount = target.normalize(budget, &count)?;
+        let left = ops::subtract(budget, rest.require_value()?, &amount)?;
         parts.push(Value::unit(Unit {
             fixed_prefix: true,
             ..target.with_value(Some(amount))

@@ -18,17 +18,17 @@ fn to_word(value: f64, function: &str) -> Result<i32> {
     Ok(value.rem_euclid(4_294_967_296.0) as u32 as i32)
 }
 
-fn to_big_integer(meter: &Meter, value: &Decimal, function: &str) -> Result<BigInt> {
+fn to_big_integer(budget: &BudgetTracker, value: &Decimal, function: &str) -> Result<BigInt> {
     if !value.is_integer() {
         return fail(format!("Integers expected in function {function}"));
     }
     value
-        .to_integer(meter.max_digits())
-        .ok_or_else(|| meter.too_many_digits())
+        .to_integer(budget.max_digits())
+        .ok_or_else(|| budget.too_many_digits())
 }
 
 fn bitwise(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     function: &str,
     a: &Value,
     b: &Value,
@@ -43,8 +43,8 @@ fn bitwise(
         NumberPair::Big(a, b) if a.is_nan() || b.is_nan() => Ok(Value::big(Decimal::nan())),
         NumberPair::Big(a, b) => {
             let (a, b) = (
-                to_big_integer(meter, &a, function)?,
-                to_big_integer(meter, &b, function)?,
+                to_big_integer(budget, &a, function)?,
+                to_big_integer(budget, &b, function)?,
             );
             // As in mathjs, which can't shift a big number by a negative count.
             if function.contains("Shift") && b.sign() == num_bigint::Sign::Minus {
@@ -52,11 +52,11 @@ fn bitwise(
             }
             if function == "leftShift" {
                 let shifted = Decimal::from_integer(&a).mul(&Decimal::integer(2).powi(&b));
-                return counted_big(meter, shifted);
+                return counted_big(budget, shifted);
             }
-            let result = big(a, b).ok_or_else(|| meter.too_many_digits())?;
+            let result = big(a, b).ok_or_else(|| budget.too_many_digits())?;
             let result = Decimal::from_integer(&result);
-            counted_big(meter, result.significant(PRECISION))
+            counted_big(budget, result.significant(PRECISION))
         }
         NumberPair::Complex(..) | NumberPair::Fraction(..) => Err(type_error(function, a)),
     }
@@ -88,25 +88,25 @@ pub(crate) fn short_circuit(operator: BinaryOperator, left: &Value) -> Option<Va
     }
 }
 
-pub(crate) fn bit_and(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+pub(crate) fn bit_and(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
     match short_circuit(BinaryOperator::BitAnd, a) {
         Some(value) => Ok(value),
-        None => and(meter, a, b),
+        None => and(budget, a, b),
     }
 }
 
-pub(crate) fn bit_or(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+pub(crate) fn bit_or(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
     match short_circuit(BinaryOperator::BitOr, a) {
         Some(value) => Ok(value),
-        None => or(meter, a, b),
+        None => or(budget, a, b),
     }
 }
 
 macro_rules! bit_operators {
     ($($(#[$doc:meta])* $name:ident, $function:literal, $small:expr, $big:expr;)*) => {$(
         $(#[$doc])*
-        pub(crate) fn $name(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-            broadcast(meter, a, b, |meter, a, b| bitwise(meter, $function, a, b, $small, $big))
+        pub(crate) fn $name(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
+            broadcast(budget, a, b, |budget, a, b| bitwise(budget, $function, a, b, $small, $big))
         }
     )*};
 }
@@ -119,8 +119,12 @@ bit_operators! {
     shift_right, "rightArithShift", |a, b| f64::from(a.wrapping_shr(b as u32)), |a, b| Some(a >> b.to_u64()?);
 }
 
-pub(crate) fn shift_right_logical(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    broadcast(meter, a, b, |_, a, b| {
+pub(crate) fn shift_right_logical(
+    budget: &mut BudgetTracker,
+    a: &Value,
+    b: &Value,
+) -> Result<Value> {
+    broadcast(budget, a, b, |_, a, b| {
         match number_pair("rightLogShift", a, b)? {
             NumberPair::Number(a, b) => {
                 let (a, b) = (to_word(a, "rightLogShift")?, to_word(b, "rightLogShift")?);
@@ -131,12 +135,12 @@ pub(crate) fn shift_right_logical(meter: &mut Meter, a: &Value, b: &Value) -> Re
     })
 }
 
-pub(crate) fn bit_not(meter: &mut Meter, value: &Value) -> Result<Value> {
+pub(crate) fn bit_not(budget: &mut BudgetTracker, value: &Value) -> Result<Value> {
     match value {
-        Value::Matrix(matrix) => matrix.map(meter, bit_not),
+        Value::Matrix(matrix) => matrix.map(budget, bit_not),
         Value::Big(value) => {
-            let value = to_big_integer(meter, value, "bitNot")?;
-            counted_big(meter, Decimal::from_integer(&!value))
+            let value = to_big_integer(budget, value, "bitNot")?;
+            counted_big(budget, Decimal::from_integer(&!value))
         }
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
             let number = value.to_number("bitNot")?;

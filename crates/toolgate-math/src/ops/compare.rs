@@ -80,7 +80,7 @@ pub(crate) fn round_big(x: &Decimal, places: i32) -> Decimal {
     x.round(i64::from(places))
 }
 
-fn equal_scalars(_: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+fn equal_scalars(_: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
     Ok(is_equal(a, b)?.into())
 }
 
@@ -106,15 +106,15 @@ fn is_equal(a: &Value, b: &Value) -> Result<bool> {
 macro_rules! comparisons {
     ($($(#[$doc:meta])* $name:ident, $scalar:ident, $function:literal, $test:expr;)*) => {$(
         $(#[$doc])*
-        pub(crate) fn $name(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+        pub(crate) fn $name(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
             if let (Value::Number(a), Value::Number(b)) = (a, b) {
                 let test: fn(Ordering) -> bool = $test;
                 return Ok(number_order(*a, *b).is_some_and(test).into());
             }
-            broadcast(meter, a, b, $scalar)
+            broadcast(budget, a, b, $scalar)
         }
 
-        fn $scalar(_: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+        fn $scalar(_: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
             let test: fn(Ordering) -> bool = $test;
             Ok(ordering($function, a, b)?.is_some_and(test).into())
         }
@@ -128,20 +128,20 @@ comparisons! {
     greater_equal, greater_equal_scalars, "largerEq", Ordering::is_ge;
 }
 
-pub(crate) fn equal(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    broadcast(meter, a, b, equal_scalars)
+pub(crate) fn equal(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
+    broadcast(budget, a, b, equal_scalars)
 }
 
-pub(crate) fn unequal(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    broadcast(meter, a, b, |_, a, b| Ok((!is_equal(a, b)?).into()))
+pub(crate) fn unequal(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
+    broadcast(budget, a, b, |_, a, b| Ok((!is_equal(a, b)?).into()))
 }
 
 /// Returns -1, 0 or 1; also -1 if one of two doubles is NaN.
-pub(crate) fn compare(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    broadcast(meter, a, b, compare_scalars)
+pub(crate) fn compare(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
+    broadcast(budget, a, b, compare_scalars)
 }
 
-fn compare_scalars(_: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+fn compare_scalars(_: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
     let order = ordering("compare", a, b)?.map(|order| f64::from(order as i8));
     Ok(match number_pair("compare", a, b) {
         Ok(NumberPair::Big(..)) => Value::big(Decimal::from_number(order.unwrap_or(f64::NAN))),
@@ -153,8 +153,8 @@ fn compare_scalars(_: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
 }
 
 /// Orders values of any type: first by type, and texts by the numbers in them ("a2" before "a10").
-pub(crate) fn natural_order(meter: &mut Meter, a: &Value, b: &Value) -> Result<Ordering> {
-    meter.charge_steps(1)?;
+pub(crate) fn natural_order(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Ordering> {
+    budget.charge_steps(1)?;
     let real =
         |value: &Value| matches!(value, Value::Number(_) | Value::Big(_) | Value::Fraction(_));
     if real(a) && real(b) {
@@ -188,7 +188,7 @@ pub(crate) fn natural_order(meter: &mut Meter, a: &Value, b: &Value) -> Result<O
         }
         (Value::Matrix(a), Value::Matrix(b)) => {
             for (a, b) in a.data.iter().zip(&b.data) {
-                let order = natural_order(meter, a, b)?;
+                let order = natural_order(budget, a, b)?;
                 if order.is_ne() {
                     return Ok(order);
                 }
@@ -234,15 +234,15 @@ fn leading_chunk(text: &str) -> &str {
     &text[..end]
 }
 
-pub(crate) fn deep_equal(meter: &mut Meter, a: &Value, b: &Value) -> Result<bool> {
-    meter.charge_steps(1)?;
+pub(crate) fn deep_equal(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<bool> {
+    budget.charge_steps(1)?;
     match (a, b) {
         (Value::Matrix(a), Value::Matrix(b)) => {
             if a.size != b.size {
                 return Ok(false);
             }
             for (a, b) in a.data.iter().zip(&b.data) {
-                if !deep_equal(meter, a, b)? {
+                if !deep_equal(budget, a, b)? {
                     return Ok(false);
                 }
             }

@@ -4,7 +4,7 @@ use super::{add, divide, multiply, negate, subtract};
 use crate::prelude::*;
 
 /// The product of two matrices or vectors. Two vectors give their dot product.
-pub(crate) fn matrix_product(meter: &mut Meter, a: &Matrix, b: &Matrix) -> Result<Value> {
+pub(crate) fn matrix_product(budget: &mut BudgetTracker, a: &Matrix, b: &Matrix) -> Result<Value> {
     let mismatch = || {
         MathError::new(format!(
             "Dimension mismatch in multiplication. The columns of A ({}) must match the rows of B ({})",
@@ -29,12 +29,12 @@ pub(crate) fn matrix_product(meter: &mut Meter, a: &Matrix, b: &Matrix) -> Resul
         return fail("Cannot multiply two empty vectors");
     }
     let mut data = Vec::new();
-    meter.charge_cells(rows.saturating_mul(columns))?;
+    budget.charge_cells(rows.saturating_mul(columns))?;
     for row in 0..rows {
         for column in 0..columns {
-            meter.charge_steps(inner)?;
+            budget.charge_steps(inner)?;
             data.push(line_product(
-                meter,
+                budget,
                 (0..inner).map(|k| (&a.data[row * inner + k], &b.data[k * columns + column])),
             )?);
         }
@@ -44,16 +44,16 @@ pub(crate) fn matrix_product(meter: &mut Meter, a: &Matrix, b: &Matrix) -> Resul
 }
 
 fn line_product<'a>(
-    meter: &mut Meter,
+    budget: &mut BudgetTracker,
     mut pairs: impl Iterator<Item = (&'a Value, &'a Value)>,
 ) -> Result<Value> {
     let Some((a, b)) = pairs.next() else {
         return Ok(Value::Number(0.0));
     };
-    let mut sum = multiply(meter, a, b)?;
+    let mut sum = multiply(budget, a, b)?;
     for (a, b) in pairs {
-        let product = multiply(meter, a, b)?;
-        sum = add(meter, &sum, &product)?;
+        let product = multiply(budget, a, b)?;
+        sum = add(budget, &sum, &product)?;
     }
     Ok(sum)
 }
@@ -62,14 +62,18 @@ fn too_many_dimensions() -> MathError {
     MathError::new("Can only multiply a 1 or 2 dimensional matrix")
 }
 
-pub(crate) fn transpose(meter: &mut Meter, value: &Value, conjugate: bool) -> Result<Value> {
+pub(crate) fn transpose(
+    budget: &mut BudgetTracker,
+    value: &Value,
+    conjugate: bool,
+) -> Result<Value> {
     match value {
         Value::Matrix(matrix) => {
-            let turned = matrix.transpose(meter)?;
+            let turned = matrix.transpose(budget)?;
             if !conjugate {
                 return Ok(turned.into());
             }
-            Ok(turned.map(meter, |_, cell| {
+            Ok(turned.map(budget, |_, cell| {
                 Ok(match cell {
                     Value::Complex(value) => value.conj().into(),
                     Value::Bool(_) | Value::Text(_) => cell.to_number("conj")?.into(),
@@ -92,7 +96,11 @@ pub(crate) fn transpose(meter: &mut Meter, value: &Value, conjugate: bool) -> Re
     }
 }
 
-pub(super) fn matrix_power(meter: &mut Meter, matrix: &Matrix, exponent: f64) -> Result<Value> {
+pub(super) fn matrix_power(
+    budget: &mut BudgetTracker,
+    matrix: &Matrix,
+    exponent: f64,
+) -> Result<Value> {
     if exponent.fract() != 0.0 {
         return fail(format!(
             "For A^b, b must be an integer (value is {exponent})"
@@ -103,27 +111,27 @@ pub(super) fn matrix_power(meter: &mut Meter, matrix: &Matrix, exponent: f64) ->
         return fail("For A^b, A must be 2 dimensional (A has 1 dimensions)");
     }
     let mut base = if exponent < 0.0 {
-        inverse(meter, matrix)?
+        inverse(budget, matrix)?
     } else {
         matrix.clone().into()
     };
-    let mut result = Value::from(identity(meter, n, n)?);
+    let mut result = Value::from(identity(budget, n, n)?);
     let mut count = exponent.abs();
     while count >= 1.0 {
         if count % 2.0 == 1.0 {
-            result = multiply(meter, &base, &result)?;
+            result = multiply(budget, &base, &result)?;
         }
         count = (count / 2.0).floor();
         if count >= 1.0 {
-            base = multiply(meter, &base, &base)?;
+            base = multiply(budget, &base, &base)?;
         }
-        meter.charge_steps(1)?;
+        budget.charge_steps(1)?;
     }
     Ok(result)
 }
 
-pub(crate) fn identity(meter: &mut Meter, rows: usize, columns: usize) -> Result<Matrix> {
-    let mut matrix = Matrix::filled(meter, vec![rows, columns], &Value::Number(0.0))?;
+pub(crate) fn identity(budget: &mut BudgetTracker, rows: usize, columns: usize) -> Result<Matrix> {
+    let mut matrix = Matrix::filled(budget, vec![rows, columns], &Value::Number(0.0))?;
     for i in 0..rows.min(columns) {
         matrix.data[i * columns + i] = Value::Number(1.0);
     }
@@ -143,19 +151,19 @@ pub(crate) fn is_zero(value: &Value) -> bool {
 }
 
 // Bareiss elimination: its divisions leave no remainder, so integers stay exact.
-pub(crate) fn determinant(meter: &mut Meter, matrix: &Matrix) -> Result<Value> {
+pub(crate) fn determinant(budget: &mut BudgetTracker, matrix: &Matrix) -> Result<Value> {
     let n = matrix.square_size()?;
     let mut cells = matrix.data.clone();
-    meter.charge_cells(cells.len())?;
+    budget.charge_cells(cells.len())?;
     match n {
         0 => return Ok(Value::Number(1.0)),
         1 => return Ok(cells[0].clone()),
         2 => {
             let (a, b) = (
-                multiply(meter, &cells[0], &cells[3])?,
-                multiply(meter, &cells[1], &cells[2])?,
+                multiply(budget, &cells[0], &cells[3])?,
+                multiply(budget, &cells[1], &cells[2])?,
             );
-            return subtract(meter, &a, &b);
+            return subtract(budget, &a, &b);
         }
         _ => {}
     }
@@ -178,32 +186,32 @@ pub(crate) fn determinant(meter: &mut Meter, matrix: &Matrix) -> Result<Value> {
             cells[rows[k - 1] * n + k - 1].clone()
         };
         for i in k + 1..n {
-            meter.charge_steps(n - k)?;
+            budget.charge_steps(n - k)?;
             for j in k + 1..n {
-                let left = multiply(meter, &cells[rows[i] * n + j], &pivot)?;
-                let right = multiply(meter, &cells[rows[i] * n + k], &cells[rows[k] * n + j])?;
-                let difference = subtract(meter, &left, &right)?;
-                cells[rows[i] * n + j] = divide(meter, &difference, &before)?;
+                let left = multiply(budget, &cells[rows[i] * n + j], &pivot)?;
+                let right = multiply(budget, &cells[rows[i] * n + k], &cells[rows[k] * n + j])?;
+                let difference = subtract(budget, &left, &right)?;
+                cells[rows[i] * n + j] = divide(budget, &difference, &before)?;
             }
         }
     }
     let result = cells[rows[n - 1] * n + n - 1].clone();
     if negated {
-        negate(meter, &result)
+        negate(budget, &result)
     } else {
         Ok(result)
     }
 }
 
 // Gauss-Jordan elimination. The largest pivot keeps rounding errors small.
-pub(crate) fn inverse(meter: &mut Meter, matrix: &Matrix) -> Result<Value> {
+pub(crate) fn inverse(budget: &mut BudgetTracker, matrix: &Matrix) -> Result<Value> {
     let n = matrix.square_size()?;
     if matches!(n, 1 | 2) {
-        return small_inverse(meter, matrix, n);
+        return small_inverse(budget, matrix, n);
     }
-    meter.charge_cells(n * n)?;
+    budget.charge_cells(n * n)?;
     let mut a = matrix.data.clone();
-    let mut b = identity(meter, n, n)?.data;
+    let mut b = identity(budget, n, n)?.data;
     for c in 0..n {
         let size = |value: &Value| super::magnitude(value).unwrap_or(0.0);
         let mut best = c;
@@ -222,25 +230,25 @@ pub(crate) fn inverse(meter: &mut Meter, matrix: &Matrix) -> Result<Value> {
             }
         }
         for r in 0..n {
-            meter.charge_steps(2 * n)?;
+            budget.charge_steps(2 * n)?;
             let pivot = a[c * n + c].clone();
             if r == c {
                 for j in 0..n {
-                    b[r * n + j] = divide(meter, &b[r * n + j], &pivot)?;
+                    b[r * n + j] = divide(budget, &b[r * n + j], &pivot)?;
                     if j >= c {
-                        a[r * n + j] = divide(meter, &a[r * n + j], &pivot)?;
+                        a[r * n + j] = divide(budget, &a[r * n + j], &pivot)?;
                     }
                 }
             } else if !is_zero(&a[r * n + c]) {
-                let negative = negate(meter, &a[r * n + c])?;
-                let factor = divide(meter, &negative, &pivot)?;
+                let negative = negate(budget, &a[r * n + c])?;
+                let factor = divide(budget, &negative, &pivot)?;
                 for j in 0..n {
-                    let step = multiply(meter, &factor, &a[c * n + j])?;
+                    let step = multiply(budget, &factor, &a[c * n + j])?;
                     if j >= c {
-                        a[r * n + j] = add(meter, &a[r * n + j], &step)?;
+                        a[r * n + j] = add(budget, &a[r * n + j], &step)?;
                     }
-                    let step = multiply(meter, &factor, &b[c * n + j])?;
-                    b[r * n + j] = add(meter, &b[r * n + j], &step)?;
+                    let step = multiply(budget, &factor, &b[c * n + j])?;
+                    b[r * n + j] = add(budget, &b[r * n + j], &step)?;
                 }
             }
         }
@@ -253,12 +261,12 @@ fn singular() -> MathError {
 }
 
 // The closed formulas for one and two rows.
-fn small_inverse(meter: &mut Meter, matrix: &Matrix, n: usize) -> Result<Value> {
+fn small_inverse(budget: &mut BudgetTracker, matrix: &Matrix, n: usize) -> Result<Value> {
     if n == 1 {
-        let inverse = divide(meter, &Value::Number(1.0), &matrix.data[0])?;
+        let inverse = divide(budget, &Value::Number(1.0), &matrix.data[0])?;
         return Ok(Value::matrix(matrix.size.clone(), vec![inverse]));
     }
-    let det = determinant(meter, matrix)?;
+    let det = determinant(budget, matrix)?;
     if is_zero(&det) {
         return Err(singular());
     }
@@ -266,11 +274,11 @@ fn small_inverse(meter: &mut Meter, matrix: &Matrix, n: usize) -> Result<Value> 
     let mut cells = Vec::with_capacity(4);
     for (cell, flip) in [(&m[3], false), (&m[1], true), (&m[2], true), (&m[0], false)] {
         let cell = if flip {
-            negate(meter, cell)?
+            negate(budget, cell)?
         } else {
             cell.clone()
         };
-        cells.push(divide(meter, &cell, &det)?);
+        cells.push(divide(budget, &cell, &det)?);
     }
     Ok(Value::matrix(vec![2, 2], cells))
 }

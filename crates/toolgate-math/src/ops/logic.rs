@@ -36,29 +36,29 @@ pub(crate) fn truths(function: &str, a: &Value, b: &Value) -> Result<(bool, bool
     Ok((truth(function, a)?, truth(function, b)?))
 }
 
-pub(crate) fn not(meter: &mut Meter, value: &Value) -> Result<Value> {
+pub(crate) fn not(budget: &mut BudgetTracker, value: &Value) -> Result<Value> {
     match value {
-        Value::Matrix(matrix) => matrix.map(meter, not),
+        Value::Matrix(matrix) => matrix.map(budget, not),
         Value::Null | Value::Undefined => Ok(true.into()),
         _ => Ok((!truth("not", value)?).into()),
     }
 }
 
-pub(crate) fn xor(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    broadcast(meter, a, b, |_, a, b| {
+pub(crate) fn xor(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
+    broadcast(budget, a, b, |_, a, b| {
         Ok((truth("xor", a)? != truth("xor", b)?).into())
     })
 }
 
-pub(crate) fn and(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    broadcast(meter, a, b, |_, a, b| {
+pub(crate) fn and(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
+    broadcast(budget, a, b, |_, a, b| {
         let (a, b) = truths("and", a, b)?;
         Ok((a && b).into())
     })
 }
 
-pub(crate) fn or(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    broadcast(meter, a, b, |_, a, b| {
+pub(crate) fn or(budget: &mut BudgetTracker, a: &Value, b: &Value) -> Result<Value> {
+    broadcast(budget, a, b, |_, a, b| {
         let (a, b) = truths("or", a, b)?;
         Ok((a || b).into())
     })

@@ -1,4 +1,4 @@
-//! Formats and parses units: chooses the unit and prefix to show, and reads `5 kg m / s^2`.
+//! Formats and parses units: chooses the unit and prefix to show, and parses `5 kg m / s^2`.
 
 use super::quantity::BASES;
 use super::table;
@@ -11,7 +11,11 @@ pub(crate) struct UnitText {
     pub(crate) units: String,
 }
 
-pub(crate) fn format(meter: &mut Meter, unit: &Unit, system: &UnitSystem) -> Result<UnitText> {
+pub(crate) fn format(
+    budget: &mut BudgetTracker,
+    unit: &Unit,
+    system: &UnitSystem,
+) -> Result<UnitText> {
     let mut shown = unit.clone();
     if shown.simplify {
         simplify(&mut shown, system);
@@ -24,7 +28,7 @@ pub(crate) fn format(meter: &mut Meter, unit: &Unit, system: &UnitSystem) -> Res
         shown.parts = vec![part];
     }
     let value = match &shown.value {
-        Some(value) => Some(shown.denormalize(meter, value)?),
+        Some(value) => Some(shown.denormalize(budget, value)?),
         None => None,
     };
     Ok(UnitText {
@@ -65,23 +69,30 @@ fn from_bases(dimensions: &Dimensions, system: &UnitSystem) -> Option<Vec<UnitFa
         .collect()
 }
 
-// Keeps the given prefix if the number is between 0.1 and 1000. Otherwise picks the one that
-// brings it closest to 16.
+// Numbers from 0.1 to 1000 keep the prefix that was given. For all others, the prefix that brings
+// the number closest to about 16 is chosen.
+const MIN_LOG10: f64 = -1.0;
+const MAX_LOG10: f64 = 3.0;
+const TARGET_LOG10: f64 = 1.2;
+// Absorbs rounding errors at both ends of that range.
+const LOG10_SLACK: f64 = 1e-6;
+
 fn best_prefix(part: UnitFactor, value: Option<&Value>) -> UnitFactor {
     let value = value.and_then(ops::magnitude).unwrap_or(0.0);
     if value == 0.0 {
         return part;
     }
-    let distance = |factor: f64| {
+    let offset_from_target = |factor: f64| {
         libm::log(value / libm::pow(factor * part.unit.value, part.power)) / std::f64::consts::LN_10
-            - 1.2
+            - TARGET_LOG10
     };
-    let given = distance(part.prefix.value);
-    // Numbers from 0.1 to 1000 keep the prefix; the slack absorbs rounding errors.
-    if given > -2.200_001 && given < 1.800_001 {
+    let current_offset = offset_from_target(part.prefix.value);
+    let min_offset = MIN_LOG10 - TARGET_LOG10 - LOG10_SLACK;
+    let max_offset = MAX_LOG10 - TARGET_LOG10 + LOG10_SLACK;
+    if current_offset > min_offset && current_offset < max_offset {
         return part;
     }
-    let mut best = (given.abs(), part.prefix);
+    let mut best = (current_offset.abs(), part.prefix);
     for prefix in part
         .unit
         .prefixes
@@ -90,7 +101,7 @@ fn best_prefix(part: UnitFactor, value: Option<&Value>) -> UnitFactor {
         .flatten()
         .filter(|prefix| prefix.scientific)
     {
-        let next = distance(prefix.value).abs();
+        let next = offset_from_target(prefix.value).abs();
         if next < best.0 || (next == best.0 && prefix.name.len() < best.1.name.len()) {
             best = (next, prefix);
         }
@@ -104,11 +115,15 @@ fn best_prefix(part: UnitFactor, value: Option<&Value>) -> UnitFactor {
 pub(super) fn units_text(parts: &[UnitFactor]) -> String {
     let above = parts.iter().filter(|part| part.power > 0.0).count();
     let below = parts.iter().filter(|part| part.power < 0.0).count();
-    let list = |sign: f64, lift: bool| {
+    let list = |sign: f64, as_positive: bool| {
         let mut text = String::new();
         for part in parts.iter().filter(|part| part.power * sign > 0.0) {
             let separator = if text.is_empty() { "" } else { " " };
-            let power = if lift { part.power.abs() } else { part.power };
+            let power = if as_positive {
+                part.power.abs()
+            } else {
+                part.power
+            };
             text.push_str(&format!(
                 "{separator}{}{}",
                 part.prefix.name, part.unit.name
@@ -120,15 +135,15 @@ pub(super) fn units_text(parts: &[UnitFactor]) -> String {
         }
         text
     };
-    let group = |text: String, count: usize, other: usize| {
+    let parenthesize = |text: String, count: usize, other: usize| {
         if count > 1 && other > 0 {
             format!("({text})")
         } else {
             text
         }
     };
-    let numerator = group(list(1.0, true), above, below);
-    let denominator = group(list(-1.0, above > 0), below, above);
+    let numerator = parenthesize(list(1.0, true), above, below);
+    let denominator = parenthesize(list(-1.0, above > 0), below, above);
     if above > 0 && below > 0 {
         format!("{numerator} / {denominator}")
     } else {
@@ -136,7 +151,11 @@ pub(super) fn units_text(parts: &[UnitFactor]) -> String {
     }
 }
 
-pub(crate) fn parse(meter: &mut Meter, text: &str, system: &mut UnitSystem) -> Result<Unit> {
+pub(crate) fn parse(
+    budget: &mut BudgetTracker,
+    text: &str,
+    system: &mut UnitSystem,
+) -> Result<Unit> {
     let mut rest = text.trim();
     let number_end = number_length(rest);
     let value = match &rest[..number_end] {
@@ -149,18 +168,19 @@ pub(crate) fn parse(meter: &mut Meter, text: &str, system: &mut UnitSystem) -> R
     };
     rest = rest[number_end..].trim_start();
     let mut unit = Unit::default();
-    let mut sign: f64 = 1.0;
+    let mut sign = 1.0;
     let mut signs = Vec::new();
     while let Some(c) = rest.chars().next() {
         match c {
             ' ' | '\t' | '*' => rest = &rest[1..],
             '/' => {
-                sign = -sign.abs() * current_sign(&signs);
+                // "/" inverts only the next factor or group.
+                sign = -current_sign(&signs);
                 rest = &rest[1..];
             }
             '(' => {
                 signs.push(sign);
-                meter.check_depth(signs.len())?;
+                budget.check_depth(signs.len())?;
                 rest = &rest[1..];
             }
             ')' => {
@@ -173,12 +193,12 @@ pub(crate) fn parse(meter: &mut Meter, text: &str, system: &mut UnitSystem) -> R
             _ => {
                 rest = parse_factor(rest, text, sign, &mut unit, system)?;
                 sign = current_sign(&signs);
-                meter.charge_cells(1)?;
+                budget.charge_cells(1)?;
             }
         }
     }
     unit.value = match value {
-        Some(value) => Some(unit.normalize(meter, &value)?),
+        Some(value) => Some(unit.normalize(budget, &value)?),
         None => None,
     };
     Ok(unit)
@@ -188,7 +208,7 @@ fn current_sign(signs: &[f64]) -> f64 {
     signs.last().copied().unwrap_or(1.0)
 }
 
-// Reads a factor such as `cm^2` at the start of `rest` and returns what follows.
+// Parses a factor such as `cm^2` at the start of `rest` and returns what follows.
 fn parse_factor<'a>(
     rest: &'a str,
     text: &str,
@@ -206,6 +226,7 @@ fn parse_factor<'a>(
             if name.is_empty() { text } else { name }
         ));
     };
+    // Results are shown in the units that the input used.
     system.learn(def, prefix);
     let mut rest = rest[end..].trim_start();
     let mut power = sign;
@@ -219,8 +240,8 @@ fn parse_factor<'a>(
         rest = after[end..].trim_start();
     }
     unit.parts.push(UnitFactor::new(def, prefix, power));
-    for (own, base) in unit.dimensions.iter_mut().zip(def.base.dimensions()) {
-        *own += base * power;
+    for (dimension, base) in unit.dimensions.iter_mut().zip(def.base.dimensions()) {
+        *dimension += base * power;
     }
     Ok(rest)
 }
@@ -242,9 +263,7 @@ fn number_length(text: &str) -> usize {
     }
     if matches!(bytes.get(end), Some(b'e' | b'E')) {
         let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
-        let count = bytes
-            .get(end + 1 + sign..)
-            .map_or(0, |_| digits(end + 1 + sign));
+        let count = digits(end + 1 + sign);
         if count > 0 {
             end += 1 + sign + count;
         }

@@ -1,4 +1,4 @@
-//! Recognises from stderr that an interrupted download left a half-written package cache.
+//! Recognizes from stderr that an interrupted download left a half-written package cache.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ const MODULE_ERRORS: [&str; 6] = [
 // line must name an npx folder, unless npm itself printed it.
 const FILE_ERRORS: [&str; 3] = ["Unexpected end of JSON input", "ENOTEMPTY", "ENOENT"];
 const NPM_PREFIXES: [&str; 2] = ["npm error ", "npm ERR! "];
-// npm prints its log path here, which reveals the cache folder even if `.npmrc` moved it.
+// The text before npm's log path, which reveals the cache folder even if `.npmrc` moved it.
 const NPM_LOG_PREFIX: &str = "can be found in: ";
 const UV_ERRORS: [&str; 3] = [
     "failed to read from the distribution cache",
@@ -30,7 +30,8 @@ const UV_ERRORS: [&str; 3] = [
 // npx names its folders after a hash, with this many hexadecimal digits.
 const HASH_DIGITS: usize = 16;
 
-/// Returns what to do about it. The program decides which caches are considered.
+/// Returns advice for repairing a broken cache, if stderr shows one; only the caches that
+/// `program` uses are considered.
 pub(crate) fn find_advice(program: &ServerProgram, stderr: &[String]) -> Option<String> {
     if let Some(folder) = broken_npx_folder(program, stderr) {
         let folder = shell_quote(&folder);
@@ -39,47 +40,77 @@ pub(crate) fn find_advice(program: &ServerProgram, stderr: &[String]) -> Option<
         ));
     }
     (program.is_package_runner() && stderr.iter().any(|line| contains_any(line, &UV_ERRORS)))
-        .then(|| "the cache of uv is broken; empty it with: uv cache clean".to_owned())
+        .then(|| "the uv cache is broken; clear it with: uv cache clean".to_owned())
 }
 
 fn broken_npx_folder(program: &ServerProgram, stderr: &[String]) -> Option<PathBuf> {
-    let has_error = |words: &[&str]| stderr.iter().any(|line| contains_any(line, words));
-    let named_folder = || stderr.iter().find_map(|line| folder_in(line));
+    folder_from_npm_error(program, stderr)
+        .or_else(|| folder_from_module_error(stderr))
+        .or_else(|| folder_from_file_error(stderr))
+        .or_else(|| folder_from_missing_program(program, stderr))
+}
+
+// npm reports a half-written folder without naming it. Another line may name it; otherwise it is
+// in the cache that the log path reveals, or in the default cache.
+fn folder_from_npm_error(program: &ServerProgram, stderr: &[String]) -> Option<PathBuf> {
+    if !stderr.iter().any(|line| contains_any(line, &NPM_ERRORS)) {
+        return None;
+    }
     let default_folder = || program.npx_folder(&stdio::variables(program));
-    if has_error(&NPM_ERRORS) {
-        let folder_beside_log = || {
-            let cache = stderr.iter().find_map(|line| cache_in(line))?;
-            Some(cache.join("_npx").join(default_folder()?.file_name()?))
-        };
-        return named_folder()
-            .or_else(folder_beside_log)
-            .or_else(default_folder);
-    }
-    // If the server's own module is missing, the server is broken and deleting
-    // the cache won't help.
-    let is_own = |line: &String| line.contains("Cannot find module '/") && !line.contains("/_npx/");
-    if has_error(&MODULE_ERRORS) && !stderr.iter().any(is_own) {
-        return named_folder();
-    }
-    let is_from_npm = |line: &&String| contains_any(line, &NPM_PREFIXES);
-    if stderr
+    let folder_beside_log = || {
+        let cache = stderr.iter().find_map(|line| cache_in(line))?;
+        Some(cache.join("_npx").join(default_folder()?.file_name()?))
+    };
+    stderr
         .iter()
-        .filter(is_from_npm)
-        .any(|line| contains_any(line, &FILE_ERRORS))
-    {
+        .find_map(|line| folder_in(line))
+        .or_else(folder_beside_log)
+        .or_else(default_folder)
+}
+
+// A module of the package is missing or unfinished, and any line names the folder.
+fn folder_from_module_error(stderr: &[String]) -> Option<PathBuf> {
+    if !has_module_error(stderr) {
+        return None;
+    }
+    stderr.iter().find_map(|line| folder_in(line))
+}
+
+// A file is missing or broken. Only lines of npm count if npm reported it.
+fn folder_from_file_error(stderr: &[String]) -> Option<PathBuf> {
+    if has_npm_file_error(stderr) {
         return stderr
             .iter()
-            .filter(is_from_npm)
+            .filter(|line| contains_any(line, &NPM_PREFIXES))
             .find_map(|line| folder_in(line));
     }
-    let with_file = stderr
+    stderr
         .iter()
-        .filter(|line| contains_any(line, &FILE_ERRORS));
-    let in_one_line = with_file.filter_map(|line| folder_in(line)).next();
-    in_one_line.or_else(|| {
-        let is_missing = stderr.iter().any(|line| is_missing_program(line));
-        default_folder().filter(|folder| is_missing && folder.exists())
-    })
+        .filter(|line| contains_any(line, &FILE_ERRORS))
+        .find_map(|line| folder_in(line))
+}
+
+// The shell did not find the package's program although its folder exists, and no other error
+// explains the failure.
+fn folder_from_missing_program(program: &ServerProgram, stderr: &[String]) -> Option<PathBuf> {
+    let is_missing = stderr.iter().any(|line| is_missing_program(line));
+    if !is_missing || has_module_error(stderr) || has_npm_file_error(stderr) {
+        return None;
+    }
+    let folder = program.npx_folder(&stdio::variables(program))?;
+    folder.exists().then_some(folder)
+}
+
+// If the server's own module is missing, the server is broken and deleting the cache won't help.
+fn has_module_error(stderr: &[String]) -> bool {
+    let is_own = |line: &String| line.contains("Cannot find module '/") && !line.contains("/_npx/");
+    stderr.iter().any(|line| contains_any(line, &MODULE_ERRORS)) && !stderr.iter().any(is_own)
+}
+
+fn has_npm_file_error(stderr: &[String]) -> bool {
+    let is_npm_file_error =
+        |line: &String| contains_any(line, &NPM_PREFIXES) && contains_any(line, &FILE_ERRORS);
+    stderr.iter().any(is_npm_file_error)
 }
 
 fn contains_any(line: &str, words: &[&str]) -> bool {
@@ -95,8 +126,8 @@ fn folder_in(line: &str) -> Option<PathBuf> {
     if !is_whole || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
-    // The path starts after a quote or separator. A path with blanks is cut at the blank, loses its
-    // leading slash, and is therefore rejected.
+    // The path starts after a quote or separator. A path with spaces is cut at the last
+    // space, loses its leading slash, and is therefore rejected.
     let start = before
         .rfind(['\'', '"', '`', ' ', '(', '<'])
         .map_or(0, |at| at + 1);
@@ -150,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_written_npx_cache_is_recognised_and_its_folder_named() {
+    fn a_half_written_npx_cache_is_recognized_and_its_folder_named() {
         let named = "rm -rf /home/ada/.npm/_npx/12b05d58670d8359";
         let usual = "rm -rf /cache/_npx/12b05d58670d8359";
         for (stderr, expected) in [
@@ -226,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_program_in_an_existing_folder_is_half_written() {
+    fn a_missing_program_means_a_half_written_cache() {
         let home = tempfile::tempdir().unwrap();
         let cache = home.path().join("its cache");
         std::fs::create_dir_all(cache.join("_npx/12b05d58670d8359")).unwrap();
@@ -249,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_cache_of_uv_is_recognised() {
+    fn a_broken_uv_cache_is_recognized() {
         let mut program = npx("x");
         program.command = "uvx".to_owned();
         let stderr = "error: Failed to install: x.whl\n  Caused by: failed to read from the distribution cache";

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::catalogue::sha256_hex;
+use super::catalog::sha256_hex;
 
 pub(super) const VARIABLE: &str = "TOOLGATE_CHAIN";
 const NO_FILE: &str = "-";

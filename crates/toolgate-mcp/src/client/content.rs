@@ -23,7 +23,7 @@ use entry::{EntryKind, checked_entry};
 
 const MAX_INSTRUCTIONS: usize = 64 << 10;
 
-/// What a server listed besides tools, as the catalogue keeps it.
+/// What a server listed besides tools, as the catalog keeps it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ListedContent {
@@ -59,8 +59,8 @@ impl ContentCapabilities {
     }
 }
 
-/// Lists everything besides tools. A list that fails is empty, because the server's tools are of
-/// use without it.
+/// Lists everything besides tools. A list that fails is empty, because the server's tools are
+/// of use without it.
 pub(crate) async fn list_content(
     server: &str,
     session: &Arc<ClientSession>,

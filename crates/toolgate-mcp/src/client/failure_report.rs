@@ -53,14 +53,14 @@ impl FailureReport<'_> {
     }
 
     fn check(&self) -> String {
-        what_to_check(self.settings, self.stderr, self.file, self.redactor)
+        startup_advice(self.settings, self.stderr, self.file, self.redactor)
     }
 }
 
 /// Returns what a person should check when a server doesn't start: the cause seen in its
 /// stderr, or else the configured `check`, or else a hint based on its settings. `file` is
 /// where the server is configured.
-pub fn what_to_check(
+pub fn startup_advice(
     settings: &ServerSettings,
     stderr: &[String],
     file: Option<&Path>,
@@ -84,9 +84,13 @@ pub fn what_to_check(
         None => "the configuration".to_owned(),
     };
     if let ServerConnection::Stdio(program) = &settings.connection
-        && let Some(dialect) = program.home_dialect()
+        && let Some(protocol) = program.home_protocol()
     {
-        return format!("{} running, {} installed", dialect.needs, dialect.server());
+        return format!(
+            "{} running, {} installed",
+            protocol.needs,
+            protocol.server()
+        );
     }
     match &settings.connection {
         ServerConnection::Stdio(ServerProgram {

@@ -54,7 +54,7 @@ fn status_entry(status: &ServerStatus) -> Value {
         "era": status.era,
         "tools": status.tools,
         "restarts": status.restarts,
-        "polluted": status.polluted,
+        "polluted": status.stray_line_count,
         "error": status.error,
         "health": status.health,
     })

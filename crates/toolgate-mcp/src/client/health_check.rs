@@ -59,7 +59,7 @@ pub(super) fn choose_health_tool(
     tools: &[Arc<dyn Tool>],
 ) -> Option<String> {
     let known_tool = |program: &ServerProgram| {
-        let name = HomeTool::CheckHealth.name(program.home_dialect()?);
+        let name = HomeTool::CheckHealth.name(program.home_protocol()?);
         let is_offered = |tool: &Arc<dyn Tool>| {
             let definition = tool.definition();
             definition.original_name() == name && definition.annotations().read_only == Some(true)

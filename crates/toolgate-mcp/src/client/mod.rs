@@ -2,7 +2,7 @@
 
 mod broken_cache;
 pub(crate) mod call_result;
-pub(crate) mod catalogue;
+pub(crate) mod catalog;
 mod chain;
 pub(crate) mod connect;
 pub(crate) mod connection;
@@ -34,12 +34,12 @@ pub(crate) mod tool;
 pub(crate) mod tool_registration;
 pub(crate) mod transport;
 
-pub use catalogue::{Catalogue, RememberedFailure, RememberedServer, RememberedTool};
+pub use catalog::{RememberedFailure, RememberedServer, RememberedTool, ToolCatalog};
 pub use chain::{ChainError, ToolgateChain};
-pub use failure_report::what_to_check;
+pub use failure_report::startup_advice;
 pub use health::ServerHealth;
 pub use health_check::{HealthReport, HealthState};
-pub use pinning::{AgreeError, DefinitionDifference, ToolChange, ToolChangeKind, ToolChanges};
+pub use pinning::{AgreementError, DefinitionDifference, ToolChange, ToolChangeKind, ToolChanges};
 pub use questions::{Elicitation, ElicitationAnswer, Elicitor};
 pub use servers::{Servers, ServersOptions};
 pub use status::{ServerState, ServerStatus};

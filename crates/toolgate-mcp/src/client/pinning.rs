@@ -1,7 +1,7 @@
 //! Pinning: compares a server's tools with those a person agreed to, and
 //! reports or withholds changes.
 //!
-//! The first list of a server is accepted as it is (trust on first use). The [`Catalogue`] stores
+//! The first list of a server is accepted as it is (trust on first use). The [`ToolCatalog`] stores
 //! the agreement apart from the latest list, so that a server can't change it; only a person can.
 
 mod change;
@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use toolgate_core::{Redactor, WithheldReason, display_name, escape};
 use tracing::warn;
 
-use super::catalogue::{AgreementStamp, Catalogue, RememberedTool, hash};
+use super::catalog::{AgreementStamp, RememberedTool, ToolCatalog, hash};
 use super::tool;
 use crate::{PinPolicy, ServerSettings};
-pub use change::{AgreeError, ToolChange, ToolChangeKind, ToolChanges};
+pub use change::{AgreementError, ToolChange, ToolChangeKind, ToolChanges};
 pub use difference::DefinitionDifference;
 use difference::find_differences;
 
@@ -40,10 +40,10 @@ const MAX_LOGGED_HASHES: usize = 4000;
 const MAX_DIFFERENCE_BYTES: usize = 256 << 10;
 
 /// Compares one server's tools with the agreement. Survives restarts of the server, and restarts of
-/// Toolgate if the catalogue is persistent.
+/// Toolgate if the catalog is persistent.
 pub(crate) struct ToolPins {
     settings: ServerSettings,
-    catalogue: Catalogue,
+    catalog: ToolCatalog,
     redactor: Redactor,
     state: Mutex<PinState>,
 }
@@ -69,7 +69,7 @@ impl ToolPins {
     /// if none is stored.
     pub(crate) fn new(
         settings: &ServerSettings,
-        catalogue: &Catalogue,
+        catalog: &ToolCatalog,
         redactor: &Redactor,
         before: Option<&Self>,
     ) -> Self {
@@ -82,7 +82,7 @@ impl ToolPins {
         }
         Self {
             settings: settings.clone(),
-            catalogue: catalogue.clone(),
+            catalog: catalog.clone(),
             redactor: redactor.clone(),
             state: Mutex::new(state),
         }
@@ -102,7 +102,7 @@ impl ToolPins {
     /// Compares a new list. The very first one is agreed to. Each change is logged once.
     pub(crate) fn compare(&self, listed: &[Value]) -> PinVerdict {
         let mut state = self.state.lock();
-        if self.catalogue.agreement_stamp(&self.settings) != state.agreement_stamp {
+        if self.catalog.agreement_stamp(&self.settings) != state.agreement_stamp {
             self.reload_agreement(&mut state);
         }
         self.set_listed(&mut state, listed);
@@ -117,7 +117,7 @@ impl ToolPins {
     /// Rereads the agreement if another process has written it. `None` if nothing changes.
     pub(crate) fn refresh(&self) -> Option<PinVerdict> {
         let mut state = self.state.lock();
-        if self.catalogue.agreement_stamp(&self.settings) == state.agreement_stamp {
+        if self.catalog.agreement_stamp(&self.settings) == state.agreement_stamp {
             return None;
         }
         self.reload_agreement(&mut state);
@@ -127,19 +127,19 @@ impl ToolPins {
     }
 
     /// Agrees to the current changes. Fails unless they have this hash.
-    pub(crate) fn agree(&self, hash: &str) -> Result<PinVerdict, AgreeError> {
+    pub(crate) fn agree(&self, hash: &str) -> Result<PinVerdict, AgreementError> {
         let mut state = self.state.lock();
         if state.changes.as_ref().map(|changes| &*changes.hash) != Some(hash) {
-            return Err(AgreeError::OtherChanges(escape(&self.settings.name)));
+            return Err(AgreementError::OtherChanges(escape(&self.settings.name)));
         }
         let mut agreed = state.agreed.clone().unwrap_or_default();
         // Excluded tools weren't shown to the person, so their old agreement stays.
         agreed.retain(|name, _| !tool::may_be_offered(&self.settings, name));
         agreed.extend(state.listed.iter().cloned());
         let tools = agreed.values().cloned().collect();
-        self.catalogue.agree(&self.settings, tools)?;
+        self.catalog.agree(&self.settings, tools)?;
         state.agreed = Some(agreed);
-        state.agreement_stamp = self.catalogue.agreement_stamp(&self.settings);
+        state.agreement_stamp = self.catalog.agreement_stamp(&self.settings);
         Ok(self.evaluate(&mut state))
     }
 
@@ -149,8 +149,8 @@ impl ToolPins {
 
     fn reload_agreement(&self, state: &mut PinState) {
         // Take the stamp first: if the file is replaced in between, it is read again next time.
-        state.agreement_stamp = self.catalogue.agreement_stamp(&self.settings);
-        if let Some(agreed) = self.catalogue.agreement(&self.settings) {
+        state.agreement_stamp = self.catalog.agreement_stamp(&self.settings);
+        if let Some(agreed) = self.catalog.agreement(&self.settings) {
             let agreed = agreed
                 .iter()
                 .filter_map(|tool| pinned_tool(&tool.definition));
@@ -303,7 +303,7 @@ impl PinState {
     }
 }
 
-impl Catalogue {
+impl ToolCatalog {
     /// Changes in the last list that nobody has agreed to; `None` if there are none or the server
     /// never listed its tools.
     pub fn changes(&self, settings: &ServerSettings, redactor: &Redactor) -> Option<ToolChanges> {
@@ -317,7 +317,7 @@ impl Catalogue {
         &self,
         settings: &ServerSettings,
         hash: &str,
-    ) -> Result<(), AgreeError> {
+    ) -> Result<(), AgreementError> {
         let pins = self.pins(settings, &Redactor::default());
         pins.agree(hash).map(|_| ())
     }

@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 use toolgate_core::{ToolExecutor, ToolManager, ToolRank, escape};
 use tracing::{info, warn};
 
-use super::catalogue::RememberedFailure;
+use super::catalog::RememberedFailure;
 use super::connect::ServerDialer;
 use super::connection::ServerConnector;
 use super::link::ServerLink;
@@ -186,7 +186,7 @@ impl Servers {
     pub fn last_failure(&self, name: &str) -> Option<RememberedFailure> {
         let members = self.inner.members.lock();
         let settings = &members.find(name)?.board.settings;
-        self.inner.shared.options.catalogue.last_failure(settings)
+        self.inner.shared.options.catalog.last_failure(settings)
     }
 
     /// Reconnects a server. Returns true if it is connected then, and false if the attempts failed
@@ -270,8 +270,8 @@ impl ServersInner {
             false => (ServerState::Starting, ServerLink::new()),
         };
         let options = &self.shared.options;
-        let (catalogue, redactor) = (&options.catalogue, &options.redactor);
-        let pins = ToolPins::new(&settings, catalogue, redactor, pins_before);
+        let (catalog, redactor) = (&options.catalog, &options.redactor);
+        let pins = ToolPins::new(&settings, catalog, redactor, pins_before);
         let manager = Arc::clone(&self.shared.manager);
         let registration = ToolRegistration::new(manager, &settings.name, rank);
         let mut member = ManagedServer {
@@ -285,7 +285,7 @@ impl ServersInner {
         if disabled {
             return member;
         }
-        member.restore_tools(&options.catalogue, &options.redactor);
+        member.restore_tools(&options.catalog, &options.redactor);
         if let Some(reason) = blocked {
             member.block(&reason);
             return member;

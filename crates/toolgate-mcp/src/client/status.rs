@@ -43,9 +43,11 @@ pub struct ServerStatus {
     /// How often it ended unexpectedly after it was connected.
     pub restarts: u64,
     /// Number of stdout lines that were not messages.
-    pub polluted: u64,
+    #[serde(rename = "polluted")]
+    pub stray_line_count: u64,
     /// The latest of these lines, redacted.
-    pub polluted_lines: Vec<String>,
+    #[serde(rename = "polluted_lines")]
+    pub stray_lines: Vec<String>,
     /// The redacted tail of stderr.
     pub stderr: Vec<String>,
     pub error: Option<String>,
@@ -316,8 +318,8 @@ impl StatusBoard {
         let next_try = facts.next_try;
         ServerStatus {
             remembered: !is_connected && facts.status.listed_at.is_some(),
-            polluted: output.stray_line_count,
-            polluted_lines: output.stray_lines,
+            stray_line_count: output.stray_line_count,
+            stray_lines: output.stray_lines,
             stderr: output.stderr,
             next_try: next_try.map(|at| at.saturating_duration_since(Instant::now())),
             pid: facts

@@ -1,4 +1,4 @@
-//! The resources of a server that somebody wants to hear about. Outlives its connections.
+//! Tracks which of a server's resources clients subscribe to, across reconnects.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Weak};
@@ -57,7 +57,7 @@ impl ResourceSubscriptions {
         }
     }
 
-    /// Tells everybody, because changes may have been missed while the server was away.
+    /// Notifies all subscribers, because changes may have been missed while the server was away.
     pub(crate) fn announce_all(&self) {
         for uri in self.uris() {
             self.announce(&uri);

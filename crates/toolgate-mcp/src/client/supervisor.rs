@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use super::catalogue::Catalogue;
+use super::catalog::ToolCatalog;
 use super::connect::ConnectError;
 use super::connection::{ConnectedServer, SupervisedConnection, ToolOffer};
 use super::health_check::{HealthCheck, choose_health_tool};
@@ -61,7 +61,7 @@ pub(super) struct ServerSupervisor {
     pub(super) reconnect_requests: mpsc::Receiver<ReconnectRequest>,
     pub(super) starts: StartLimiter,
     pub(super) retry_state: RetryState,
-    // The latest write to the catalogue; the next one waits for it.
+    // The latest write to the catalog; the next one waits for it.
     pub(super) writing: Option<JoinHandle<()>>,
 }
 
@@ -181,7 +181,7 @@ impl ServerSupervisor {
 
     async fn install_lock(&self) -> Option<InstallLock> {
         let package = self.settings().package_folder()?;
-        let path = self.shared.options.catalogue.install_lock(&package)?;
+        let path = self.shared.options.catalog.install_lock(&package)?;
         let (server, connector) = (&self.settings().name, &self.shared.connector);
         Some(InstallLock::acquire(&path, server, connector).await)
     }
@@ -261,16 +261,16 @@ impl ServerSupervisor {
             facts.health_tool = health_tool;
         });
         let (listed, content) = (offer.listed, offer.content);
-        self.write_catalogue(move |catalogue, settings| {
-            catalogue.remember(settings, &listed, &content);
+        self.write_catalog(move |catalog, settings| {
+            catalog.remember(settings, &listed, &content);
         });
     }
 
-    // Queues a write to the catalogue. Writes of one server run in order in the background;
+    // Queues a write to the catalog. Writes of one server run in order in the background;
     // shutdown waits for them.
-    fn write_catalogue(&mut self, work: impl FnOnce(&Catalogue, &ServerSettings) + Send + 'static) {
-        let catalogue = self.shared.options.catalogue.clone();
-        if !catalogue.can_store(self.settings()) {
+    fn write_catalog(&mut self, work: impl FnOnce(&ToolCatalog, &ServerSettings) + Send + 'static) {
+        let catalog = self.shared.options.catalog.clone();
+        if !catalog.can_store(self.settings()) {
             return;
         }
         let board = Arc::clone(&self.board);
@@ -279,7 +279,7 @@ impl ServerSupervisor {
             if let Some(before) = before {
                 drop(before.await);
             }
-            let work = move || work(&catalogue, &board.settings);
+            let work = move || work(&catalog, &board.settings);
             drop(tokio::task::spawn_blocking(work).await);
         }));
     }

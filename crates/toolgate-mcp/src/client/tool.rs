@@ -16,7 +16,7 @@ use toolgate_core::{
 use tracing::warn;
 
 use super::call_result;
-use super::catalogue::RememberedTool;
+use super::catalog::RememberedTool;
 use super::connection::ToolOffer;
 use super::content::ListedContent;
 use super::link::ServerLink;
@@ -27,9 +27,9 @@ use definition::{SchemaCompilation, ToolTexts, build_definition, choose_descript
 pub(crate) use definition::{is_wanted, may_be_offered};
 pub(crate) use hide_secrets::hide_secrets;
 
-/// Turns a server's list into tools. An invalid entry is skipped. If a name is listed twice, the
-/// later entry wins. This is decided before pinning, so that a repeated entry isn't taken for a
-/// change.
+/// Turns a server's list into tools. An invalid entry is skipped. If a name is listed twice,
+/// the later entry wins. This is decided before pinning, so that a repeated entry isn't
+/// taken for a change.
 ///
 /// Definitions are shown, offered to models and stored, so secrets that a server repeats in
 /// them are hidden first.
@@ -82,7 +82,7 @@ pub(crate) async fn tools_from_listing(
 
 /// Turns remembered entries into tools. Problems were logged when they were listed, so
 /// nothing is logged here.
-pub(crate) fn tools_from_catalogue(
+pub(crate) fn tools_from_catalog(
     remembered: Vec<RememberedTool>,
     settings: &ServerSettings,
     link: &ServerLink,

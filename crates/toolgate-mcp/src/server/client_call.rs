@@ -98,7 +98,7 @@ impl McpService {
         let running = async {
             match context.questions.zip(context.sink) {
                 Some((questions, sink)) => {
-                    let limit = self.executor.rules().limits.approval;
+                    let limit = self.executor.rules().limits.approval_timeout;
                     let stopped = context.stop.cancelled();
                     ClientOutcome::Finished(questions.run(call, stopped, limit, sink).await)
                 }
@@ -135,7 +135,7 @@ impl McpService {
                 continue;
             }
             let scope = SuspensionScope {
-                limit: self.executor.rules().limits.approval,
+                limit: self.executor.rules().limits.approval_timeout,
                 ending: context.ending,
                 tasks: context.tasks,
             };

@@ -94,8 +94,8 @@ impl ListWatch {
         watch
     }
 
-    /// Returns when a list differs from the last seen one. Never returns once the lists can't
-    /// change any more.
+    /// Returns when a list differs from the last seen one. Never returns once the lists
+    /// can't change any more.
     pub(super) async fn changed(&mut self) -> ListChanges {
         loop {
             if self.version.changed().await.is_err() {

@@ -72,8 +72,8 @@ pub struct ServeOptions {
     pub allow: Vec<ToolPattern>,
     /// Never offers these tools, even if `allow` matches them.
     pub deny: Vec<ToolPattern>,
-    /// Announces resources and prompts even while there are none, because servers that offer some
-    /// may come later.
+    /// Announces resources and prompts even while there are none, because servers that offer
+    /// some may come later.
     pub expects_content: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The resources that one client wants to hear about, and the updates that wait for it.
+//! Tracks which resources one client subscribes to, and queues the updates to send to it.
 
 use std::collections::HashMap;
 use std::sync::Arc;

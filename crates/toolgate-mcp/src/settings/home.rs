@@ -1,16 +1,16 @@
-//! Recognises servers of smart homes by their settings, before they are started.
+//! Recognizes servers of smart homes by their settings, before they are started.
 
 use std::collections::HashMap;
 
 use toolgate_core::ParameterNames;
-use toolgate_home::{DIALECTS, HomeDialect, HomeTool};
+use toolgate_home::{HomeProtocol, HomeTool, PROTOCOLS};
 
 use super::{ServerProgram, ServerSettings};
 
 impl ServerSettings {
     /// True if the server serves a smart home, as its settings say or its name or program suggests.
     pub fn is_home(&self) -> bool {
-        let is_named = |word: &str| DIALECTS.iter().any(|dialect| dialect.is_named_in(word));
+        let is_named = |word: &str| PROTOCOLS.iter().any(|protocol| protocol.is_named_in(word));
         let is_program = |word: &String| {
             let file = word.rsplit('/').next().unwrap_or(word);
             is_named(file) && file.to_lowercase().contains("mcp")
@@ -37,9 +37,9 @@ impl ServerSettings {
 }
 
 impl ServerProgram {
-    pub(crate) fn home_dialect(&self) -> Option<&'static HomeDialect> {
-        let mut dialects = DIALECTS.into_iter();
-        dialects.find(|dialect| self.runs(&dialect.server()))
+    pub(crate) fn home_protocol(&self) -> Option<&'static HomeProtocol> {
+        let mut protocols = PROTOCOLS.into_iter();
+        protocols.find(|protocol| self.runs(&protocol.server()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Recognises programs that download a package before they run it.
+//! Recognizes programs that download a package before they run it.
 //!
 //! Their first start takes as long as the download, and must not be killed: npm would leave a
 //! half-written folder, and the package would not start for any program on the machine.
@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use ring::digest::{SHA512, digest};
-use toolgate_home::DIALECTS;
+use toolgate_home::PROTOCOLS;
 
 use super::ServerProgram;
 
@@ -120,7 +120,7 @@ impl ServerProgram {
         let is_harmless = |word: &String| {
             let option = word.split('=').next().unwrap_or_default();
             matches!(option, "--config" | "--at" | "--help" | "--version")
-                || DIALECTS.iter().any(|dialect| dialect.server() == option)
+                || PROTOCOLS.iter().any(|protocol| protocol.server() == option)
         };
         !self.env.contains_key("TOOLGATE_CONFIG") && !words.iter().any(is_harmless)
     }

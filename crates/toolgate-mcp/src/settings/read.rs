@@ -21,7 +21,7 @@ use super::values::{
     object, string, string_list,
 };
 use super::{SandboxLevel, ServerConnection, ServerProgram, ServerSettings, sandbox};
-use crate::client::catalogue::hash;
+use crate::client::catalog::hash;
 
 /// The folders that relative paths in an entry start from.
 #[derive(Debug, Clone, Copy)]

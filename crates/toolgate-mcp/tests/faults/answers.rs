@@ -112,7 +112,7 @@ async fn odd_answers_are_read_all_the_same() {
 }
 
 #[tokio::test]
-async fn ex5_the_result_of_an_mcp_tool_is_its_structured_content_its_text_or_its_blocks() {
+async fn ex5_structured_else_text_else_blocks_end_to_end() {
     let house = FaultTest::start(&[]).await;
     assert_eq!(
         house

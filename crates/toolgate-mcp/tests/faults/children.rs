@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolgate_core::ToolCall;
 
-use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOUR, signal, within};
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR, signal, within};
 
 /// Lines, endless text, and progress bars.
 const TEXTS: [&str; 3] = ["a line\\n", "no end ", "10 %\\r"];
@@ -51,7 +51,7 @@ async fn mc2_the_tail_of_stderr_is_in_the_details_and_it_is_bounded() {
 }
 
 #[tokio::test]
-async fn ex6_a_child_that_stands_still_ends_in_a_timeout_and_its_late_answer_is_dropped() {
+async fn ex6_hung_child_times_out() {
     let house = FaultTest::start(&[]).await;
     let pid = house.answer("pid", json!({})).await;
     signal("STOP", &pid);
@@ -81,7 +81,7 @@ async fn ex6_a_call_that_timed_out_is_cancelled_on_the_server() {
     let house = FaultTestBuilder::new()
         .debug()
         .server(FAKE, &[])
-        .server(NEIGHBOUR, &[])
+        .server(NEIGHBOR, &[])
         .start_settled()
         .await;
     let envelope = house.call_within(300, "sleep", json!({ "ms": 800 })).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOUR, within};
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR, within};
 
 #[tokio::test]
 async fn mc6_a_server_that_dies_fails_its_calls_within_a_second_and_comes_back() {
@@ -78,7 +78,7 @@ async fn crash_loops_are_throttled() {
     let house = FaultTestBuilder::new()
         .server(FAKE, &["failing=0:@/starts", "after:tools/list=exit:0"])
         .server("gone", &["failing=1000:@/gone"])
-        .server(NEIGHBOUR, &[])
+        .server(NEIGHBOR, &[])
         .start_settled()
         .await;
     tokio::time::sleep(Duration::from_secs(8)).await;

@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolgate_mcp::ServerConnection;
 
-use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOUR};
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR};
 
 /// The variables every server gets, as names or prefixes.
 const USUAL: [&str; 26] = [
@@ -82,7 +82,7 @@ async fn inherit_env_passes_everything_and_what_is_configured_wins() {
 async fn a_child_above_its_memory_limit_is_ended_with_that_reason() {
     let house = FaultTestBuilder::new()
         .settings(FAKE, &[], |fake| fake.max_memory = Some(100 << 20))
-        .server(NEIGHBOUR, &[])
+        .server(NEIGHBOR, &[])
         .start_settled()
         .await;
     house.assert_works().await;

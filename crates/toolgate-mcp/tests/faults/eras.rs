@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolgate_mcp::{EraChoice, ProtocolEra, ServerStatus};
 
-use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOUR};
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR};
 
 fn status(house: &FaultTest) -> ServerStatus {
     let mut status = house.servers.status().into_iter();
@@ -49,7 +49,7 @@ async fn the_era_of_the_configuration_is_kept() {
         let house = FaultTestBuilder::new()
             .settings(FAKE, modes, |fake| fake.era = choice)
             .retry(|retry| retry.attempts = 1)
-            .server(NEIGHBOUR, &[])
+            .server(NEIGHBOR, &[])
             .start_settled()
             .await;
         assert_eq!(era(&house), expected, "{choice:?} {modes:?}");

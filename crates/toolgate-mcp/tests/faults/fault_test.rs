@@ -1,4 +1,4 @@
-//! The setup of these tests: a faulty server, a healthy neighbour, and an executor for both.
+//! The setup of these tests: a faulty server, a healthy neighbor, and an executor for both.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use tracing::Level;
 /// Name of the faulty server.
 pub(crate) const FAKE: &str = "fake";
 /// Name of the healthy server.
-pub(crate) const NEIGHBOUR: &str = "neighbour";
+pub(crate) const NEIGHBOR: &str = "neighbor";
 
 pub(crate) struct FaultTest {
     pub(crate) servers: Servers,
@@ -164,11 +164,11 @@ impl FaultTestBuilder {
 }
 
 impl FaultTest {
-    /// Starts a faulty server with these modes, and its neighbour.
+    /// Starts a faulty server with these modes, and its neighbor.
     pub(crate) async fn start(modes: &[&str]) -> Self {
         FaultTestBuilder::new()
             .server(FAKE, modes)
-            .server(NEIGHBOUR, &[])
+            .server(NEIGHBOR, &[])
             .start_settled()
             .await
     }
@@ -256,18 +256,18 @@ impl FaultTest {
             .await;
     }
 
-    /// Asserts that the neighbour works and that every call was recorded once, then stops the
+    /// Asserts that the neighbor works and that every call was recorded once, then stops the
     /// servers and asserts that no process is left.
     pub(crate) async fn finish(self) {
-        if self.manager.find("neighbour__echo").is_some() {
+        if self.manager.find("neighbor__echo").is_some() {
             let started = Instant::now();
             let envelope = self
-                .call_on(NEIGHBOUR, "echo", json!({ "text": "hello" }))
+                .call_on(NEIGHBOR, "echo", json!({ "text": "hello" }))
                 .await;
             assert_eq!(envelope["result"], "hello", "{envelope}");
             assert!(
                 started.elapsed() < Duration::from_secs(10),
-                "the neighbour is held up"
+                "the neighbor is held up"
             );
         }
         assert_eq!(

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolgate_core::{ToolManager, ToolSource};
 
-use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOUR};
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR};
 
 /// The manager's tools of the faulty server.
 fn listed(manager: &ToolManager) -> Vec<Value> {
@@ -41,7 +41,7 @@ async fn pages_without_end_come_to_an_end() {
         let house = FaultTestBuilder::new()
             .file("tools", &json!([tool("one", "The only one")]))
             .server(FAKE, modes)
-            .server(NEIGHBOUR, &[])
+            .server(NEIGHBOR, &[])
             .start_settled()
             .await;
         assert!(started.elapsed() < Duration::from_secs(50), "{modes:?}");
@@ -119,7 +119,7 @@ async fn tm6_a_tool_without_a_usable_definition_is_left_out_and_the_rest_load() 
             { "name": "odd_rest", "description": "d", "inputSchema": object, "annotations": 7, "outputSchema": "x", "icons": {} },
         ]))
         .server(FAKE, &["list=@/tools"])
-        .server(NEIGHBOUR, &[])
+        .server(NEIGHBOR, &[])
         .start_settled()
         .await;
     let found: Vec<_> = listed(&house.manager)
@@ -167,7 +167,7 @@ async fn a_changed_list_is_applied_at_once_and_its_difference_logged() {
             ]),
         )
         .server(FAKE, &["list=@/tools"])
-        .server(NEIGHBOUR, &[])
+        .server(NEIGHBOR, &[])
         .start_settled()
         .await;
     let after = json!([

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate_core::{FunctionTool, RenameMode, ToolCall, ToolError};
 
-use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOUR};
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR};
 
 fn zwave() -> Value {
     json!([{
@@ -266,7 +266,7 @@ async fn tm7_a_name_twice_in_a_servers_list_is_the_later_tool_and_no_alarm() {
 #[tokio::test]
 async fn tm5_a_name_of_several_servers_is_found_with_the_server_in_front_at_all_times() {
     let house = FaultTest::start(&[]).await;
-    for server in [FAKE, NEIGHBOUR] {
+    for server in [FAKE, NEIGHBOR] {
         let envelope = house
             .call_on(server, "echo", json!({ "text": server }))
             .await;

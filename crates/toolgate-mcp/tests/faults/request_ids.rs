@@ -6,7 +6,7 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOUR, within};
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR, within};
 
 fn reply(id: &str, text: &str) -> String {
     format!(
@@ -83,7 +83,7 @@ async fn ten_thousand_calls_get_their_own_answers() {
     let calls = futures::stream::iter(0..10_000).map(|n| {
         let house = &house;
         async move {
-            let server = if n % 2 == 0 { FAKE } else { NEIGHBOUR };
+            let server = if n % 2 == 0 { FAKE } else { NEIGHBOR };
             let envelope = house
                 .call_on(server, "echo", json!({ "text": format!("call {n}") }))
                 .await;
@@ -98,7 +98,7 @@ async fn ten_thousand_calls_get_their_own_answers() {
 async fn progress_extends_the_limit_but_not_the_hard_maximum() {
     let house = FaultTestBuilder::new()
         .server(FAKE, &[])
-        .server(NEIGHBOUR, &[])
+        .server(NEIGHBOR, &[])
         .limits(|limits| {
             limits.timeout = Duration::from_millis(500);
             limits.max_total = Duration::from_millis(2500);
@@ -127,7 +127,7 @@ async fn a_storm_of_progress_holds_up_nothing() {
         Duration::from_secs(60),
         futures::future::join(
             house.call("progress", json!({ "steps": 100_000 })),
-            house.call_on(NEIGHBOUR, "echo", json!({ "text": "x" })),
+            house.call_on(NEIGHBOR, "echo", json!({ "text": "x" })),
         ),
     )
     .await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolgate_mcp::{ServerConnection, ServerSettings};
 
-use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOUR, within};
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR, within};
 
 #[tokio::test]
 async fn stopping_kills_stubborn_children_and_grandchildren() {
@@ -36,14 +36,14 @@ async fn a_child_behind_a_shell_is_ended_with_it() {
         .to_vec();
     let house = plan
         .add(ServerSettings::new(FAKE, ServerConnection::Stdio(program)))
-        .server(NEIGHBOUR, &[])
+        .server(NEIGHBOR, &[])
         .start_settled()
         .await;
     house.assert_works().await;
     assert_eq!(
         house.processes().len(),
         4,
-        "shell, server, its child, and the neighbour"
+        "shell, server, its child, and the neighbor"
     );
     house.finish().await;
 }

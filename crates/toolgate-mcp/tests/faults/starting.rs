@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolgate_core::{FunctionTool, ToolCall, ToolError};
 use toolgate_mcp::{ServerConnection, ServerSettings, ServerState};
 
-use crate::fault_test::{FAKE, FaultTestBuilder, NEIGHBOUR, within};
+use crate::fault_test::{FAKE, FaultTestBuilder, NEIGHBOR, within};
 
 fn quick(plan: FaultTestBuilder) -> FaultTestBuilder {
     plan.retry(|retry| retry.base_delay = Duration::from_millis(100))
@@ -40,7 +40,7 @@ async fn mc4_a_program_that_can_not_be_started_is_explained_and_the_rest_goes_on
             ServerConnection::Stdio(program.clone()),
         ));
     }
-    let house = plan.server(NEIGHBOUR, &[]).start_settled().await;
+    let house = plan.server(NEIGHBOR, &[]).start_settled().await;
     let log = house.log();
     for (name, _) in &broken {
         let reason = format!("Reason: Connection to stdio server '{name}' failed");
@@ -125,7 +125,7 @@ async fn mc4_the_block_has_what_the_server_said_on_stderr() {
 async fn mc3_a_later_attempt_that_succeeds_says_which() {
     let house = quick(FaultTestBuilder::new())
         .server(FAKE, &["failing=1:@/starts"])
-        .server(NEIGHBOUR, &[])
+        .server(NEIGHBOR, &[])
         .start_settled()
         .await;
     let log = house.log();
@@ -142,7 +142,7 @@ async fn mc4_a_server_that_comes_back_later_gets_its_tools_without_a_restart() {
     let house = quick(FaultTestBuilder::new())
         .retry(|retry| retry.max_delay = Duration::from_millis(400))
         .server(FAKE, &["failing=4:@/starts"])
-        .server(NEIGHBOUR, &[])
+        .server(NEIGHBOR, &[])
         .start_settled()
         .await;
     assert!(house.manager.find("fake__echo").is_none());
@@ -161,7 +161,7 @@ async fn a_silent_server_times_out_and_names_the_setting() {
         .settings(FAKE, &["mute", "stderr=loading\\n"], |fake| {
             fake.start_timeout = Some(Duration::from_millis(300));
         })
-        .server(NEIGHBOUR, &[])
+        .server(NEIGHBOR, &[])
         .start_settled()
         .await;
     let log = house.log();
@@ -182,7 +182,7 @@ async fn mc5_a_slow_server_delays_nobody() {
         .settings(FAKE, &["mute"], |fake| {
             fake.start_timeout = Some(Duration::from_secs(600));
         })
-        .server(NEIGHBOUR, &["list=@/tools", "wait=300"])
+        .server(NEIGHBOR, &["list=@/tools", "wait=300"])
         .start();
     // The slow server comes first in the configuration and could own this name too.
     within(

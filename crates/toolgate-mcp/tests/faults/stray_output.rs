@@ -116,7 +116,7 @@ async fn messages_that_never_end_fail_the_start_and_nothing_else() {
             fake.start_timeout = Some(Duration::from_millis(300));
         })
         .retry(|retry| retry.base_delay = Duration::from_millis(50))
-        .server(crate::fault_test::NEIGHBOUR, &[])
+        .server(crate::fault_test::NEIGHBOR, &[])
         .start_settled()
         .await;
     assert!(house.manager.find("fake__echo").is_none());

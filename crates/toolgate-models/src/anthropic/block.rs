@@ -1,6 +1,6 @@
 //! A content block of a streamed reply, while its pieces arrive.
 
-use super::wire::read;
+use super::wire::parse_json;
 use crate::wire_format::ReplyStreamError;
 use crate::{CallArguments, MessagePart};
 
@@ -21,7 +21,7 @@ impl StreamBlock {
     // Empty input normally means "no arguments". Only for a block that was cut off it means that
     // the arguments are missing, so callers ask about those blocks only.
     pub(super) fn is_incomplete_call(&self) -> bool {
-        let arguments = CallArguments::read(&self.input);
+        let arguments = CallArguments::parse(&self.input);
         let is_whole = matches!(arguments, CallArguments::Object(_));
         self.is_call() && (self.input.trim().is_empty() || !is_whole)
     }
@@ -30,9 +30,9 @@ impl StreamBlock {
         let mut part = self.part;
         match &mut part {
             MessagePart::Text { text } if text.is_empty() => return Ok(None),
-            MessagePart::Call(call) => call.arguments = CallArguments::read(&self.input),
+            MessagePart::Call(call) => call.arguments = CallArguments::parse(&self.input),
             MessagePart::Opaque { value, .. } if !self.input.is_empty() => {
-                value["input"] = read(&self.input)?;
+                value["input"] = parse_json(&self.input)?;
             }
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! Reads the events of a reply, without touching a socket.
+//! Parses the events of a reply, without touching a socket.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -7,7 +7,7 @@ use toolgate_core::Arguments;
 use super::block::StreamBlock;
 use super::wire::{
     AnthropicUsage, BlockDelta, BlockStart, BlockStop, CallBlock, ContentDelta, EventTag,
-    MessageDelta, MessageStart, TextBlock, ThinkingBlock, WholeMessage, read,
+    MessageDelta, MessageStart, TextBlock, ThinkingBlock, WholeMessage, parse_json,
 };
 use crate::message::MAX_PARTS;
 use crate::reply_buffer::ReplyBuffer;
@@ -17,15 +17,15 @@ use crate::{
     StopReason,
 };
 
-fn garbled_error(reason: &str) -> ReplyStreamError {
-    ReplyStreamError::Garbled(reason.to_owned())
+fn malformed_error(reason: &str) -> ReplyStreamError {
+    ReplyStreamError::Malformed(reason.to_owned())
 }
 
 pub(crate) struct AnthropicReader<'a> {
     catalog: &'a Catalog,
     blocks: Vec<StreamBlock>,
     stop: Option<String>,
-    counts: AnthropicUsage,
+    usage: AnthropicUsage,
     finished: bool,
 }
 
@@ -35,7 +35,7 @@ impl<'a> AnthropicReader<'a> {
             catalog,
             blocks: Vec::new(),
             stop: None,
-            counts: AnthropicUsage::default(),
+            usage: AnthropicUsage::default(),
             finished: false,
         }
     }
@@ -46,23 +46,23 @@ impl<'a> AnthropicReader<'a> {
         block: &RawValue,
         reply: &mut ReplyBuffer<'_>,
     ) -> ReadResult {
-        if self.open_block(index).is_ok() {
-            return Err(garbled_error("a block begins twice"));
+        if self.find_open_block(index).is_ok() {
+            return Err(malformed_error("a block begins twice"));
         }
         if self.blocks.len() == MAX_PARTS {
-            return Err(ReplyStreamError::Garbled(format!(
+            return Err(ReplyStreamError::Malformed(format!(
                 "more than {MAX_PARTS} blocks"
             )));
         }
         let mut input = String::new();
-        let part = match read::<EventTag<'_>>(block.get())?.kind.as_deref() {
+        let part = match parse_json::<EventTag<'_>>(block.get())?.kind.as_deref() {
             Some("text") => {
-                let TextBlock { text } = read(block.get())?;
+                let TextBlock { text } = parse_json(block.get())?;
                 reply.forward_text(&text);
                 MessagePart::Text { text }
             }
             Some("thinking") => {
-                let block: ThinkingBlock = read(block.get())?;
+                let block: ThinkingBlock = parse_json(block.get())?;
                 reply.forward_thinking(&block.thinking);
                 MessagePart::Thinking {
                     text: block.thinking,
@@ -70,22 +70,22 @@ impl<'a> AnthropicReader<'a> {
                 }
             }
             Some("tool_use") => {
-                let block: CallBlock<'_> = read(block.get())?;
-                let none = CallArguments::Object(Arguments::new());
+                let block: CallBlock<'_> = parse_json(block.get())?;
+                let no_arguments = CallArguments::Object(Arguments::new());
                 // Usually `{}`, and the arguments follow in pieces. Some servers send them here.
                 let given = block.input.map_or("", RawValue::get);
-                if CallArguments::read(given) != none {
+                if CallArguments::parse(given) != no_arguments {
                     input = given.to_owned();
                 }
                 MessagePart::Call(ModelCall {
                     id: ModelCall::id_or_new(block.id.unwrap_or_default()),
                     name: self.catalog.listed_name(&block.name.unwrap_or_default()),
-                    arguments: none,
+                    arguments: no_arguments,
                 })
             }
             _ => MessagePart::Opaque {
                 provider: Provider::Anthropic,
-                value: Value::Object(read(block.get())?),
+                value: Value::Object(parse_json(block.get())?),
             },
         };
         self.blocks.push(StreamBlock {
@@ -103,7 +103,7 @@ impl<'a> AnthropicReader<'a> {
         delta: &ContentDelta<'_>,
         reply: &mut ReplyBuffer<'_>,
     ) -> ReadResult {
-        let block = self.open_block(index)?;
+        let block = self.find_open_block(index)?;
         match (&*delta.kind, &mut block.part) {
             ("text_delta", MessagePart::Text { text }) => {
                 text.push_str(&delta.text);
@@ -121,7 +121,7 @@ impl<'a> AnthropicReader<'a> {
                 block.input.push_str(&delta.partial_json);
             }
             ("text_delta" | "thinking_delta" | "signature_delta" | "input_json_delta", _) => {
-                return Err(garbled_error("a piece does not fit its block"));
+                return Err(malformed_error("a piece does not fit its block"));
             }
             // Citations, and types added later.
             _ => {}
@@ -129,42 +129,43 @@ impl<'a> AnthropicReader<'a> {
         Ok(())
     }
 
-    fn open_block(&mut self, index: u64) -> Result<&mut StreamBlock, ReplyStreamError> {
+    fn find_open_block(&mut self, index: u64) -> Result<&mut StreamBlock, ReplyStreamError> {
         let mut blocks = self.blocks.iter_mut().rev();
         blocks
             .find(|block| block.index == index && !block.closed)
-            .ok_or_else(|| garbled_error("a piece of a block that did not begin"))
+            .ok_or_else(|| malformed_error("a piece of a block that did not begin"))
     }
 }
 
 impl ReplyReader for AnthropicReader<'_> {
-    fn read(&mut self, name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
+    fn read_event(&mut self, name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
+        // Never fails on a stream: `server_event` has already replaced invalid UTF-8.
         let data = parse_utf8(data)?;
-        let kind = read::<EventTag<'_>>(data)?.kind;
+        let kind = parse_json::<EventTag<'_>>(data)?.kind;
         match kind.as_deref().unwrap_or(name) {
             "message_start" => {
-                let start: MessageStart = read(data)?;
-                self.counts.update(start.message.usage);
+                let start: MessageStart = parse_json(data)?;
+                self.usage.update(start.message.usage);
             }
             "content_block_start" => {
-                let start: BlockStart<'_> = read(data)?;
+                let start: BlockStart<'_> = parse_json(data)?;
                 self.start_block(start.index, start.content_block, reply)?;
             }
             "content_block_delta" => {
-                let delta: BlockDelta<'_> = read(data)?;
+                let delta: BlockDelta<'_> = parse_json(data)?;
                 self.extend_block(delta.index, &delta.delta, reply)?;
             }
             "content_block_stop" => {
-                let stop: BlockStop = read(data)?;
-                self.open_block(stop.index)?.closed = true;
+                let stop: BlockStop = parse_json(data)?;
+                self.find_open_block(stop.index)?.closed = true;
             }
             "message_delta" => {
-                let delta: MessageDelta = read(data)?;
+                let delta: MessageDelta = parse_json(data)?;
                 self.stop = delta.delta.stop_reason.or(self.stop.take());
-                self.counts.update(delta.usage);
+                self.usage.update(delta.usage);
             }
             "message_stop" => self.finished = true,
-            "error" => return Err(ReplyStreamError::Reported(read(data)?)),
+            "error" => return Err(ReplyStreamError::Reported(parse_json(data)?)),
             // `ping`, and types added later.
             _ => {}
         }
@@ -172,17 +173,18 @@ impl ReplyReader for AnthropicReader<'_> {
     }
 
     fn read_whole(&mut self, body: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
+        // Replaces invalid UTF-8, as was done for the data of events.
         let text = String::from_utf8_lossy(body);
-        if read::<EventTag<'_>>(&text)?.kind.as_deref() == Some("error") {
-            return Err(ReplyStreamError::Reported(read(&text)?));
+        if parse_json::<EventTag<'_>>(&text)?.kind.as_deref() == Some("error") {
+            return Err(ReplyStreamError::Reported(parse_json(&text)?));
         }
-        let whole: WholeMessage<'_> = read(&text)?;
+        let whole: WholeMessage<'_> = parse_json(&text)?;
         for (index, block) in (0..).zip(whole.content) {
             self.start_block(index, block, reply)?;
-            self.open_block(index)?.closed = true;
+            self.find_open_block(index)?.closed = true;
         }
         self.stop = whole.stop_reason;
-        self.counts.update(whole.usage);
+        self.usage.update(whole.usage);
         self.finished = true;
         Ok(())
     }
@@ -201,10 +203,10 @@ impl ReplyReader for AnthropicReader<'_> {
 
     fn finish(self, _: &mut ReplyBuffer<'_>) -> Result<ModelReply, ReplyStreamError> {
         if !self.finished {
-            return Err(ReplyStreamError::Cut);
+            return Err(ReplyStreamError::Truncated);
         }
         let stop = self.stop.as_deref().unwrap_or_default();
-        let is_full = stop == "model_context_window_exceeded";
+        let context_exceeded = stop == "model_context_window_exceeded";
         let mut stop = match stop {
             "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
             "refusal" => StopReason::Refusal,
@@ -217,30 +219,30 @@ impl ReplyReader for AnthropicReader<'_> {
         let last = self.blocks.len().saturating_sub(1);
         let mut parts = Vec::new();
         for (index, block) in self.blocks.into_iter().enumerate() {
-            let was_cut = stop == StopReason::Length && index == last;
+            let is_truncated = stop == StopReason::Length && index == last;
             // None of the calls of a refused reply may run.
-            let is_void = stop == StopReason::Refusal && block.is_call();
-            if was_cut && block.is_incomplete_call() {
-                stop = StopReason::CutCall;
+            let is_refused_call = stop == StopReason::Refusal && block.is_call();
+            if is_truncated && block.is_incomplete_call() {
+                stop = StopReason::TruncatedCall;
                 continue;
             }
-            if is_void {
+            if is_refused_call {
                 continue;
             }
             if !block.closed && block.is_incomplete_call() {
-                return Err(ReplyStreamError::Cut);
+                return Err(ReplyStreamError::Truncated);
             }
             parts.extend(block.into_part()?);
         }
-        let is_use =
+        let is_usable =
             |part: &MessagePart| matches!(part, MessagePart::Text { .. } | MessagePart::Call(_));
-        if is_full && !parts.iter().any(is_use) {
-            return Err(ReplyStreamError::WindowFull);
+        if context_exceeded && !parts.iter().any(is_usable) {
+            return Err(ReplyStreamError::ContextExceeded);
         }
         Ok(ModelReply::new(
             AssistantMessage { parts },
             stop,
-            self.counts.usage(),
+            self.usage.usage(),
         ))
     }
 }

@@ -259,7 +259,7 @@ async fn permanent_errors_are_not_retried_and_hide_the_key() {
                 "invalid_request_error",
                 "prompt is too long: 3 tokens > 2 maximum",
             ),
-            "the conversation is too long for claude-sonnet-5: prompt is too long: 3 tokens > 2 maximum; begin a new conversation, or offer fewer tools",
+            "the conversation is too long for claude-sonnet-5: prompt is too long: 3 tokens > 2 maximum; start a new conversation, or offer fewer tools",
         ),
         (
             error_event("invalid_request_error", "bad"),
@@ -293,7 +293,7 @@ async fn a_full_window_is_reported() {
     let (reply, _) = ask_at(&server).await;
     assert_eq!(
         reply.unwrap_err().to_string(),
-        "the conversation is too long for claude-sonnet-5: its window is full; begin a new conversation, or offer fewer tools"
+        "the conversation is too long for claude-sonnet-5: its window is full; start a new conversation, or offer fewer tools"
     );
 }
 

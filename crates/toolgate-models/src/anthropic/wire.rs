@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use crate::TokenUsage;
 use crate::wire_format::ReplyStreamError;
 
-pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, ReplyStreamError> {
+pub(super) fn parse_json<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, ReplyStreamError> {
     serde_json::from_str(json).map_err(|error| {
         let start: String = json.chars().take(200).collect();
-        ReplyStreamError::Garbled(format!("{error}: {start}"))
+        ReplyStreamError::Malformed(format!("{error}: {start}"))
     })
 }
 

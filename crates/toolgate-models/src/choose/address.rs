@@ -1,4 +1,4 @@
-//! Normalises the addresses that people configure into base URLs for the clients.
+//! Normalizes the addresses that people configure into base URLs for the clients.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_normalised() {
+    fn addresses_are_normalized() {
         use Provider::{Anthropic, Ollama, OpenAi};
         for (provider, text, expected) in [
             (Ollama, "", "http://127.0.0.1:11434"),

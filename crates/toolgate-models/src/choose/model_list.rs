@@ -50,7 +50,7 @@ pub(super) async fn fetch_models(
             at: format!("{}{path}", http.display_url().trim_end_matches('/')),
         }),
         answer => answer.map(|answer| {
-            let (mut names, has_more) = (entry.read_models)(&answer);
+            let (mut names, has_more) = (entry.parse_models)(&answer);
             names.retain(|name| !name.is_empty() && name.len() <= MAX_NAME_LEN);
             ModelList::Models {
                 names,
@@ -60,7 +60,7 @@ pub(super) async fn fetch_models(
     }
 }
 
-pub(crate) fn read_ids(answer: &Value) -> (Vec<String>, bool) {
+pub(crate) fn parse_ids(answer: &Value) -> (Vec<String>, bool) {
     let models = answer["data"].as_array().into_iter().flatten();
     let names = models.filter_map(|model| model["id"].as_str());
     let names = names.map(str::to_owned).collect();

@@ -127,9 +127,9 @@ pub(super) async fn probe_openai(
     limit: Duration,
 ) -> Option<(String, Option<usize>)> {
     let http = probe_client(settings, limit).ok()?;
-    let explain = |failure: ErrorResponse| failure.into_model_error("");
+    let to_model_error = |failure: ErrorResponse| failure.into_model_error("");
     let answer = http
-        .get_json("/models", Instant::now() + limit, explain)
+        .get_json("/models", Instant::now() + limit, to_model_error)
         .await
         .ok()?;
     let models = answer["data"].as_array()?.iter();

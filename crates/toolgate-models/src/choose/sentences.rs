@@ -21,7 +21,7 @@ pub fn load_sentences(
     let mut all = Pack::english();
     for file in &settings.intents {
         let text = read_file(file).map_err(|error| file_error(file, &error.to_string()))?;
-        let pack = Pack::read(&text).map_err(|error| file_error(file, &error.to_string()))?;
+        let pack = Pack::parse(&text).map_err(|error| file_error(file, &error.to_string()))?;
         all = all.with(pack);
         // Checked after each file, so that the error names the file that caused it.
         all.check()

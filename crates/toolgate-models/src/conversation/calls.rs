@@ -324,7 +324,7 @@ fn execute(
             tool: call.name().to_owned(),
             after: left,
         };
-        let mut overdue = ToolOutcome::refused(&call, error);
+        let mut overdue = ToolOutcome::rejected(&call, error);
         overdue.elapsed = left;
         let work = executor.execute(call);
         let done = tokio::time::timeout(left + GRACE, work).await;

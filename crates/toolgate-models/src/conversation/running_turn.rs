@@ -42,7 +42,7 @@ pub(super) struct RunningTurn<'a> {
     tool_rounds: usize,
     rounds_with_repetition: usize,
     pauses: usize,
-    was_cut: bool,
+    was_truncated: bool,
     was_empty: bool,
     pub(super) note: Option<&'static str>,
 }
@@ -93,7 +93,7 @@ impl<'a> RunningTurn<'a> {
             tool_rounds: 0,
             rounds_with_repetition: 0,
             pauses: 0,
-            was_cut: false,
+            was_truncated: false,
             was_empty: false,
             note: None,
         }
@@ -134,9 +134,9 @@ impl<'a> RunningTurn<'a> {
             return NextStep::Run(self.plan_calls(message));
         }
         // Text that leads up to a call that was cut off isn't an answer yet.
-        let announces_cut_call = stop == StopReason::CutCall && !self.was_cut;
+        let announces_truncated_call = stop == StopReason::TruncatedCall && !self.was_truncated;
         let has_text = has_words(&message);
-        let has_words = has_text && !announces_cut_call;
+        let has_words = has_text && !announces_truncated_call;
         if has_words || stop == StopReason::Pause && !message.parts.is_empty() {
             self.conversation.history.add_reply(message);
         } else if has_text {
@@ -148,16 +148,18 @@ impl<'a> RunningTurn<'a> {
                 self.pauses += 1;
                 NextStep::AskAgain
             }
-            StopReason::Length | StopReason::CutCall if has_words => NextStep::End(TurnEnd::Length),
+            StopReason::Length | StopReason::TruncatedCall if has_words => {
+                NextStep::End(TurnEnd::Length)
+            }
             _ if has_words => NextStep::End(limit.unwrap_or(TurnEnd::Answered)),
-            StopReason::Length | StopReason::CutCall if !self.was_cut => {
-                self.was_cut = true;
+            StopReason::Length | StopReason::TruncatedCall if !self.was_truncated => {
+                self.was_truncated = true;
                 self.ask_again(
                     "(Your last reply reached the limit of its length before it said anything or finished a call, and is \
                      lost. Be brief: answer in few words, or make one call with short arguments.)",
                 )
             }
-            StopReason::Length | StopReason::CutCall => NextStep::End(TurnEnd::Length),
+            StopReason::Length | StopReason::TruncatedCall => NextStep::End(TurnEnd::Length),
             _ if !self.was_empty => {
                 self.was_empty = true;
                 self.ask_again("(Your last reply was empty. Answer in words.)")

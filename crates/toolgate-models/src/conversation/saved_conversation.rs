@@ -49,7 +49,7 @@ impl SavedConversation {
         }
     }
 
-    pub fn read(json: &[u8]) -> Result<Self, SavedConversationError> {
+    pub fn parse(json: &[u8]) -> Result<Self, SavedConversationError> {
         #[derive(Deserialize)]
         struct VersionHeader {
             version: u64,

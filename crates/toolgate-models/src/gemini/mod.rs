@@ -80,7 +80,7 @@ impl WireFormat for GeminiFormat {
         }
     }
 
-    fn explain(&self, failure: ErrorResponse) -> ModelError {
+    fn to_model_error(&self, failure: ErrorResponse) -> ModelError {
         let said = failure.message.to_lowercase();
         match failure.status {
             // Gemini reports a wrong key as a bad request.
@@ -88,7 +88,7 @@ impl WireFormat for GeminiFormat {
             400 if said.contains("exceeds the maximum number of tokens") => ModelError::TooLong {
                 model: self.core.options.model.clone(),
                 reason: format!(
-                    "{}; begin a new conversation, or offer fewer tools",
+                    "{}; start a new conversation, or offer fewer tools",
                     failure.message
                 ),
             },
@@ -107,7 +107,7 @@ pub(crate) fn headers(key: &str) -> Result<HeaderMap, ModelError> {
     Ok(headers)
 }
 
-pub(crate) fn read_models(answer: &Value) -> (Vec<String>, bool) {
+pub(crate) fn parse_models(answer: &Value) -> (Vec<String>, bool) {
     let models = answer["models"].as_array().into_iter().flatten();
     let names = models.filter_map(|model| model["name"].as_str());
     let names = names.map(|name| name.strip_prefix("models/").unwrap_or(name).to_owned());

@@ -105,7 +105,7 @@ impl<'a> GeminiReader<'a> {
     fn read_part(&mut self, part: CandidatePart<'_>, reply: &mut ReplyBuffer<'_>) -> ReadResult {
         if self.parts.len() >= MAX_PARTS {
             let reason = format!("it has more than {MAX_PARTS} parts");
-            return Err(ReplyStreamError::Garbled(reason));
+            return Err(ReplyStreamError::Malformed(reason));
         }
         let is_signed = part.thought_signature.is_some();
         if let Some(signature) = part.thought_signature {
@@ -159,7 +159,7 @@ impl<'a> GeminiReader<'a> {
             name: self
                 .catalog
                 .listed_name(call.name.as_deref().unwrap_or_default()),
-            arguments: CallArguments::read(call.args.map_or("", RawValue::get)),
+            arguments: CallArguments::parse(call.args.map_or("", RawValue::get)),
         }
     }
 
@@ -176,7 +176,7 @@ impl<'a> GeminiReader<'a> {
 }
 
 impl ReplyReader for GeminiReader<'_> {
-    fn read(&mut self, _name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
+    fn read_event(&mut self, _name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
         let json = parse_utf8(data)?.trim();
         if json.is_empty() {
             return Ok(());
@@ -205,7 +205,7 @@ impl ReplyReader for GeminiReader<'_> {
 
     fn finish(mut self, _: &mut ReplyBuffer<'_>) -> Result<ModelReply, ReplyStreamError> {
         let Some(reason) = self.reason.take() else {
-            return Err(ReplyStreamError::Cut);
+            return Err(ReplyStreamError::Truncated);
         };
         let has_calls = self
             .parts
@@ -244,13 +244,13 @@ impl GeminiReader<'_> {
                 serde_json::from_str(json).unwrap_or_default(),
             ));
         }
-        if let Some(counts) = chunk.usage_metadata {
+        if let Some(usage) = chunk.usage_metadata {
             self.usage = TokenUsage {
-                input: counts.prompt_token_count,
-                output: counts
+                input: usage.prompt_token_count,
+                output: usage
                     .candidates_token_count
-                    .saturating_add(counts.thoughts_token_count),
-                cached: counts.cached_content_token_count,
+                    .saturating_add(usage.thoughts_token_count),
+                cached: usage.cached_content_token_count,
             };
         }
         if let Some(feedback) = chunk.prompt_feedback

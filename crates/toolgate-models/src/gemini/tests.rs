@@ -239,8 +239,8 @@ async fn its_models_are_listed_with_the_key_in_a_header() {
 fn model_names_are_read_without_their_prefix() {
     let answer = json!({ "models": [{ "name": "models/gemini-2.5-flash" }, { "name": 7 }], "nextPageToken": "x" });
     assert_eq!(
-        read_models(&answer),
+        parse_models(&answer),
         (vec!["gemini-2.5-flash".to_owned()], true)
     );
-    assert_eq!(read_models(&json!({})), (vec![], false));
+    assert_eq!(parse_models(&json!({})), (vec![], false));
 }

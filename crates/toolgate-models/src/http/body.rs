@@ -71,7 +71,7 @@ impl ProviderBody {
     ) -> Result<Self, ModelError> {
         let encoding = response.headers().get(CONTENT_ENCODING);
         if encoding.is_some_and(|encoding| encoding != "identity") {
-            return Err(ModelError::Garbled {
+            return Err(ModelError::Malformed {
                 provider: limit.provider,
                 reason: "it is compressed, which was not asked for; is there a proxy in between?"
                     .to_owned(),
@@ -127,28 +127,28 @@ impl ProviderBody {
         self.received += chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
         if self.received > MAX_BODY_BYTES {
             let most = MAX_BODY_BYTES >> 20;
-            return Err(self.garbled_error(format!("it is longer than {most} MiB")));
+            return Err(self.malformed_error(format!("it is longer than {most} MiB")));
         }
         Ok(chunk)
     }
 
     pub(super) fn cut_error(&self, reason: String) -> ModelError {
         let provider = self.limit.provider;
-        ModelError::Cut { provider, reason }
+        ModelError::Truncated { provider, reason }
     }
 
-    pub(super) fn garbled_error(&self, reason: String) -> ModelError {
+    pub(super) fn malformed_error(&self, reason: String) -> ModelError {
         let provider = self.limit.provider;
-        ModelError::Garbled { provider, reason }
+        ModelError::Malformed { provider, reason }
     }
 
     pub(super) fn wrong_address_error(&self, what: &str) -> ModelError {
         let address = self.limit.provider.address_setting();
-        self.garbled_error(format!("{what}; check the address ({address})"))
+        self.malformed_error(format!("{what}; check the address ({address})"))
     }
 
     pub(super) fn garbled_content_error(&self, reason: &str) -> ModelError {
-        self.garbled_error(self.redactor.line(reason, MAX_SHOWN))
+        self.malformed_error(self.redactor.line(reason, MAX_SHOWN))
     }
 
     pub(super) fn is_json(&self) -> bool {

@@ -97,13 +97,13 @@ impl ErrorResponse {
                 ModelError::TooLong {
                     model: model.to_owned(),
                     reason: format!(
-                        "{}; begin a new conversation, or offer fewer tools",
+                        "{}; start a new conversation, or offer fewer tools",
                         self.message
                     ),
                 }
             }
             401 | 403 => self.into_key_error(),
-            404 if is_asked && has("model") => ModelError::Model {
+            404 if is_asked && has(&["model"]) => ModelError::Model {
                 reason: format!(
                     "{provider} has no model '{}' ({}); choose another with --model, or as model.name in the configuration",
                     toolgate_core::escape(model),
@@ -164,17 +164,34 @@ impl ErrorResponse {
     }
 }
 
-const SPENT: &str = "billing|credit balance|insufficient_quota|insufficient credits|\
-    payment required|quota|spend limit|spending limit|api usage limits";
+const SPENT: &[&str] = &[
+    "billing",
+    "credit balance",
+    "insufficient_quota",
+    "insufficient credits",
+    "payment required",
+    "quota",
+    "spend limit",
+    "spending limit",
+    "api usage limits",
+];
 // Marks a rate limit, which passes by itself, even if the text also mentions a quota.
-const PER_MINUTE: &str = "per minute|per-minute|per second|per-second";
-const TOO_LONG: &str = "context length|context limit|context size|context window|\
-    context_length_exceeded|exceed_context_size|maximum context|model_context_window_exceeded|\
-    prompt is too long|too many tokens";
+const PER_MINUTE: &[&str] = &["per minute", "per-minute", "per second", "per-second"];
+const TOO_LONG: &[&str] = &[
+    "context length",
+    "context limit",
+    "context size",
+    "context window",
+    "context_length_exceeded",
+    "exceed_context_size",
+    "maximum context",
+    "model_context_window_exceeded",
+    "prompt is too long",
+    "too many tokens",
+];
 
-/// True if `text` contains one of the phrases, which are separated by `|`.
-pub(crate) fn contains_any(text: &str, phrases: &str) -> bool {
-    phrases.split('|').any(|phrase| text.contains(phrase))
+pub(crate) fn contains_any(text: &str, phrases: &[&str]) -> bool {
+    phrases.iter().any(|phrase| text.contains(phrase))
 }
 
 fn error_fields(body: &str) -> (String, String, String) {

@@ -128,7 +128,7 @@ impl ResponseLines {
     fn too_long_error(&self, what: &str) -> ModelError {
         let most = MAX_LINE_BYTES >> 20;
         self.body
-            .garbled_error(format!("{what} of it is longer than {most} MiB"))
+            .malformed_error(format!("{what} of it is longer than {most} MiB"))
     }
 }
 

@@ -80,14 +80,14 @@ impl ProviderHttp {
         self.redactor.line(text, MAX_SHOWN)
     }
 
-    /// Posts JSON and returns the lines of the response. `explain` turns error responses into
-    /// errors: it knows what they mean at this provider.
+    /// Posts JSON and returns the lines of the response. `to_model_error` turns error responses
+    /// into errors: it knows what they mean at this provider.
     pub(crate) async fn post(
         &self,
         path: &str,
         body: impl Into<Bytes>,
         deadline: Instant,
-        explain: impl Fn(ErrorResponse) -> ModelError,
+        to_model_error: impl Fn(ErrorResponse) -> ModelError,
     ) -> Result<ResponseLines, ModelError> {
         let json = HeaderValue::from_static("application/json");
         let url = self.url(path);
@@ -96,18 +96,18 @@ impl ProviderHttp {
             .post(url.clone())
             .header(CONTENT_TYPE, json)
             .body(body.into());
-        self.send(url, request, deadline, explain).await
+        self.send(url, request, deadline, to_model_error).await
     }
 
     pub(crate) async fn get_json(
         &self,
         path: &str,
         deadline: Instant,
-        explain: impl Fn(ErrorResponse) -> ModelError,
+        to_model_error: impl Fn(ErrorResponse) -> ModelError,
     ) -> Result<Value, ModelError> {
         let url = self.url(path);
         let request = self.client.get(url.clone());
-        self.send(url, request, deadline, explain)
+        self.send(url, request, deadline, to_model_error)
             .await?
             .json()
             .await
@@ -118,7 +118,7 @@ impl ProviderHttp {
         url: Url,
         request: RequestBuilder,
         deadline: Instant,
-        explain: impl Fn(ErrorResponse) -> ModelError,
+        to_model_error: impl Fn(ErrorResponse) -> ModelError,
     ) -> Result<ResponseLines, ModelError> {
         let limit = ResponseLimit::new(self.provider, self.first_byte, deadline);
         // Compression would delay the pieces of a stream, and could hide a body a thousand times
@@ -136,7 +136,7 @@ impl ProviderHttp {
         }
         if !status.is_success() {
             let failure = ErrorResponse::read(self, &url, response, deadline).await;
-            return Err(explain(failure));
+            return Err(to_model_error(failure));
         }
         let body = ProviderBody::begin(response, limit, self.redactor.clone()).await?;
         Ok(ResponseLines::new(body))
@@ -166,7 +166,7 @@ impl ProviderHttp {
         }
         let cause = self.display_line(&root_cause(&error.without_url()));
         let reason = format!("the connection broke off before an answer ({cause})");
-        ModelError::Cut { provider, reason }
+        ModelError::Truncated { provider, reason }
     }
 
     // Redirects are not followed: the key must not travel to an address that no one configured.

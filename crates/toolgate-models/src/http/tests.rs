@@ -142,7 +142,10 @@ async fn a_cut_body_is_an_error() {
         ),
     ] {
         let error = lines_of(steps).await.unwrap_err();
-        assert!(matches!(error, ModelError::Cut { .. }), "{what}: {error}");
+        assert!(
+            matches!(error, ModelError::Truncated { .. }),
+            "{what}: {error}"
+        );
         assert!(error.is_retryable(), "{what}");
     }
 }
@@ -155,7 +158,7 @@ async fn a_connection_that_breaks_before_an_answer_is_cut() {
         raw("HTTP/1.1 200 OK\r\nConte"),
     ] {
         let error = lines_of(steps).await.unwrap_err();
-        assert!(matches!(error, ModelError::Cut { .. }), "{error}");
+        assert!(matches!(error, ModelError::Truncated { .. }), "{error}");
     }
 }
 
@@ -214,7 +217,7 @@ async fn silence_before_and_after_the_first_byte_differ() {
                 assert_eq!(what, expected);
                 assert!(after <= short, "{after:?}");
             }
-            ModelError::Cut { reason, .. } => assert_eq!(reason, expected),
+            ModelError::Truncated { reason, .. } => assert_eq!(reason, expected),
             other => panic!("{other}"),
         }
     }

@@ -99,8 +99,8 @@ fn differ_in_required_property(one: &Value, other: &Value) -> bool {
     })
 }
 
-/// A sentence about which forms of arguments there are, from the labels that tell them apart; empty
-/// without a choice.
+/// A sentence about which forms of arguments there are, from the labels that tell them apart;
+/// empty without a choice.
 pub(super) fn choice_rule(mut labels: Vec<String>, exactly_one: bool) -> String {
     labels.dedup();
     let free = labels.iter().any(String::is_empty);

@@ -76,7 +76,7 @@ fn find_anchors<'a>(value: &'a Value, anchors: &mut HashMap<&'a str, &'a Value>)
     }
 }
 
-// Recognises a schema of an older draft that doesn't declare it by syntax that newer drafts lack.
+// Recognizes a schema of an older draft that doesn't declare it by syntax that newer drafts lack.
 fn is_old_schema(value: &Value) -> bool {
     match value {
         Value::Object(keywords) => {

@@ -1,4 +1,4 @@
-//! Recognises schemas that can be sent unchanged. Most can, and checking costs less than copying.
+//! Recognizes schemas that can be sent unchanged. Most can, and checking costs less than copying.
 
 use serde_json::{Map, Value};
 

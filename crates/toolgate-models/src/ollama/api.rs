@@ -96,7 +96,7 @@ pub(super) async fn list_models(
     let value = get(http, "/api/tags", deadline).await?;
     let models = value.get("models").and_then(Value::as_array);
     let models = models.ok_or_else(|| not_ollama_error(http, "no list of models"))?;
-    let models = models.iter().filter_map(TaggedModel::read);
+    let models = models.iter().filter_map(TaggedModel::parse);
     Ok(models.take(MAX_MODELS).collect())
 }
 
@@ -106,9 +106,11 @@ pub(super) async fn show_model(
     deadline: Instant,
 ) -> Result<ModelDetails, ModelError> {
     let body = json!({ "model": model }).to_string().into_bytes();
-    let explain = |failure| errors::explain(model, failure);
-    let lines = http.post("/api/show", body, deadline, explain).await?;
-    Ok(ModelDetails::read(&lines.json().await?))
+    let to_model_error = |failure| errors::to_model_error(model, failure);
+    let lines = http
+        .post("/api/show", body, deadline, to_model_error)
+        .await?;
+    Ok(ModelDetails::parse(&lines.json().await?))
 }
 
 pub(super) async fn find_running(
@@ -151,12 +153,14 @@ pub(super) async fn describe_models(
 }
 
 async fn get(http: &ProviderHttp, path: &str, deadline: Instant) -> Result<Value, ModelError> {
-    http.get_json(path, deadline, |failure| errors::explain("", failure))
-        .await
+    http.get_json(path, deadline, |failure| {
+        errors::to_model_error("", failure)
+    })
+    .await
 }
 
 fn not_ollama_error(http: &ProviderHttp, reason: &str) -> ModelError {
-    ModelError::Garbled {
+    ModelError::Malformed {
         provider: Provider::Ollama,
         reason: format!("{reason}; is it an Ollama at {}?", http.display_url()),
     }
@@ -175,7 +179,7 @@ impl ModelDetails {
             .any(|capability| capability == what)
     }
 
-    fn read(value: &Value) -> Self {
+    fn parse(value: &Value) -> Self {
         let info = value.get("model_info").and_then(Value::as_object);
         let info = info.into_iter().flatten();
         let context = info.filter(|(key, _)| key.ends_with(".context_length"));
@@ -185,7 +189,7 @@ impl ModelDetails {
             size.trim().parse().ok()
         });
         Self {
-            capabilities: read_capabilities(value),
+            capabilities: parse_capabilities(value),
             context: context.filter_map(|(_, size)| to_usize(size)).next(),
             num_ctx,
         }
@@ -193,9 +197,9 @@ impl ModelDetails {
 }
 
 impl TaggedModel {
-    fn read(value: &Value) -> Option<Self> {
+    fn parse(value: &Value) -> Option<Self> {
         let name = value.get("model").or_else(|| value.get("name"))?.as_str()?;
-        let details = read_capabilities(value).map(|capabilities| ModelDetails {
+        let details = parse_capabilities(value).map(|capabilities| ModelDetails {
             capabilities: Some(capabilities),
             context: value.pointer("/details/context_length").and_then(to_usize),
             num_ctx: None,
@@ -207,7 +211,7 @@ impl TaggedModel {
     }
 }
 
-fn read_capabilities(value: &Value) -> Option<Vec<String>> {
+fn parse_capabilities(value: &Value) -> Option<Vec<String>> {
     let list = value.get("capabilities")?.as_array()?;
     let texts = list.iter().filter_map(Value::as_str);
     Some(texts.map(str::to_owned).collect())
@@ -243,7 +247,7 @@ mod tests {
 
     #[test]
     fn model_details_are_read_leniently() {
-        let shown = ModelDetails::read(&json!({
+        let shown = ModelDetails::parse(&json!({
             "capabilities": ["completion", "tools", 7],
             "model_info": { "general.name": "Qwen3", "qwen3.context_length": 262_144, "x.context_length": "no" },
             "parameters": "stop \"<|im_end|>\"\nnum_ctx                        4096\ntemperature 0.6",
@@ -255,7 +259,7 @@ mod tests {
             json!([]),
             json!({ "capabilities": "tools", "model_info": 3, "parameters": [] }),
         ] {
-            assert_eq!(ModelDetails::read(&odd), ModelDetails::default());
+            assert_eq!(ModelDetails::parse(&odd), ModelDetails::default());
         }
     }
 }

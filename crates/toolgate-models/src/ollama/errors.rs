@@ -10,7 +10,7 @@ pub(super) fn is_unparsable_call(failure: &ErrorResponse) -> bool {
 }
 
 // With random sampling, the model may write the call correctly the next time. With a fixed seed or
-// temperature 0 it would write the same call again, so that error isn't retried.
+// temperature 0, a retry would produce the same call, so that error isn't retried.
 pub(super) fn unparsable_call_error(
     model: &str,
     settings: &ModelSettings,
@@ -24,13 +24,14 @@ pub(super) fn unparsable_call_error(
         said.push('…');
     }
     let reason = format!(
-        "the model '{name}' wrote a tool call that Ollama couldn't parse ({said}); update Ollama, take another model, or \
-         this one in a larger quantisation (--model), or offer fewer tools (model.maxTools in the configuration)"
+        "the model '{name}' wrote a tool call that Ollama couldn't parse ({said}); update Ollama, use another model or a less \
+         compressed version of this one (for example q8_0 instead of q4_0) with --model, or offer fewer tools \
+         (model.maxTools in the configuration)"
     );
     match settings.temperature == Some(0.0) || settings.seed.is_some() {
         true => ModelError::Model {
             reason: format!(
-                "{reason}; with model.temperature 0 or a model.seed it would only write the same again"
+                "{reason}; with model.temperature 0 or a model.seed, a retry would produce the same call"
             ),
         },
         false => ModelError::Failed {
@@ -42,19 +43,19 @@ pub(super) fn unparsable_call_error(
 }
 
 /// Maps an error response. Errors that aren't specific to Ollama are mapped as for all providers.
-pub(super) fn explain(model: &str, failure: ErrorResponse) -> ModelError {
+pub(super) fn to_model_error(model: &str, failure: ErrorResponse) -> ModelError {
     let name = toolgate_core::escape(model);
     let said = &failure.message;
     let provider = Provider::Ollama;
     let recommended = provider.default_model();
     match failure.status {
-        // In a stream it has the status of a server error, but retrying doesn't help. As a refusal
-        // it makes the client ask again without thinking.
-        _ if has(&failure, NO_THINKING) => ModelError::Refused {
+        // Inside a stream this error has status 500, but a retry would fail again. `Refused` makes
+        // the client resend the request without `think`.
+        _ if has(&failure, &[NO_THINKING]) => ModelError::Refused {
             provider,
             reason: failure.message,
         },
-        _ if has(&failure, "does not support tools") => ModelError::Model {
+        _ if has(&failure, &["does not support tools"]) => ModelError::Model {
             reason: format!(
                 "the model '{name}' can't use tools ({said}); get one that can with 'ollama pull {recommended}', and \
                  choose it with --model {recommended}, or as model.name in the configuration"
@@ -64,16 +65,18 @@ pub(super) fn explain(model: &str, failure: ErrorResponse) -> ModelError {
             model: name,
             reason: format!(
                 "{said}; set a larger model.contextTokens in the configuration, offer fewer tools \
-                 (model.maxTools), or begin a new conversation"
+                 (model.maxTools), or start a new conversation"
             ),
         },
-        _ if has(&failure, "requires more system memory|out of memory") => ModelError::Model {
-            reason: format!(
-                "there is not enough memory for the model '{name}' ({said}); set a smaller model.contextTokens in the \
-                 configuration, or take a smaller model (--model)"
-            ),
-        },
-        404 if !name.is_empty() && has(&failure, "not found") && has(&failure, "model") => {
+        _ if has(&failure, &["requires more system memory", "out of memory"]) => {
+            ModelError::Model {
+                reason: format!(
+                    "there is not enough memory for the model '{name}' ({said}); set a smaller model.contextTokens in the \
+                 configuration, or use a smaller model (--model)"
+                ),
+            }
+        }
+        404 if !name.is_empty() && has(&failure, &["not found"]) && has(&failure, &["model"]) => {
             ModelError::Model {
                 reason: format!(
                     "Ollama has no model '{name}'; get it with 'ollama pull {name}', or choose another with --model ('ollama list' shows them)"
@@ -96,16 +99,26 @@ pub(super) fn explain(model: &str, failure: ErrorResponse) -> ModelError {
     }
 }
 
-// Phrases for a prompt that doesn't fit the window, or was cut until nothing of the question was
-// left.
-const PROMPT_TOO_LONG: &str = "no user query found|longer than the context length|exceeds the context length|\
-    exceeds the available context|exceeds maximum context length";
+// Phrases for a prompt that doesn't fit the window, or was truncated until nothing of the
+// user's message was left.
+const PROMPT_TOO_LONG: &[&str] = &[
+    "no user query found",
+    "longer than the context length",
+    "exceeds the context length",
+    "exceeds the available context",
+    "exceeds maximum context length",
+];
 
 // Phrases for a call that the server's parser rejects. Each model family has its own parser.
-const UNPARSABLE_CALL: &str = "error parsing tool call|xml syntax error|failed to parse xml|\
-    expected element type <|repair failed to produce valid json arguments";
+const UNPARSABLE_CALL: &[&str] = &[
+    "error parsing tool call",
+    "xml syntax error",
+    "failed to parse xml",
+    "expected element type <",
+    "repair failed to produce valid json arguments",
+];
 
-fn has(failure: &ErrorResponse, phrases: &str) -> bool {
+fn has(failure: &ErrorResponse, phrases: &[&str]) -> bool {
     contains_any(&failure.message.to_lowercase(), phrases)
 }
 
@@ -180,22 +193,22 @@ mod tests {
             ),
             (400, "invalid options: num_ctx", "invalid options", false),
         ] {
-            let error = explain("tiny", failure(status, said));
+            let error = to_model_error("tiny", failure(status, said));
             assert!(error.to_string().contains(helps), "{error}");
             assert_eq!(error.is_retryable(), again, "{error}");
         }
     }
 
     #[test]
-    fn errors_without_a_model_name_no_model() {
-        let error = explain("", failure(404, "model list not found")).to_string();
+    fn without_a_model_the_error_mentions_none() {
+        let error = to_model_error("", failure(404, "model list not found")).to_string();
         assert!(error.contains("nothing was found at http://"), "{error}");
         assert!(!error.contains("''"), "{error}");
     }
 
     #[test]
-    fn a_question_that_was_cut_off_is_too_long() {
-        let error = explain("tiny", failure(500, "no user query found in messages"));
+    fn a_truncated_prompt_is_too_long() {
+        let error = to_model_error("tiny", failure(500, "no user query found in messages"));
         assert!(matches!(error, ModelError::TooLong { .. }), "{error:?}");
     }
 }

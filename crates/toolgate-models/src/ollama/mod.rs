@@ -1,9 +1,14 @@
 //! Models on the local machine, through Ollama's `/api/chat`.
 //!
-//! With Ollama, a model may fail to use tools for many reasons. Each is handled in one module: the
-//! server cuts the prompt (`window`), thinking is mixed with text (`think`), calls are on any line
-//! (`stream`) or written as text (`rescue`), the model can't use tools at all (`errors`).
-//! [`diagnose`] reports the problems that can be found without a question. A turn reports the
+//! With Ollama, a model may fail to use tools for many reasons. Each is handled in one module:
+//!
+//! - `window`: the server cuts the prompt.
+//! - `crate::think`: thinking is mixed with text.
+//! - `stream`: calls may be on any line.
+//! - `crate::rescue`: calls are written as text.
+//! - `errors`: the model can't use tools at all.
+//!
+//! [`diagnose`] reports the problems that can be found without a chat request. A turn reports the
 //! others when they occur.
 
 mod api;
@@ -38,8 +43,11 @@ use crate::provider_client::ProviderClient;
 use crate::wire_format::{FormatCore, StreamFraming, ToolEncoder, WireFormat};
 use crate::{Catalog, ModelError, ModelReply, ModelRequest, ModelSettings, Provider};
 
-// Short, because the question is asked even if the model's details aren't known.
+// Short, because the chat request is sent even if the model's details aren't known.
 const DETAILS_TIMEOUT: Duration = Duration::from_secs(2);
+
+// `OllamaWindow` decides about the window, so `FormatCore` has none.
+const NO_WINDOW: usize = 0;
 
 /// A client for Ollama's own API.
 ///
@@ -78,8 +86,12 @@ impl RequestCompat for OllamaCompat {
 impl OllamaClient {
     pub fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
         let sends_think = settings.think.is_some();
-        let mut core =
-            FormatCore::new(Provider::Ollama, settings, 0, OllamaCompat { sends_think })?;
+        let mut core = FormatCore::new(
+            Provider::Ollama,
+            settings,
+            NO_WINDOW,
+            OllamaCompat { sends_think },
+        )?;
         core.rescue = settings.rescue;
         let format = OllamaFormat {
             core,
@@ -91,13 +103,13 @@ impl OllamaClient {
         Ok(Self::with_format(format, settings))
     }
 
-    /// Lists all models of a server and what they can do. `limit` is for all requests together. An
-    /// empty address in the settings means this machine.
+    /// Lists all models of a server and what they can do. `timeout` is for all requests together.
+    /// An empty address in the settings means this machine.
     pub async fn probe(
         settings: &ModelSettings,
-        limit: Duration,
+        timeout: Duration,
     ) -> Result<Vec<ModelInfo>, ModelError> {
-        let (http, deadline) = (api::build_http(settings)?, deadline_in(limit));
+        let (http, deadline) = (api::build_http(settings)?, deadline_in(timeout));
         let models = api::list_models(&http, deadline).await?;
         Ok(api::describe_models(&http, models, deadline).await)
     }
@@ -110,28 +122,28 @@ impl OllamaFormat {
 
     async fn check_window(&self, request: &ModelRequest<'_>, reply: &ModelReply) -> Option<String> {
         let estimate = request::prompt_tokens(request);
-        let read = PromptReport {
+        let report = PromptReport {
             estimate,
             // `fit` never shrinks the window, so this is the size that was requested, unless
-            // another question has needed more since.
+            // another chat request has needed more since.
             window: self.window.fit(estimate, self.settings.max_tokens),
-            read: reply.usage.input,
+            input_tokens: reply.usage.input,
         };
-        let held = match self.window.may_be_cut(read) {
+        let loaded_window = match self.window.may_be_cut(report) {
             true => self.loaded_window(request.deadline).await,
             false => None,
         };
-        self.window.check(read, held)
+        self.window.check(report, loaded_window)
     }
 
     async fn loaded_window(&self, deadline: Instant) -> Option<usize> {
         let deadline = deadline.min(deadline_in(DETAILS_TIMEOUT));
         let loaded = api::find_running(&self.core.http, self.model(), deadline).await;
-        let held = loaded.ok().flatten().and_then(|it| it.context_length);
-        if held.is_none() {
+        let loaded_window = loaded.ok().flatten().and_then(|it| it.context_length);
+        if loaded_window.is_none() {
             self.window.mark_window_unreported();
         }
-        held
+        loaded_window
     }
 }
 
@@ -140,7 +152,7 @@ impl WireFormat for OllamaFormat {
     const DIALECT: &'static ToolDialect = &QWEN;
     const ENCODE_TOOL: ToolEncoder = crate::openai::encode_tool;
     const FRAMING: StreamFraming = StreamFraming::Lines;
-    const CUT_MESSAGE: &'static str = "the stream ended before the model was done";
+    const TRUNCATED_MESSAGE: &'static str = "the stream ended before the model was done";
 
     type Compat = OllamaCompat;
     type Reader<'a> = OllamaReader<'a>;
@@ -162,7 +174,7 @@ impl WireFormat for OllamaFormat {
     }
 
     fn body(&self, request: &ModelRequest<'_>, compat: OllamaCompat) -> Result<Vec<u8>, String> {
-        let wanted = ChatRequestOptions {
+        let options = ChatRequestOptions {
             window: self
                 .window
                 .fit(request::prompt_tokens(request), self.settings.max_tokens),
@@ -172,7 +184,7 @@ impl WireFormat for OllamaFormat {
                 .get()
                 .is_some_and(|details| details.can("vision")),
         };
-        request::body(request, self.model(), &self.settings, wanted)
+        request::body(request, self.model(), &self.settings, options)
             .map_err(|error| format!("the request can't be written as JSON ({error})"))
     }
 
@@ -188,15 +200,15 @@ impl WireFormat for OllamaFormat {
             .unwrap_or(500)
     }
 
-    fn explain(&self, failure: ErrorResponse) -> ModelError {
+    fn to_model_error(&self, failure: ErrorResponse) -> ModelError {
         // Checked first, because this error quotes part of the call, which may contain any words.
         if errors::is_unparsable_call(&failure) {
             return errors::unparsable_call_error(self.model(), &self.settings, &failure);
         }
-        errors::explain(self.model(), failure)
+        errors::to_model_error(self.model(), failure)
     }
 
-    // If the server can't describe the model, the question is asked anyway.
+    // If the server can't describe the model, the chat request is sent anyway.
     fn prepare(&self, deadline: Instant) -> BoxFuture<'_, ()> {
         if self.details.get().is_some() {
             return Box::pin(std::future::ready(()));
@@ -205,14 +217,14 @@ impl WireFormat for OllamaFormat {
             let deadline = deadline.min(deadline_in(DETAILS_TIMEOUT));
             let details = match api::show_model(&self.core.http, self.model(), deadline).await {
                 Ok(details) => details,
-                // The question will fail too, with an error that says why.
+                // The chat request will fail too, with an error that says why.
                 Err(ModelError::Unreachable { .. } | ModelError::Model { .. }) => return,
                 Err(error) => {
                     tracing::debug!(model = %toolgate_core::escape(self.model()), %error, "Ollama didn't describe the model");
                     ModelDetails::default()
                 }
             };
-            // Two questions at the same time may both ask. The first answer is kept.
+            // Two chat requests at the same time may both ask for them. The first answer is kept.
             self.window
                 .learn(self.details.get_or_init(|| details).context);
         })

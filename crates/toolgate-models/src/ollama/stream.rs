@@ -14,7 +14,14 @@ use crate::wire_format::{
 use crate::{CallArguments, ModelCall, ModelReply, OfferedTools, StopReason, TokenUsage};
 
 // In Ollama 0.11, the key can be the error's text itself.
-const ERROR_KEYS: &str = "detail|errors|error_message|error parsing tool call|msg|title";
+const ERROR_KEYS: &[&str] = &[
+    "detail",
+    "errors",
+    "error_message",
+    "error parsing tool call",
+    "msg",
+    "title",
+];
 
 pub(crate) struct OllamaReader<'a> {
     tools: &'a OfferedTools,
@@ -84,7 +91,7 @@ impl<'a> OllamaReader<'a> {
         for call in said.tool_calls.into_iter().flatten() {
             if self.calls.len() >= MAX_PARTS {
                 let reason = format!("it asks for more than {MAX_PARTS} tools at once");
-                return Err(ReplyStreamError::Garbled(reason));
+                return Err(ReplyStreamError::Malformed(reason));
             }
             self.calls.push(self.model_call(&call));
         }
@@ -103,23 +110,23 @@ impl<'a> OllamaReader<'a> {
         ModelCall {
             id: ModelCall::id_or_new(id.and_then(Result::ok).unwrap_or_default()),
             name: self.tools.catalog().listed_name(name),
-            arguments: CallArguments::read(arguments.map_or("", RawValue::get)),
+            arguments: CallArguments::parse(arguments.map_or("", RawValue::get)),
         }
     }
 }
 
 impl ReplyReader for OllamaReader<'_> {
-    fn read(&mut self, _name: &str, line: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
+    fn read_event(&mut self, _name: &str, line: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
-        let read = match read(line) {
-            Ok(read) if read.is_error() => return Err(reported_error(line)),
-            Ok(read) => read,
+        let parsed = match parse_line(line) {
+            Ok(parsed) if parsed.is_error() => return Err(reported_error(line)),
+            Ok(parsed) => parsed,
             Err(error) => return Err(unexpected_line(line, &error)),
         };
-        self.done = read.to_done();
-        match read.message {
+        self.done = parsed.to_done();
+        match parsed.message {
             Some(message) => self.message(message, reply),
             None if self.done.is_some() => Ok(()),
             None => expect_no_error(line, ERROR_KEYS),
@@ -141,22 +148,22 @@ impl ReplyReader for OllamaReader<'_> {
     // Calls written as text are extracted here, because the whole text is needed.
     fn finish(mut self, reply: &mut ReplyBuffer<'_>) -> Result<ModelReply, ReplyStreamError> {
         let Some(done) = self.done.take() else {
-            return Err(ReplyStreamError::Cut);
+            return Err(ReplyStreamError::Truncated);
         };
-        let asked = self.calls.len();
+        let call_count = self.calls.len();
         if done.length {
             // The token limit cut the reply, so arguments that aren't an object may be the first
             // half of one.
             self.calls
                 .retain(|call| matches!(call.arguments, CallArguments::Object(_)));
         }
-        let is_half = self.calls.len() < asked;
+        let is_half = self.calls.len() < call_count;
         let offer = Some(self.tools).filter(|_| self.calls.is_empty());
         let mut said = reply.finish(offer, done.length);
         said.calls.extend(self.calls);
         let stop = match done.length {
             _ if !said.calls.is_empty() => StopReason::Calls,
-            true if is_half => StopReason::CutCall,
+            true if is_half => StopReason::TruncatedCall,
             true => StopReason::Length,
             false => StopReason::End,
         };
@@ -182,7 +189,7 @@ impl OllamaLine<'_> {
 }
 
 // Validating UTF-8 once for the line is faster than for each string in it.
-fn read(line: &[u8]) -> serde_json::Result<OllamaLine<'_>> {
+fn parse_line(line: &[u8]) -> serde_json::Result<OllamaLine<'_>> {
     match str::from_utf8(line) {
         Ok(text) => serde_json::from_str(text),
         Err(_) => serde_json::from_slice(line),
@@ -194,7 +201,7 @@ fn unexpected_line(line: &[u8], error: &serde_json::Error) -> ReplyStreamError {
     if value.get("message").is_some_and(Value::is_string) || value.get("error").is_some() {
         return ReplyStreamError::Reported(value);
     }
-    ReplyStreamError::Garbled(format!("a line is not a chat message ({error})"))
+    ReplyStreamError::Malformed(format!("a line is not a chat message ({error})"))
 }
 
 fn reported_error(line: &[u8]) -> ReplyStreamError {

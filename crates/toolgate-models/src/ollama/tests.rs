@@ -150,7 +150,7 @@ async fn a_line_that_is_split_inside_a_character_is_whole() {
 }
 
 #[tokio::test]
-async fn temporary_errors_are_recognised() {
+async fn temporary_errors_are_recognized() {
     for broken in [
         whole(
             500,
@@ -193,7 +193,7 @@ async fn a_call_before_the_cut_is_never_a_reply() {
         ..settings(&server)
     };
     let error = ask(&settings, &offer()).await.reply.unwrap_err();
-    assert!(matches!(error, ModelError::Cut { .. }), "{error:?}");
+    assert!(matches!(error, ModelError::Truncated { .. }), "{error:?}");
 }
 
 #[tokio::test]

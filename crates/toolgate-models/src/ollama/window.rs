@@ -41,7 +41,7 @@ pub(super) struct PromptReport {
     // The window that was requested.
     pub(super) window: usize,
     // How many tokens the server says it read.
-    pub(super) read: u64,
+    pub(super) input_tokens: u64,
 }
 
 impl OllamaWindow {
@@ -82,10 +82,17 @@ impl OllamaWindow {
 
     /// True if the server seems to have read less than was sent, and asking for its actual window
     /// may settle that. Ignores short prompts, because they fit into any server's window.
-    pub(super) fn may_be_cut(&self, PromptReport { estimate, read, .. }: PromptReport) -> bool {
+    pub(super) fn may_be_cut(
+        &self,
+        PromptReport {
+            estimate,
+            input_tokens,
+            ..
+        }: PromptReport,
+    ) -> bool {
         const SHORT: usize = 2048;
         let reading = self.reading.lock();
-        let read = usize::try_from(read).unwrap_or(usize::MAX);
+        let read = usize::try_from(input_tokens).unwrap_or(usize::MAX);
         let may_tell = !reading.is_unreported && !reading.has_warned;
         may_tell && read < estimate && estimate > SHORT.max(reading.confirmed)
     }
@@ -108,9 +115,9 @@ impl OllamaWindow {
         let PromptReport {
             estimate,
             window,
-            read,
+            input_tokens,
         } = prompt;
-        let read = usize::try_from(read).unwrap_or(usize::MAX);
+        let read = usize::try_from(input_tokens).unwrap_or(usize::MAX);
         let mut reading = self.reading.lock();
         let with_cache = read.saturating_add(reading.previous);
         reading.previous = with_cache.min(estimate).max(read);
@@ -163,11 +170,11 @@ fn fills_a_window(read: usize, requested: usize) -> bool {
 mod tests {
     use super::*;
 
-    fn read(estimate: usize, window: usize, read: u64) -> PromptReport {
+    fn report(estimate: usize, window: usize, input_tokens: u64) -> PromptReport {
         PromptReport {
             estimate,
             window,
-            read,
+            input_tokens,
         }
     }
 
@@ -223,7 +230,7 @@ mod tests {
     #[test]
     fn a_cut_prompt_is_reported_once_with_numbers() {
         let window = OllamaWindow::new(None);
-        let told = window.check(read(15_700, 16_384, 2048), None).unwrap();
+        let told = window.check(report(15_700, 16_384, 2048), None).unwrap();
         for part in [
             "only 2048 of about 15700",
             "window of 16384",
@@ -231,7 +238,7 @@ mod tests {
         ] {
             assert!(told.contains(part), "{told}");
         }
-        assert_eq!(window.check(read(15_900, 16_384, 2048), None), None);
+        assert_eq!(window.check(report(15_900, 16_384, 2048), None), None);
     }
 
     #[test]
@@ -246,7 +253,7 @@ mod tests {
             (26_000, 32_768, 16_384, true),
             (20_000, 16_384, 16_384, true),
         ] {
-            let told = OllamaWindow::new(None).check(read(estimate, window, count), None);
+            let told = OllamaWindow::new(None).check(report(estimate, window, count), None);
             assert_eq!(told.is_some(), is_cut, "{estimate} {count}: {told:?}");
         }
     }
@@ -255,12 +262,12 @@ mod tests {
     fn a_prompt_larger_than_the_window_is_told_once_whatever_was_read() {
         for count in [0, 4096, 9000] {
             let window = OllamaWindow::new(Some(4096));
-            let told = window.check(read(9000, 4096, count), None).unwrap();
+            let told = window.check(report(9000, 4096, count), None).unwrap();
             assert!(
                 told.contains("about 9000") && told.contains("4096"),
                 "{told}"
             );
-            assert_eq!(window.check(read(9000, 4096, count), None), None);
+            assert_eq!(window.check(report(9000, 4096, count), None), None);
         }
     }
 
@@ -277,7 +284,7 @@ mod tests {
             let window = OllamaWindow::new(None);
             for (estimate, count) in rounds {
                 assert_eq!(
-                    window.check(read(*estimate, 16_384, *count), None),
+                    window.check(report(*estimate, 16_384, *count), None),
                     None,
                     "{estimate} {count}"
                 );
@@ -294,7 +301,7 @@ mod tests {
             (3000, 2500, 4096, false),
         ] {
             let window = OllamaWindow::new(None);
-            let prompt = read(estimate, 16_384, count);
+            let prompt = report(estimate, 16_384, count);
             assert!(window.may_be_cut(prompt));
             let told = window.check(prompt, Some(loaded));
             assert_eq!(told.is_some(), is_cut, "{estimate} {loaded}: {told:?}");
@@ -303,13 +310,13 @@ mod tests {
         }
         let window = OllamaWindow::new(None);
         for (estimate, count) in [(900, 10), (2048, 100), (9000, 9500)] {
-            assert!(!window.may_be_cut(read(estimate, 16_384, count)));
+            assert!(!window.may_be_cut(report(estimate, 16_384, count)));
         }
     }
 
     #[test]
     fn an_unreported_window_is_not_asked_for_again() {
-        let (window, prompt) = (OllamaWindow::new(None), read(9000, 16_384, 4000));
+        let (window, prompt) = (OllamaWindow::new(None), report(9000, 16_384, 4000));
         assert!(window.may_be_cut(prompt));
         window.mark_window_unreported();
         assert!(!window.may_be_cut(prompt));

@@ -75,16 +75,16 @@ impl CallAssembler {
 
     /// All calls. If the reply was cut off, the last one is dropped unless
     /// its arguments are complete.
-    pub(super) fn finish(self, catalog: &Catalog, was_cut: bool) -> Vec<ModelCall> {
+    pub(super) fn finish(self, catalog: &Catalog, is_truncated: bool) -> Vec<ModelCall> {
         let last = self.0.len().saturating_sub(1);
         let calls = self.0.into_iter().enumerate();
         let calls =
-            calls.filter(|(index, call)| !(was_cut && *index == last && call.is_incomplete()));
+            calls.filter(|(index, call)| !(is_truncated && *index == last && call.is_incomplete()));
         calls
             .map(|(_, call)| ModelCall {
                 id: ModelCall::id_or_new(call.id),
                 name: catalog.listed_name(&call.name),
-                arguments: CallArguments::read(&call.arguments),
+                arguments: CallArguments::parse(&call.arguments),
             })
             .collect()
     }
@@ -118,7 +118,7 @@ impl OpenCall {
     fn is_incomplete(&self) -> bool {
         self.arguments.trim().is_empty()
             || matches!(
-                CallArguments::read(&self.arguments),
+                CallArguments::parse(&self.arguments),
                 CallArguments::Unusable(_)
             )
     }

@@ -100,7 +100,7 @@ impl WireFormat for OpenAiFormat {
         word(code).or_else(|| word(&error["type"])).unwrap_or(500)
     }
 
-    fn explain(&self, mut failure: ErrorResponse) -> ModelError {
+    fn to_model_error(&self, mut failure: ErrorResponse) -> ModelError {
         if failure.status == 404 && !self.0.http.display_url().ends_with("/v1") {
             failure.message += "; the address usually ends in /v1";
         }

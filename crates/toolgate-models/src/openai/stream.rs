@@ -12,7 +12,7 @@ use crate::wire_format::{
 };
 use crate::{ModelReply, OfferedTools, StopReason, TokenUsage};
 
-const ERROR_KEYS: &str = "message|detail|errors|error_message|msg";
+const ERROR_KEYS: &[&str] = &["message", "detail", "errors", "error_message", "msg"];
 
 pub(crate) struct OpenAiReader<'a> {
     tools: &'a OfferedTools,
@@ -49,8 +49,8 @@ impl<'a> OpenAiReader<'a> {
         if chunk.choices.is_none() && chunk.usage.is_none() {
             return expect_no_error(json.as_bytes(), ERROR_KEYS);
         }
-        if let Some(counts) = chunk.usage {
-            self.usage = counts.usage();
+        if let Some(usage) = chunk.usage {
+            self.usage = usage.usage();
         }
         // We ask for one choice, so others are ignored.
         let choices = chunk.choices.into_iter().flatten();
@@ -89,7 +89,7 @@ impl<'a> OpenAiReader<'a> {
         for piece in delta.tool_calls.into_iter().flatten() {
             if !self.calls.add(&piece) {
                 let reason = format!("it asks for more than {MAX_PARTS} tools at once");
-                return Err(ReplyStreamError::Garbled(reason));
+                return Err(ReplyStreamError::Malformed(reason));
             }
         }
         Ok(())
@@ -97,7 +97,7 @@ impl<'a> OpenAiReader<'a> {
 }
 
 impl ReplyReader for OpenAiReader<'_> {
-    fn read(&mut self, _name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
+    fn read_event(&mut self, _name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
         match parse_utf8(data)?.trim() {
             "" => Ok(()),
             "[DONE]" => {
@@ -130,17 +130,17 @@ impl ReplyReader for OpenAiReader<'_> {
         // Without a finish reason, the reply is complete only if the server sent `[DONE]`, and not
         // in the middle of a call.
         if self.reason.is_none() && (!self.done || self.calls.has_open_arguments()) {
-            return Err(ReplyStreamError::Cut);
+            return Err(ReplyStreamError::Truncated);
         }
         let reason = self.reason.as_deref().unwrap_or_default();
-        let was_cut = matches!(reason, "length" | "max_tokens");
+        let is_truncated = matches!(reason, "length" | "max_tokens");
         let refused = self.refused || matches!(reason, "content_filter" | "refusal");
         let asked = self.calls.len();
-        let native = self.calls.finish(self.tools.catalog(), was_cut);
+        let native = self.calls.finish(self.tools.catalog(), is_truncated);
         let is_half = native.len() < asked;
         let rescues = native.is_empty() && !refused;
         let offer = Some(self.tools).filter(|_| rescues);
-        let mut said = reply.finish(offer, was_cut);
+        let mut said = reply.finish(offer, is_truncated);
         said.calls.extend(native);
         if refused {
             // None of the calls of a refused reply may run.
@@ -148,8 +148,8 @@ impl ReplyReader for OpenAiReader<'_> {
         }
         let stop = match reason {
             _ if refused => StopReason::Refusal,
-            _ if was_cut && is_half => StopReason::CutCall,
-            _ if was_cut => StopReason::Length,
+            _ if is_truncated && is_half => StopReason::TruncatedCall,
+            _ if is_truncated => StopReason::Length,
             // Some servers report a normal end even if the reply has calls, so the content decides,
             // not the reason.
             _ if !said.calls.is_empty() => StopReason::Calls,

@@ -1,4 +1,4 @@
-//! Splits text into words and normalises them.
+//! Splits text into words and normalizes them.
 
 use std::collections::HashSet;
 

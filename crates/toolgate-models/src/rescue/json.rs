@@ -27,7 +27,7 @@ struct CallShape<'a> {
 impl CallScanner<'_> {
     /// Reads one or more JSON values, each a call or a list of calls, separated by white space or a
     /// semicolon. Ignores what comes after them.
-    pub(super) fn read_json_calls(&mut self, at: usize) -> Option<ParsedCalls> {
+    pub(super) fn parse_json_calls(&mut self, at: usize) -> Option<ParsedCalls> {
         let mut read = ParsedCalls {
             calls: Vec::new(),
             complete: true,
@@ -105,7 +105,7 @@ impl CallScanner<'_> {
             Some(name) => name,
             None => serde_json::from_str(shape.function?.get()).ok()?,
         };
-        let arguments = CallArguments::read(given.map_or("", RawValue::get));
+        let arguments = CallArguments::parse(given.map_or("", RawValue::get));
         let complete = given.is_some_and(|given| {
             given.get().starts_with('{') || matches!(arguments, CallArguments::Object(_))
         });

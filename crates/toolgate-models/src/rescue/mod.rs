@@ -105,7 +105,7 @@ fn find(text: &str, offer: &OfferedTools) -> Vec<FoundCalls> {
     while let Some(seen) = walk.next(text.as_bytes()) {
         let at = walk.at();
         let read = match seen {
-            MarkMatch::Mark(mark) => scan.read(mark, at),
+            MarkMatch::Mark(mark) => scan.parse(mark, at),
             MarkMatch::Maybe => None,
         };
         match read {

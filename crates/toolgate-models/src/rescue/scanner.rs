@@ -30,34 +30,34 @@ impl<'a> CallScanner<'a> {
         }
     }
 
-    pub(super) fn read(&mut self, mark: CallMark, at: usize) -> Option<FoundCalls> {
-        let read = match mark {
-            CallMark::Fence => self.read_fenced(at),
-            CallMark::Json => self.read_json_calls(at),
-            tag => self.read_tagged(tag, at),
+    pub(super) fn parse(&mut self, mark: CallMark, at: usize) -> Option<FoundCalls> {
+        let parsed = match mark {
+            CallMark::Fence => self.parse_fenced(at),
+            CallMark::Json => self.parse_json_calls(at),
+            tag => self.parse_tagged(tag, at),
         }?;
         Some(FoundCalls {
-            range: at..read.end,
-            calls: read.calls,
+            range: at..parsed.end,
+            calls: parsed.calls,
             is_marked: !matches!(mark, CallMark::Fence | CallMark::Json),
-            complete: read.complete,
+            complete: parsed.complete,
         })
     }
 
-    fn read_tagged(&mut self, mark: CallMark, at: usize) -> Option<ParsedCalls> {
+    fn parse_tagged(&mut self, mark: CallMark, at: usize) -> Option<ParsedCalls> {
         let tag = TAGS.iter().find(|(_, other)| *other == mark)?.0;
         let body = self.skip_space(at + tag.len());
         let mut read = match mark {
-            CallMark::Function => self.read_xml_call(at),
+            CallMark::Function => self.parse_xml_call(at),
             CallMark::ToolCall if self.starts_with_at(body, "<function=") => {
-                self.read_xml_call(body)
+                self.parse_xml_call(body)
             }
             CallMark::Mistral
                 if !self.starts_with_at(body, "[") && !self.starts_with_at(body, "{") =>
             {
-                self.read_mistral_call(body)
+                self.parse_mistral_call(body)
             }
-            _ => self.read_json_calls(body),
+            _ => self.parse_json_calls(body),
         }?;
         let closing: &[&str] = match mark {
             CallMark::ToolCall | CallMark::Function => &["</tool_call>"],
@@ -71,7 +71,7 @@ impl<'a> CallScanner<'a> {
     }
 
     // A fenced block must have nothing but calls, but its end may be missing.
-    fn read_fenced(&mut self, at: usize) -> Option<ParsedCalls> {
+    fn parse_fenced(&mut self, at: usize) -> Option<ParsedCalls> {
         let info = at + FENCE.len();
         let word = self.text[info..]
             .bytes()
@@ -81,8 +81,8 @@ impl<'a> CallScanner<'a> {
         let rest = &self.text[body..];
         let mut tags = TAGS.iter();
         let mut read = match tags.find(|(tag, _)| rest.starts_with(tag)) {
-            Some((_, mark)) => self.read_tagged(*mark, body),
-            None => self.read_json_calls(body),
+            Some((_, mark)) => self.parse_tagged(*mark, body),
+            None => self.parse_json_calls(body),
         }?;
         let end = self.skip_space(read.end);
         if end < self.text.len() && !self.starts_with_at(end, FENCE) {
@@ -93,12 +93,12 @@ impl<'a> CallScanner<'a> {
     }
 
     // Newer Mistral models write `name[ARGS]{…}`.
-    fn read_mistral_call(&mut self, at: usize) -> Option<ParsedCalls> {
-        let name = self.read_name(at, |byte| matches!(byte, b'[' | b'{'))?;
+    fn parse_mistral_call(&mut self, at: usize) -> Option<ParsedCalls> {
+        let name = self.parse_name(at, |byte| matches!(byte, b'[' | b'{'))?;
         let tool = self.find_tool(name.trim())?;
         let at = self.skip_space(self.skip(at + name.len(), "[ARGS]"));
         let end = self.find_json_end(at)?;
-        let arguments = crate::CallArguments::read(&self.text[at..end]);
+        let arguments = crate::CallArguments::parse(&self.text[at..end]);
         Some(ParsedCalls {
             calls: vec![tool.to_typed_call(arguments)],
             complete: true,
@@ -107,7 +107,7 @@ impl<'a> CallScanner<'a> {
     }
 
     // The text up to one of these bytes, unless that is too far away or on another line.
-    pub(super) fn read_name(&self, at: usize, ends: impl Fn(u8) -> bool) -> Option<&'a str> {
+    pub(super) fn parse_name(&self, at: usize, ends: impl Fn(u8) -> bool) -> Option<&'a str> {
         let text = self.text;
         let mut bytes = text[at..].bytes().take(MAX_NAME_LEN);
         let length = bytes.position(|byte| byte == b'\n' || ends(byte))?;

@@ -12,9 +12,9 @@ const END_OF_PARAMETER: &str = "</parameter>";
 const END: &str = "</function>";
 
 impl CallScanner<'_> {
-    pub(super) fn read_xml_call(&mut self, at: usize) -> Option<ParsedCalls> {
+    pub(super) fn parse_xml_call(&mut self, at: usize) -> Option<ParsedCalls> {
         let text = self.text;
-        let name = self.read_name(at + "<function=".len(), |byte| byte == b'>')?;
+        let name = self.parse_name(at + "<function=".len(), |byte| byte == b'>')?;
         let tool = self.find_tool(name.trim())?;
         let mut pairs = Vec::new();
         let mut end = at + "<function=".len() + name.len() + 1;
@@ -23,7 +23,7 @@ impl CallScanner<'_> {
             if !self.starts_with_at(end, PARAMETER) {
                 break;
             }
-            let key = self.read_name(end + PARAMETER.len(), |byte| byte == b'>')?;
+            let key = self.parse_name(end + PARAMETER.len(), |byte| byte == b'>')?;
             let start = end + PARAMETER.len() + key.len() + 1;
             let ahead = self.affordable_bytes(start);
             let length = memmem::find(ahead, END_OF_PARAMETER.as_bytes());

@@ -182,7 +182,7 @@ fn model_call(name: &str, arguments: &str) -> Message {
     let call = ModelCall {
         id: "call_1".to_owned(),
         name: name.to_owned(),
-        arguments: CallArguments::read(arguments),
+        arguments: CallArguments::parse(arguments),
     };
     let parts = vec![MessagePart::Call(call)];
     Message::Assistant(AssistantMessage { parts })

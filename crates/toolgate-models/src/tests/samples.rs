@@ -32,7 +32,7 @@ pub(crate) fn call(id: &str, name: &str, arguments: &str) -> MessagePart {
     MessagePart::Call(ModelCall {
         id: id.to_owned(),
         name: name.to_owned(),
-        arguments: CallArguments::read(arguments),
+        arguments: CallArguments::parse(arguments),
     })
 }
 

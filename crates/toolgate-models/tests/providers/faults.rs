@@ -51,7 +51,7 @@ async fn e1_what_may_pass_is_tried_again() {
 }
 
 #[tokio::test]
-async fn e1_retry_after_is_honoured() {
+async fn e1_retry_after_is_honored() {
     for api in APIS {
         let started = Instant::now();
         let busy = Answer::fails(429, "rate_limit_error", "slow down").header("retry-after", "1");

@@ -132,7 +132,7 @@ pub(crate) async fn show(
         call.details = None;
     }
     let executor = gateway.executor();
-    let tool = match recorded_content(&gateway, &caller, &call.summary, &call.asked) {
+    let tool = match recorded_content(&gateway, &caller, &call.summary, &call.requested) {
         Some(request) => tool_of(&request),
         None => executor
             .find_in_scope(&call.summary.tool, &caller.scope)
@@ -196,7 +196,7 @@ pub(crate) async fn replay(
     caller.require(Right::Operate)?;
     let found = find(&gateway, &caller, id, false).await?;
     let call = &found.detail;
-    let content = recorded_content(&gateway, &caller, &call.summary, &call.asked);
+    let content = recorded_content(&gateway, &caller, &call.summary, &call.requested);
     let name = found.detail.summary.tool;
     let tool = match content.as_ref().and_then(tool_of) {
         Some(tool) => Ok(tool),

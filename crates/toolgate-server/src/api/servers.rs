@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use toolgate_core::{ToolSource, strip_invisible};
-use toolgate_mcp::{AgreeError, ServerState, ServerStatus};
+use toolgate_mcp::{AgreementError, ServerState, ServerStatus};
 use utoipa::ToSchema;
 
 use super::extract::{JsonBody, PathName, UnreadableResponses};
@@ -259,8 +259,10 @@ pub(crate) async fn trust(
     let agree = move || servers.agree_to_changes(&server, &agreement.hash);
     match tokio::task::spawn_blocking(agree).await {
         Ok(Ok(_)) => Ok(Json(find(&name, &view)?)),
-        Ok(Err(AgreeError::UnknownServer(_))) => Err(unknown(&name, &view)),
-        Ok(Err(error @ AgreeError::OtherChanges(_))) => Err(Problem::conflict(error.to_string())),
+        Ok(Err(AgreementError::UnknownServer(_))) => Err(unknown(&name, &view)),
+        Ok(Err(error @ AgreementError::OtherChanges(_))) => {
+            Err(Problem::conflict(error.to_string()))
+        }
         Ok(Err(error)) => Err(Problem::unavailable(error.to_string())),
         Err(_) => Err(Problem::unavailable(
             "the agreement was not saved because of an internal error",

@@ -249,7 +249,7 @@ pub(crate) async fn call(
 fn unreadable_call(uri: &Uri, problem: &Problem) -> Response {
     let tool = guard::decoded_tool_in_path(uri.path()).unwrap_or_default();
     let error = ToolError::invalid("", problem.detail());
-    let outcome = ToolOutcome::refused(&ToolCall::new(tool, Value::Null), error);
+    let outcome = ToolOutcome::rejected(&ToolCall::new(tool, Value::Null), error);
     envelope(&outcome, Some(problem.status()))
 }
 

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_foreign_pages_are_recognised_by_fetch_metadata() {
+    fn requests_of_foreign_pages_are_recognized_by_fetch_metadata() {
         type Row = (&'static [(&'static str, &'static str)], Method, bool);
         let table: [Row; 8] = [
             (&[], Method::POST, true),

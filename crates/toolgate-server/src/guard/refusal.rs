@@ -82,7 +82,7 @@ impl DeferredRefusal {
             return problem.retry_after(seconds).into_response();
         };
         let error = ToolError::unavailable(&tool, reason);
-        let outcome = ToolOutcome::refused(&ToolCall::new(tool, json!({})), error);
+        let outcome = ToolOutcome::rejected(&ToolCall::new(tool, json!({})), error);
         (status, [(header::RETRY_AFTER, seconds)], Json(outcome)).into_response()
     }
 }

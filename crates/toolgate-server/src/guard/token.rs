@@ -1,4 +1,4 @@
-//! Recognises tokens and maps them to callers.
+//! Recognizes tokens and maps them to callers.
 
 use ring::digest::SHA256;
 use subtle::ConstantTimeEq;

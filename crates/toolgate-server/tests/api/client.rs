@@ -14,7 +14,6 @@ use tokio::net::TcpSocket;
 /// Ten times what any test here takes.
 pub(crate) const HANG: Duration = Duration::from_secs(20);
 
-/// A complete answer.
 #[derive(Debug)]
 pub(crate) struct ApiReply {
     pub(crate) status: StatusCode,

@@ -40,7 +40,6 @@ const PATHS: &[&str] = &[
     "/api/events?kinds=status",
 ];
 
-/// One request.
 #[derive(Debug, Clone)]
 pub(crate) struct OddRequest {
     pub(crate) method: Method,

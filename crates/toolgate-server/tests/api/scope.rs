@@ -256,7 +256,7 @@ async fn server_output_is_shown_only_to_the_operator() {
     let servers = gateway.servers.clone();
     until(|| {
         let server = &servers.status()[0];
-        !server.stderr.is_empty() && !server.polluted_lines.is_empty()
+        !server.stderr.is_empty() && !server.stray_lines.is_empty()
     })
     .await;
     for (token, expected) in [("full", 2), ("some", 0)] {

@@ -96,7 +96,7 @@ async fn pause_after_error(problem: &io::Error, open: usize, reported: &mut Opti
     }
     if reported.is_none_or(|at| at.elapsed() >= REPORT_INTERVAL) {
         *reported = Some(Instant::now());
-        warn!(error = %problem, open, "can't accept Wyoming connections; raise the limit of open files if this goes on");
+        warn!(error = %problem, open, "can't accept Wyoming connections; if this persists, raise the open-file limit (`ulimit -n`)");
     }
     tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
 }

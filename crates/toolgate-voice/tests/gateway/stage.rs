@@ -20,7 +20,6 @@ use toolgate_voice::{
 use crate::event_recorder::EventRecorder;
 use crate::model::{ModelStep, ScriptedModel};
 
-/// A spoken request.
 pub(crate) const SPOKEN: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/tests/sounds/turn-on-switch-one.wav"

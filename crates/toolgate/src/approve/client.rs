@@ -40,8 +40,8 @@ impl Approver for ClientApprover {
     }
 }
 
-/// The box has to be ticked, so that a client that accepts forms with their defaults approves
-/// nothing.
+/// The box has to be ticked, so that a client that accepts forms with
+/// their defaults approves nothing.
 fn approval_question(request: &ApprovalRequest<'_>, redactor: &Redactor) -> Question {
     let run = json!({ "type": "boolean", "title": "Run it", "default": false });
     Question {

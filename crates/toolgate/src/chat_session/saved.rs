@@ -15,7 +15,7 @@ pub(crate) fn read_saved(path: &Path) -> anyhow::Result<SavedConversation> {
         bail!("{shown} is not a saved conversation");
     }
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
-    SavedConversation::read(&bytes).with_context(|| format!("{shown} can't be resumed"))
+    SavedConversation::parse(&bytes).with_context(|| format!("{shown} can't be resumed"))
 }
 
 /// Checks before the first turn whether the conversation can be saved there, so that a typo doesn't

@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolgate_core::{Origin, Redactor, ToolCall, ToolExecutor, escape};
 use toolgate_mcp::{
-    SandboxLevel, ServerConnection, ServerState, ServerStatus, sandbox, what_to_check,
+    SandboxLevel, ServerConnection, ServerState, ServerStatus, sandbox, startup_advice,
 };
 
 use super::{block_on, server};
@@ -63,7 +63,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &DoctorOptions) -> anyhow::Re
                 .servers
                 .watch_health(wiring::probe_executor(&config, &tools));
             if !fleet
-                .wait(&spinner, fleet.servers.wait_health_checked())
+                .wait(&spinner, fleet.servers.wait_for_health_checks())
                 .await
             {
                 fleet.stop().await;
@@ -135,7 +135,7 @@ impl DoctorReport {
             self.add(&name, check_server(&status));
             if let Some(text) = server::pollution(&status) {
                 self.add(&name, Warning(text));
-                detail("stdout", &status.polluted_lines);
+                detail("stdout", &status.stray_lines);
             }
             if let Some(text) = server::unknown_health(&status) {
                 self.add(&name, Warning(text));
@@ -151,7 +151,7 @@ impl DoctorReport {
                 let is_disabled = status.state == ServerState::Disabled;
                 let check = server.filter(|_| !is_disabled).map(|server| {
                     let (settings, file) = (&server.settings, config.file());
-                    what_to_check(settings, &status.stderr, file, &tools.redactor)
+                    startup_advice(settings, &status.stderr, file, &tools.redactor)
                 });
                 detail("check", check.as_slice());
             }
@@ -264,12 +264,12 @@ fn print(row: &str) {
 
 fn show(name: &str, finding: DoctorFinding, redactor: &Redactor) {
     use anstyle::AnsiColor::{Green, Red, Yellow};
-    let (colour, word, text) = match finding {
+    let (color, word, text) = match finding {
         Good(text) => (Green, "ok", text),
         Warning(text) => (Yellow, "warning", text),
         Bad(text) => (Red, "FAILED", text),
     };
-    let style = anstyle::Style::new().fg_color(Some(colour.into()));
+    let style = anstyle::Style::new().fg_color(Some(color.into()));
     let text = escape(&redactor.redact_known(&text));
     print(&format!("{style}{word:<8}{style:#} {name:<14} {text}"));
 }

@@ -105,8 +105,8 @@ fn inspect(
         object["change"] = json!(change);
         object["calls"] = json!(statistics);
         if let Some(status) = status {
-            object["polluted"] = json!(status.polluted);
-            object["polluted_lines"] = json!(status.polluted_lines);
+            object["polluted"] = json!(status.stray_line_count);
+            object["polluted_lines"] = json!(status.stray_lines);
         }
         output::print_result(&rendered(&object));
     } else {

@@ -41,7 +41,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &ReplayOptions) -> anyhow::Re
     }
     let request = CallRequest {
         tool: &call.summary.tool,
-        arguments: CliArguments::Value(call.asked.clone()),
+        arguments: CliArguments::Value(call.requested.clone()),
         timeout: options.timeout,
         dry_run: false,
         yes: options.yes,
@@ -66,12 +66,12 @@ fn find_verified(
 
 fn expect_repeatable(call: &CallDetail) -> anyhow::Result<()> {
     let tool = escape(&call.summary.tool);
-    if !call.asked.is_object() {
+    if !call.requested.is_object() {
         bail!(
             "the arguments of this call were not a JSON object, or were too long to record; make a new call with 'toolgate call {tool} …'"
         );
     }
-    if is_redacted(&call.asked) {
+    if is_redacted(&call.requested) {
         bail!(
             "the arguments of this call contained a secret, which is not recorded; make a new call with 'toolgate call {tool} …'"
         );

@@ -28,11 +28,11 @@ fn set(name: &str, keyring: &dyn Keyring) -> anyhow::Result<Exit> {
     index::check_name(name).map_err(anyhow::Error::msg)?;
     let mut names = index::names(&wiring::environment)?;
     let secret = match std::io::stdin().is_terminal() {
-        false => secrets::read_secret(std::io::stdin()),
         true => match typed(name)? {
             Some(line) => secrets::read_secret(line.as_bytes()),
             None => return Ok(Exit::Interrupted),
         },
+        false => secrets::read_secret(std::io::stdin()),
     };
     let secret = secret.map_err(|problem| anyhow!("the secret {problem}"))?;
     if let Err(error) = keyring.set(name, &secret) {

@@ -23,7 +23,7 @@ pub(super) fn describe_state(status: &ServerStatus) -> String {
 }
 
 pub(super) fn pollution(status: &ServerStatus) -> Option<String> {
-    let count = match status.polluted {
+    let count = match status.stray_line_count {
         0 => return None,
         1 => "1 line on its stdout was not a message".to_owned(),
         several => format!("{several} lines on its stdout were not messages"),
@@ -84,7 +84,7 @@ pub(super) fn describe(status: &ServerStatus) -> String {
     let pollution = pollution(status).map(|text| format!("{text}:"));
     part(
         pollution.as_deref().unwrap_or_default(),
-        &status.polluted_lines,
+        &status.stray_lines,
     );
     part("Refused tools:", &status.refused);
     part(

@@ -9,7 +9,7 @@ use crate::cli::{GlobalOptions, TrustOptions};
 use crate::command_words::did_you_mean;
 use crate::config::{Config, SecretScope};
 use crate::exit::Exit;
-use crate::servers::{ago, catalogue};
+use crate::servers::{ago, catalog};
 use crate::{output, questions, terminal, wiring};
 
 pub(crate) fn run(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Result<Exit> {
@@ -38,9 +38,9 @@ fn find<'c>(config: &'c Config, name: &str) -> anyhow::Result<&'c ServerSettings
 // Returns false if the person declined. Compares with what the server last listed to any process.
 // It isn't started, because it could show other tools here than there.
 fn agree(settings: &ServerSettings, redactor: &Redactor, yes: bool) -> anyhow::Result<bool> {
-    let (catalogue, name) = (catalogue(), escape(&settings.name));
-    let Some(changes) = catalogue.changes(settings, redactor) else {
-        output::print_note(&match catalogue.knows(settings) {
+    let (catalog, name) = (catalog(), escape(&settings.name));
+    let Some(changes) = catalog.changes(settings, redactor) else {
+        output::print_note(&match catalog.knows(settings) {
             true => format!("the tools of '{name}' are the ones you agreed to"),
             false => {
                 format!("'{name}' has not listed its tools yet; its first list counts as agreed to")
@@ -48,9 +48,7 @@ fn agree(settings: &ServerSettings, redactor: &Redactor, yes: bool) -> anyhow::R
         });
         return Ok(true);
     };
-    let listed = catalogue
-        .recall(settings)
-        .map(|server| ago(server.listed_at));
+    let listed = catalog.recall(settings).map(|server| ago(server.listed_at));
     output::print_to_stderr(&format!(
         "tools of '{name}' that differ from what you agreed to (listed {}):\n{}",
         listed.unwrap_or_default(),
@@ -67,7 +65,7 @@ fn agree(settings: &ServerSettings, redactor: &Redactor, yes: bool) -> anyhow::R
             return Ok(false);
         }
     }
-    catalogue.agree_to_changes(settings, &changes.hash)?;
+    catalog.agree_to_changes(settings, &changes.hash)?;
     output::print_note(&format!(
         "the tools of '{name}' are agreed to as they are now"
     ));

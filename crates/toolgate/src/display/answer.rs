@@ -21,7 +21,7 @@ pub(crate) enum AnswerFormat {
 pub(super) struct AnswerStyle {
     format: AnswerFormat,
     width: usize,
-    colours: bool,
+    colors: bool,
 }
 
 impl AnswerStyle {
@@ -33,14 +33,14 @@ impl AnswerStyle {
                 .unwrap_or(80)
                 .saturating_sub(1)
                 .max(1),
-            colours: output::stdout_has_colour(),
+            colors: output::stdout_has_color(),
         }
     }
 
     pub(super) fn render(self, text: &str) -> String {
         match self.format {
             AnswerFormat::Plain => wrap_text(text.strip_suffix('\n').unwrap_or(text), self.width),
-            AnswerFormat::Markdown => render_markdown(text, self.width, self.colours),
+            AnswerFormat::Markdown => render_markdown(text, self.width, self.colors),
         }
     }
 }
@@ -215,7 +215,7 @@ mod tests {
         AnswerStyle {
             format,
             width: 20,
-            colours: false,
+            colors: false,
         }
     }
 

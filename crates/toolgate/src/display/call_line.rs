@@ -57,7 +57,7 @@ mod tests {
             let call = ModelCall {
                 id: "1".to_owned(),
                 name: "echo".to_owned(),
-                arguments: CallArguments::read(arguments),
+                arguments: CallArguments::parse(arguments),
             };
             assert_eq!(title(&call, &redactor), expected);
         }

@@ -23,12 +23,12 @@ const NARROWEST_COLUMN: usize = 5;
 const TABLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// Renders text in lines of at most `width` columns. Code and URLs stay whole. Without colours the
+/// Renders text in lines of at most `width` columns. Code and URLs stay whole. Without colors the
 /// marks of the source stand for them.
-pub(super) fn render_markdown(text: &str, width: usize, colours: bool) -> String {
+pub(super) fn render_markdown(text: &str, width: usize, colors: bool) -> String {
     let mut renderer = MarkdownRenderer {
         width,
-        colours,
+        colors,
         ..Default::default()
     };
     for event in Parser::new_ext(text, OPTIONS) {
@@ -41,7 +41,7 @@ pub(super) fn render_markdown(text: &str, width: usize, colours: bool) -> String
 #[derive(Default)]
 struct MarkdownRenderer {
     width: usize,
-    colours: bool,
+    colors: bool,
     lines: Vec<String>,
     inline: String,
     styles: Vec<Style>,
@@ -87,7 +87,7 @@ impl MarkdownRenderer {
             Tag::Paragraph | Tag::HtmlBlock => self.begin_block(),
             Tag::Heading { level, .. } => {
                 self.begin_block();
-                if !self.colours {
+                if !self.colors {
                     self.inline = format!("{} ", "#".repeat(level as usize));
                 }
                 self.push_style(Style::bold);
@@ -183,7 +183,7 @@ impl MarkdownRenderer {
     }
 
     fn inline_code(&mut self, code: &str) {
-        match self.colours && self.table.is_none() {
+        match self.colors && self.table.is_none() {
             true => {
                 self.push_style(|style| style.fg_color(Some(AnsiColor::Cyan.into())));
                 self.text(code);
@@ -227,7 +227,7 @@ impl MarkdownRenderer {
 
     // Cells are measured with everything in them, so a style would spoil the layout.
     fn is_styled(&self) -> bool {
-        self.colours && self.table.is_none()
+        self.colors && self.table.is_none()
     }
 
     fn enter(&mut self, mark: Option<String>, margin: String) {
@@ -277,7 +277,7 @@ impl MarkdownRenderer {
 
     fn end_code(&mut self) {
         let code = self.code.take().unwrap_or_default();
-        let style = match self.colours {
+        let style = match self.colors {
             true => Style::new().fg_color(Some(AnsiColor::Cyan.into())),
             false => Style::new(),
         };
@@ -292,7 +292,7 @@ impl MarkdownRenderer {
         let cells: usize = rows.cells.iter().map(Vec::len).sum();
         let is_shown = columns * NARROWEST_COLUMN <= self.room() && cells <= MAX_CELLS;
         let text = match is_shown {
-            true => draw_table(&rows, self.room(), self.colours),
+            true => draw_table(&rows, self.room(), self.colors),
             false => {
                 let lines = rows.cells.iter().map(|row| row.join(" | "));
                 wrap_text(&lines.collect::<Vec<_>>().join("\n"), self.room())
@@ -302,7 +302,7 @@ impl MarkdownRenderer {
     }
 }
 
-fn draw_table(rows: &TableRows, width: usize, colours: bool) -> String {
+fn draw_table(rows: &TableRows, width: usize, colors: bool) -> String {
     let mut table = Table::new();
     table
         .load_style(TABLE)
@@ -321,7 +321,7 @@ fn draw_table(rows: &TableRows, width: usize, colours: bool) -> String {
         });
     }
     let text = table.trim_fmt();
-    if colours { with_bold_head(&text) } else { text }
+    if colors { with_bold_head(&text) } else { text }
 }
 
 // Applied after the layout, because a style inside a cell would count towards its width.

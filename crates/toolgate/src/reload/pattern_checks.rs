@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 // How long to wait for servers before the first check. The first start of a package runner takes
-// minutes, and meanwhile a misspelt `policy.deny` lets everything through.
+// minutes, and meanwhile a misspelled `policy.deny` lets everything through.
 pub(super) const EARLY_CHECK: Duration = Duration::from_secs(5);
 
 /// Patterns are checked early, with what is known then, and once more when

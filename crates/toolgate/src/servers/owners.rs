@@ -1,7 +1,7 @@
 //! Decides which servers a call needs.
 
 use toolgate_core::ToolManager;
-use toolgate_mcp::{Catalogue, ServerHealth};
+use toolgate_mcp::{ServerHealth, ToolCatalog};
 
 use crate::config::{Config, ConfiguredServer};
 
@@ -39,7 +39,7 @@ pub(crate) fn needed<'c>(
 pub(crate) fn owners<'c>(
     config: &'c Config,
     manager: &ToolManager,
-    catalogue: &Catalogue,
+    catalog: &ToolCatalog,
     tool: &str,
 ) -> Vec<&'c ConfiguredServer> {
     let needed = needed(config, manager, tool);
@@ -50,7 +50,7 @@ pub(crate) fn owners<'c>(
     }
     let has_it = |server: &&&ConfiguredServer| {
         let settings = &server.settings;
-        !settings.disabled && catalogue.lists_tool(settings, tool)
+        !settings.disabled && catalog.lists_tool(settings, tool)
     };
     let owners: Vec<&ConfiguredServer> = needed.iter().filter(has_it).copied().collect();
     let is_denied = |server: &&ConfiguredServer| {
@@ -119,20 +119,20 @@ mod tests {
             Self { config, folder }
         }
 
-        fn catalogue(&self) -> Catalogue {
-            Catalogue::new(self.folder.path())
+        fn catalog(&self) -> ToolCatalog {
+            ToolCatalog::new(self.folder.path())
         }
 
         fn owners(&self, tool: &str) -> Vec<&ConfiguredServer> {
             let manager = wiring::build_tools(&self.config).manager;
-            owners(&self.config, &manager, &self.catalogue(), tool)
+            owners(&self.config, &manager, &self.catalog(), tool)
         }
 
         /// Which tool a call finds if these servers are known, and whether it may run.
         fn found(&self, servers: Vec<&ConfiguredServer>, tool: &str) -> Option<(String, bool)> {
             let manager = wiring::build_tools(&self.config).manager;
             let mut options = ServersOptions::default();
-            options.catalogue = self.catalogue();
+            options.catalog = self.catalog();
             options.on_demand = true;
             let all = Servers::new(Arc::clone(&manager), options);
             all.apply(settings(servers));

@@ -23,11 +23,11 @@ pub(crate) struct StartingServers(pub(crate) Servers);
 
 impl ToolReadiness for StartingServers {
     fn wait_until_complete(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.0.wait_for_first_round())
+        Box::pin(self.0.wait_for_first_listings())
     }
 
     fn starting_servers(&self) -> Vec<String> {
-        self.0.expected_servers()
+        self.0.pending_servers()
     }
 
     fn wait_until_known<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
@@ -39,7 +39,7 @@ impl ToolReadiness for StartingServers {
             tokio::select! {
                 biased; // It starts the servers that may have the tool.
                 () = callable => {}
-                () = self.0.wait_unreachable(tool) => {}
+                () = self.0.wait_until_tool_ruled_out(tool) => {}
             }
         })
     }
@@ -75,12 +75,12 @@ impl UnseenServers {
     async fn start_and_wait(&self, coming: impl Future<Output = ()>) {
         let until = self.until.get();
         let is_over = until.is_some_and(|until| *until <= Instant::now());
-        if is_over || self.servers.unseen_installed().is_empty() {
+        if is_over || self.servers.installed_without_tools().is_empty() {
             return;
         }
         // A caller that only checks polls once, and gets no further.
         tokio::task::yield_now().await;
-        self.servers.start_unseen_installed();
+        self.servers.start_installed_without_tools();
         let until = self
             .until
             .get_or_init(|| Instant::now() + FIRST_TOOLS_TIMEOUT);
@@ -88,7 +88,7 @@ impl UnseenServers {
         if finished.is_ok() || self.is_reported.swap(true, Ordering::Relaxed) {
             return;
         }
-        for server in self.servers.expected_servers() {
+        for server in self.servers.pending_servers() {
             warn!(server = %escape(&server), "MCP server has not answered yet: its tools are not offered; 'toolgate list' waits for it");
         }
         if self.gives_up {
@@ -112,7 +112,7 @@ impl ToolReadiness for UnseenServers {
     }
 
     fn starting_servers(&self) -> Vec<String> {
-        self.servers.expected_servers()
+        self.servers.pending_servers()
     }
 
     fn wait_until_known<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {

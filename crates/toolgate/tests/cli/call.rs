@@ -423,7 +423,7 @@ fn lists_and_objects_are_typed_without_json() {
 }
 
 #[test]
-fn a_misspelt_parameter_is_named_with_the_one_that_was_meant() {
+fn a_misspelled_parameter_is_named_with_the_one_that_was_meant() {
     for (word, hint) in [
         (
             "tittle=c",
@@ -446,7 +446,7 @@ fn a_misspelt_parameter_is_named_with_the_one_that_was_meant() {
     assert_eq!(done.code, Some(0));
     assert!(done.stderr.contains("did you mean 'labels'?"), "{done:?}");
 
-    // Most servers close their schemas, so the misspelt name is left out before
+    // Most servers close their schemas, so the misspelled name is left out before
     // the rest is checked.
     let closed = ISSUES.replacen(
         "\"required\"",

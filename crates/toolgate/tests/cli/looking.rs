@@ -323,7 +323,7 @@ fn help_and_version_go_to_stdout() {
 }
 
 #[test]
-fn nothing_is_coloured_in_a_pipe() {
+fn nothing_is_colored_in_a_pipe() {
     for arguments in [
         &["list"][..],
         &["inspect", "echo"],

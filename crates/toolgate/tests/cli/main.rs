@@ -7,7 +7,7 @@ mod ask; // `ask`: each provider, none, pipes, secrets
 mod at; // `--at`: the same by a gateway that runs already
 mod audit; // `calls --verify` and `--export`, and what `replay` refuses
 mod call; // `call`: input in every form, envelopes, exit codes
-mod catalogue; // what is remembered of servers between runs
+mod catalog; // what is remembered of servers between runs
 mod chat; // `chat`: in a pipe, and on the screen of a terminal
 mod children; // no server outlives the program
 mod clients; // the SDKs and the inspector as clients of `mcp`

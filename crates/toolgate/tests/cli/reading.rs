@@ -101,7 +101,7 @@ fn markdown_is_shown_as_it_is_meant() {
 }
 
 #[test]
-fn without_colours_markdown_still_has_its_structure() {
+fn without_colors_markdown_still_has_its_structure() {
     let llm = ScriptedLlm::scripted(Script::always(Answer::text(MARKDOWN)));
     let variable = format!("NO_COLOR=1 OLLAMA_HOST={}", llm.url());
     let Some(terminal) = TmuxTerminal::open_sized("{}", &variable, "ask hello", (60, 40)) else {

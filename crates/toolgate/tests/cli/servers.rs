@@ -31,7 +31,7 @@ fn run(servers: &[(&str, &[&str])], arguments: &[&str], mark: &str) -> RunOutput
 }
 
 #[test]
-fn a_misspelt_tools_pattern_gets_a_suggestion() {
+fn a_misspelled_tools_pattern_gets_a_suggestion() {
     let servers: &[(&str, &[&str])] = &[("house", &[])];
     for (pattern, expected) in [
         ("house/argumnts", "did you mean 'house/arguments'?"),
@@ -45,7 +45,7 @@ fn a_misspelt_tools_pattern_gets_a_suggestion() {
 }
 
 #[test]
-fn a_renamed_parameter_is_not_reported_as_misspelt() {
+fn a_renamed_parameter_is_not_reported_as_misspelled() {
     let tools = json!([{
         "name": "lamp", "description": "A lamp",
         "inputSchema": { "type": "object", "properties": { "device_name": { "type": "string" } } },

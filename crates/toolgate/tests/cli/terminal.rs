@@ -107,7 +107,7 @@ impl TmuxTerminal {
         self.tmux(&["capture-pane", "-p"]).trim_end().to_owned()
     }
 
-    /// The same with its colours.
+    /// The same with its colors.
     pub(crate) fn styled_screen(&self) -> String {
         self.tmux(&["capture-pane", "-e", "-p"])
             .trim_end()

@@ -89,7 +89,7 @@ fn code_and_documentation_avoid_strange_wordings() {
 }
 
 #[test]
-fn forbidden_wordings_and_names_are_recognised() {
+fn forbidden_wordings_and_names_are_recognized() {
     let source = "pub(crate) struct Told;\n  enum ToolError {\n// struct Comment\ntype Alias = u8;";
     assert_eq!(type_names(source), ["Told", "ToolError"]);
     assert!(has_words("it can not be read", "can not"));

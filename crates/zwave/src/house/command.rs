@@ -8,8 +8,8 @@ use futures::future::{self, BoxFuture};
 use serde_json::{Value as Json, json};
 use tokio::time::{Instant, sleep_until};
 use toolgate_home::{
-    CommandOutcome, CommandProof, DeviceCommand, DeviceId, DeviceStatus, HomeDevice, LastState,
-    ProofStep, ReadingSource,
+    CommandConfirmation, CommandOutcome, ConfirmationStep, DeviceCommand, DeviceId, DeviceStatus,
+    HomeDevice, LastState, ReadingSource,
 };
 
 use super::{HouseState, connection_problem};
@@ -78,7 +78,11 @@ impl HouseState {
             node,
             current: plan.current.clone(),
             target: plan.target.clone(),
-            proof: CommandProof::new(plan.wanted, Instant::now(), self.settings.command_timeout),
+            confirmation: CommandConfirmation::new(
+                plan.wanted,
+                Instant::now(),
+                self.settings.command_timeout,
+            ),
         });
         Ok(PreparedCommand {
             inner: self,
@@ -92,34 +96,36 @@ impl HouseState {
 }
 
 impl PreparedCommand<'_> {
-    pub(super) async fn wait_for_proof(&self, doubt: Option<String>) -> CommandOutcome {
+    pub(super) async fn wait_for_confirmation(&self, doubt: Option<String>) -> CommandOutcome {
         let mut changes = self.inner.changes.subscribe();
         let mut asking: BoxFuture<'_, Option<Json>> = Box::pin(future::pending());
         loop {
             changes.borrow_and_update();
             let now = Instant::now();
             let step = find(&mut self.inner.state(), self.number)
-                .map_or(ProofStep::TimedOut, |watched| watched.proof.step(now));
+                .map_or(ConfirmationStep::TimedOut, |watched| {
+                    watched.confirmation.step(now)
+                });
             let until = match step {
-                ProofStep::Done => {
+                ConfirmationStep::Done => {
                     let state = self.last_state().state;
                     return CommandOutcome::Done { state };
                 }
-                ProofStep::Contrary(value) => return self.refused_outcome(&value),
-                ProofStep::Dead => {
+                ConfirmationStep::Contrary(value) => return self.refused_outcome(&value),
+                ConfirmationStep::Dead => {
                     let last = self.last_state();
                     return CommandOutcome::Dead { last };
                 }
-                ProofStep::Asleep => {
+                ConfirmationStep::Asleep => {
                     let last = self.last_state();
                     return CommandOutcome::Asleep { last };
                 }
-                ProofStep::TimedOut => return self.unknown_outcome(doubt),
-                ProofStep::RequestReading => {
+                ConfirmationStep::TimedOut => return self.unknown_outcome(doubt),
+                ConfirmationStep::RequestReading => {
                     asking = Box::pin(self.read_device());
                     continue;
                 }
-                ProofStep::Wait(until) => until,
+                ConfirmationStep::Wait(until) => until,
             };
             tokio::select! {
                 _ = changes.changed() => {}
@@ -152,7 +158,7 @@ impl PreparedCommand<'_> {
         let now = MessageTime::now();
         let mut state = self.inner.state();
         if let Some(watched) = find(&mut state, self.number) {
-            watched.proof.record_reading(&answer, now.instant);
+            watched.confirmation.record_reading(&answer, now.instant);
         }
         let node = state.nodes.get_mut(&self.node);
         if let Some(value) = node.and_then(|node| node.values.get_mut(&self.plan.current)) {

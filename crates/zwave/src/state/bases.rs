@@ -11,8 +11,8 @@ enum BaseOwner {
     One(NodeId),
     /// Two nodes could have it under different gateway settings; a status message will decide.
     Contested,
-    /// Two nodes have it under the same settings, because their names are alike, so nothing can
-    /// decide.
+    /// Two nodes have it under the same settings, because their names are alike,
+    /// so nothing can decide.
     Shared,
 }
 

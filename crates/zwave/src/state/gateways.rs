@@ -1,9 +1,11 @@
-//! The gateways seen under the prefix, normally one.
+//! The gateways seen under the MQTT topic prefix, normally one.
 
 use std::collections::BTreeMap;
 
 use crate::topic::sanitize;
 
+// zwave-js-ui puts this in front of the configured name, and publishes under the result.
+const CLIENT_NAME_PREFIX: &str = "ZWAVE_GATEWAY-";
 const MAX_GATEWAYS: usize = 16;
 const MAX_NAME: usize = 256;
 
@@ -13,7 +15,7 @@ pub(crate) struct SeenGateway {
     pub alive: bool,
     pub version: Option<String>,
     /// When it announced itself, in milliseconds since 1970.
-    since: u64,
+    announced_at_ms: u64,
 }
 
 #[derive(Debug, Default)]
@@ -24,10 +26,9 @@ pub(crate) struct SeenGateways {
 
 impl SeenGateways {
     pub(crate) fn restrict_to(&mut self, name: Option<&str>) {
-        const PREFIX: &str = "ZWAVE_GATEWAY-";
-        self.wanted = name.map(|name| match name.starts_with(PREFIX) {
+        self.wanted = name.map(|name| match name.starts_with(CLIENT_NAME_PREFIX) {
             true => name.to_owned(),
-            false => format!("{PREFIX}{}", sanitize(name)),
+            false => format!("{CLIENT_NAME_PREFIX}{}", sanitize(name)),
         });
     }
 
@@ -35,11 +36,15 @@ impl SeenGateways {
         self.wanted.as_deref()
     }
 
-    /// The gateway to use. One that is alive comes first, then the one that started last.
+    /// The gateway to use: the configured one, or else a live one, or else the
+    /// one that started last.
     pub(crate) fn current(&self) -> Option<&SeenGateway> {
         match &self.wanted {
             Some(name) => self.all.get(name),
-            None => self.all.values().max_by_key(|one| (one.alive, one.since)),
+            None => self
+                .all
+                .values()
+                .max_by_key(|one| (one.alive, one.announced_at_ms)),
         }
     }
 
@@ -51,14 +56,19 @@ impl SeenGateways {
     }
 
     /// Updates a gateway's status. Returns true if it has just come online or restarted.
-    pub(crate) fn update_status(&mut self, name: &str, alive: bool, since: Option<u64>) -> bool {
+    pub(crate) fn update_status(
+        &mut self,
+        name: &str,
+        alive: bool,
+        announced_at_ms: Option<u64>,
+    ) -> bool {
         let Some(gateway) = self.entry(name) else {
             return false;
         };
-        let has_started =
-            alive && (!gateway.alive || since.is_some_and(|since| since > gateway.since));
+        let has_started = alive
+            && (!gateway.alive || announced_at_ms.is_some_and(|at| at > gateway.announced_at_ms));
         gateway.alive = alive;
-        gateway.since = since.unwrap_or(gateway.since);
+        gateway.announced_at_ms = announced_at_ms.unwrap_or(gateway.announced_at_ms);
         has_started
     }
 
@@ -68,8 +78,8 @@ impl SeenGateways {
         }
     }
 
-    // Records a live message. A gateway that never published a status counts as alive, but one that
-    // went offline must announce itself again.
+    // Records a live message. Returns true if this is a new gateway. A gateway that never published
+    // a status counts as alive, but one that went offline must announce itself again.
     pub(crate) fn note_activity(&mut self, name: &str) -> bool {
         !self.all.contains_key(name) && self.update_status(name, true, None)
     }

@@ -157,9 +157,11 @@ impl HomeState {
             // If target and current value are the same, a message is a report rather than an echo.
             if command.current == *id {
                 let value = report.value.as_ref();
-                command.proof.record_report(value, report.time, now.instant);
+                command
+                    .confirmation
+                    .record_report(value, report.time, now.instant);
             } else if command.target == *id {
-                command.proof.record_echo(now.instant);
+                command.confirmation.record_echo(now.instant);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Twelve surprising behaviours of the real program.
+//! Twelve surprising behaviors of the real program.
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use crate::ops::counted_big;
 use crate::prelude::*;
 
 // Uses the recurrence over exact fractions. The numbers grow fast, so the index is limited.
-pub(super) fn bernoulli(meter: &mut Meter, n: &Value) -> Result<Value> {
+pub(super) fn bernoulli(budget: &mut BudgetTracker, n: &Value) -> Result<Value> {
     const LAST: f64 = 100.0;
     let index = natural_number("bernoulli", n)?;
     if index > LAST {
@@ -25,7 +25,7 @@ pub(super) fn bernoulli(meter: &mut Meter, n: &Value) -> Result<Value> {
         };
         row.push(first);
         for j in (1..=m).rev() {
-            meter.charge_steps(4)?;
+            budget.charge_steps(4)?;
             row[j - 1] = row[j - 1]
                 .sub(&row[j])
                 .mul(&Fraction::integer(BigInt::from(j)));
@@ -38,9 +38,9 @@ pub(super) fn bernoulli(meter: &mut Meter, n: &Value) -> Result<Value> {
         row[0].clone()
     };
     match n {
-        Value::Fraction(_) => ops::counted_fraction(meter, value),
+        Value::Fraction(_) => ops::counted_fraction(budget, value),
         Value::Big(_) => counted_big(
-            meter,
+            budget,
             Decimal::from_integer(&value.num).div(&Decimal::from_integer(&value.den)),
         ),
         _ => Ok(value.to_f64().into()),

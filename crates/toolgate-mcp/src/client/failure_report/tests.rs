@@ -150,7 +150,7 @@ fn a_half_written_cache_wins_over_the_configured_check() {
     settings.check = Some("the weather".to_owned());
     let check = |stderr: &str| {
         let stderr = names(&[stderr]);
-        what_to_check(&settings, &stderr, None, &Redactor::default())
+        startup_advice(&settings, &stderr, None, &Redactor::default())
     };
     assert_eq!(
         check("npm error Invalid Version: "),

@@ -59,7 +59,7 @@ pub enum ToolChangeKind {
 /// Why [`Servers::agree_to_changes`](crate::Servers::agree_to_changes) failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum AgreeError {
+pub enum AgreementError {
     #[error("there is no MCP server '{0}'")]
     UnknownServer(String),
     #[error("the tools of '{0}' changed again since they were shown; review them again")]

@@ -16,23 +16,23 @@ fn with_pin(pin: PinPolicy) -> ServerSettings {
     ServerSettings { pin, ..house() }
 }
 
-fn memory() -> (Catalogue, TempDir) {
+fn memory() -> (ToolCatalog, TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    (Catalogue::new(folder.path()), folder)
+    (ToolCatalog::new(folder.path()), folder)
 }
 
 /// One Toolgate process that runs the server.
 struct GatewayRun {
-    catalogue: Catalogue,
+    catalog: ToolCatalog,
     settings: ServerSettings,
     pins: ToolPins,
 }
 
 impl GatewayRun {
-    fn start(catalogue: &Catalogue, settings: ServerSettings) -> Self {
-        let pins = catalogue.pins(&settings, &Redactor::default());
+    fn start(catalog: &ToolCatalog, settings: ServerSettings) -> Self {
+        let pins = catalog.pins(&settings, &Redactor::default());
         Self {
-            catalogue: catalogue.clone(),
+            catalog: catalog.clone(),
             settings,
             pins,
         }
@@ -41,7 +41,7 @@ impl GatewayRun {
     /// Compares a list, and returns the names of withheld tools.
     fn lists(&self, tools: &[Value]) -> Vec<String> {
         let verdict = self.pins.compare(tools);
-        self.catalogue
+        self.catalog
             .remember(&self.settings, tools, &ListedContent::default());
         names(&verdict)
     }
@@ -83,14 +83,14 @@ use ToolChangeKind::{Changed, Gone, New};
 
 #[test]
 fn the_first_list_is_agreed_to_and_survives_a_restart() {
-    let (catalogue, _folder) = memory();
-    let first = GatewayRun::start(&catalogue, house());
+    let (catalog, _folder) = memory();
+    let first = GatewayRun::start(&catalog, house());
     assert!(
         first.lists(&[]).is_empty(),
         "an empty list does not count as the first"
     );
     assert!(first.lists(&[destroys("wipe"), reads("look")]).is_empty());
-    let next = GatewayRun::start(&catalogue, house());
+    let next = GatewayRun::start(&catalog, house());
     assert!(next.lists(&[reads("look"), destroys("wipe")]).is_empty());
     assert_eq!(next.changes(), []);
 }
@@ -110,8 +110,8 @@ fn only_destructive_changes_are_withheld() {
         (&read_only, &read_only, false),
         (&destructive, &destructive, true),
     ] {
-        let (catalogue, _folder) = memory();
-        let process = GatewayRun::start(&catalogue, house());
+        let (catalog, _folder) = memory();
+        let process = GatewayRun::start(&catalog, house());
         process.lists(&[tool("t", "Does it", old)]);
         process.lists(&[tool("t", "Does it, and more", new)]);
         let expected = [("t".to_owned(), Changed, withheld)];
@@ -137,8 +137,8 @@ fn every_pinned_part_counts_and_nothing_else_does() {
             false,
         ),
     ] {
-        let (catalogue, _folder) = memory();
-        let process = GatewayRun::start(&catalogue, house());
+        let (catalog, _folder) = memory();
+        let process = GatewayRun::start(&catalog, house());
         process.lists(std::slice::from_ref(&base));
         let mut other = base.clone();
         other[pointer] = value;
@@ -149,12 +149,12 @@ fn every_pinned_part_counts_and_nothing_else_does() {
 
 #[test]
 fn a_list_never_changes_the_agreement() {
-    let (catalogue, _folder) = memory();
-    let process = GatewayRun::start(&catalogue, house());
+    let (catalog, _folder) = memory();
+    let process = GatewayRun::start(&catalog, house());
     process.lists(&[reads("look")]);
     for _ in 0..3 {
         assert_eq!(process.lists(&[destroys("look")]), ["look"]);
-        let next = GatewayRun::start(&catalogue, house());
+        let next = GatewayRun::start(&catalog, house());
         assert_eq!(next.lists(&[destroys("look")]), ["look"]);
     }
     assert!(process.lists(&[reads("look")]).is_empty());
@@ -162,8 +162,8 @@ fn a_list_never_changes_the_agreement() {
 
 #[test]
 fn a_rename_is_a_removal_and_an_addition() {
-    let (catalogue, _folder) = memory();
-    let process = GatewayRun::start(&catalogue, house());
+    let (catalog, _folder) = memory();
+    let process = GatewayRun::start(&catalog, house());
     process.lists(&[destroys("wipe"), reads("look")]);
     assert_eq!(
         process.lists(&[destroys("clean"), reads("look")]),
@@ -181,8 +181,8 @@ fn a_rename_is_a_removal_and_an_addition() {
 
 #[test]
 fn a_tool_that_returns_is_still_agreed_to() {
-    let (catalogue, _folder) = memory();
-    let process = GatewayRun::start(&catalogue, house());
+    let (catalog, _folder) = memory();
+    let process = GatewayRun::start(&catalog, house());
     process.lists(&[destroys("wipe"), reads("look")]);
     process.lists(&[reads("look")]);
     assert_eq!(process.changes(), []);
@@ -197,8 +197,8 @@ fn the_pin_policy_decides_what_is_withheld() {
         (PinPolicy::Warn, Some(false), Some(false)),
         (PinPolicy::Off, None, None),
     ] {
-        let (catalogue, _folder) = memory();
-        let process = GatewayRun::start(&catalogue, with_pin(pin));
+        let (catalog, _folder) = memory();
+        let process = GatewayRun::start(&catalog, with_pin(pin));
         process.lists(&[reads("look")]);
         let withheld = |process: &GatewayRun| process.changes().first().map(|change| change.2);
         process.lists(&[tool("look", "Reads more", &json!({ "readOnlyHint": true }))]);
@@ -210,44 +210,44 @@ fn the_pin_policy_decides_what_is_withheld() {
 
 #[test]
 fn excluded_tools_are_neither_shown_nor_agreed_to() {
-    let (catalogue, _folder) = memory();
+    let (catalog, _folder) = memory();
     let few = ServerSettings {
         excluded_tools: vec![toolgate_core::ToolPattern::new("wipe")],
         ..house()
     };
-    let process = GatewayRun::start(&catalogue, few);
+    let process = GatewayRun::start(&catalog, few);
     process.lists(&[reads("look"), reads("wipe")]);
     process.lists(&[destroys("look"), destroys("wipe")]);
     assert_eq!(process.changes(), [("look".to_owned(), Changed, true)]);
     process.agree();
-    let all = GatewayRun::start(&catalogue, house());
+    let all = GatewayRun::start(&catalog, house());
     assert_eq!(all.changes(), [("wipe".to_owned(), Changed, true)]);
 }
 
 #[test]
 fn agreeing_requires_the_current_hash() {
-    let (catalogue, _folder) = memory();
-    let process = GatewayRun::start(&catalogue, house());
+    let (catalog, _folder) = memory();
+    let process = GatewayRun::start(&catalog, house());
     process.lists(&[reads("look")]);
     process.lists(&[destroys("look")]);
     let shown = process.pins.changes().unwrap().hash;
     process.lists(&[tool("look", "Sends your keys", &json!({}))]);
     let refused = process.pins.agree(&shown);
-    assert!(matches!(refused, Err(AgreeError::OtherChanges(_))));
+    assert!(matches!(refused, Err(AgreementError::OtherChanges(_))));
     assert_eq!(process.changes().len(), 1);
 }
 
 #[test]
 fn an_agreement_in_one_process_is_noticed_in_the_other() {
-    let (catalogue, _folder) = memory();
-    let [gateway, command] = [(); 2].map(|()| GatewayRun::start(&catalogue, house()));
+    let (catalog, _folder) = memory();
+    let [gateway, command] = [(); 2].map(|()| GatewayRun::start(&catalog, house()));
     gateway.lists(&[reads("look")]);
     assert_eq!(gateway.lists(&[destroys("look")]), ["look"]);
     assert!(gateway.pins.refresh().is_none());
     // The command reads the remembered list and starts no server.
-    let changes = catalogue.changes(&house(), &Redactor::default()).unwrap();
+    let changes = catalog.changes(&house(), &Redactor::default()).unwrap();
     assert_eq!(changes.withheld(), 1);
-    catalogue.agree_to_changes(&house(), &changes.hash).unwrap();
+    catalog.agree_to_changes(&house(), &changes.hash).unwrap();
     let verdict = gateway.pins.refresh().unwrap();
     assert!(verdict.withheld.is_empty() && verdict.changes.is_none());
     assert!(command.lists(&[destroys("look")]).is_empty());
@@ -256,27 +256,27 @@ fn an_agreement_in_one_process_is_noticed_in_the_other() {
 
 #[test]
 fn the_first_written_list_is_agreed_to() {
-    let (catalogue, _folder) = memory();
-    let [one, two] = [(); 2].map(|()| GatewayRun::start(&catalogue, house()));
+    let (catalog, _folder) = memory();
+    let [one, two] = [(); 2].map(|()| GatewayRun::start(&catalog, house()));
     assert!(one.lists(&[reads("look")]).is_empty());
     assert_eq!(two.lists(&[destroys("look")]), ["look"]);
-    assert_eq!(GatewayRun::start(&catalogue, house()).changes().len(), 1);
+    assert_eq!(GatewayRun::start(&catalog, house()).changes().len(), 1);
 }
 
 #[test]
 fn a_changed_entry_is_a_new_server() {
-    let (catalogue, _folder) = memory();
-    GatewayRun::start(&catalogue, house()).lists(&[reads("look")]);
+    let (catalog, _folder) = memory();
+    GatewayRun::start(&catalog, house()).lists(&[reads("look")]);
     let other = ServerSettings::new("house", ServerConnection::Stdio(ServerProgram::default()))
         .with_identity(&json!({ "command": "other" }), Path::new("/house"));
-    let other = GatewayRun::start(&catalogue, other);
+    let other = GatewayRun::start(&catalog, other);
     assert!(other.lists(&[destroys("look")]).is_empty());
 }
 
 #[test]
-fn without_a_catalogue_the_first_list_of_the_run_is_agreed_to() {
+fn without_a_catalog_the_first_list_of_the_run_is_agreed_to() {
     let nameless = ServerSettings::new("house", ServerConnection::Stdio(ServerProgram::default()));
-    let process = GatewayRun::start(&Catalogue::default(), nameless.clone());
+    let process = GatewayRun::start(&ToolCatalog::default(), nameless.clone());
     process.lists(&[reads("look")]);
     assert_eq!(process.lists(&[destroys("look")]), ["look"]);
     let slower = ServerSettings {
@@ -286,7 +286,7 @@ fn without_a_catalogue_the_first_list_of_the_run_is_agreed_to() {
     let redactor = Redactor::default();
     let after = ToolPins::new(
         &slower,
-        &Catalogue::default(),
+        &ToolCatalog::default(),
         &redactor,
         Some(&process.pins),
     );
@@ -330,8 +330,8 @@ fn differences_are_paths_with_both_sides_redacted_escaped_and_bounded() {
 
 #[test]
 fn memory_for_a_hostile_list_is_bounded() {
-    let (catalogue, _folder) = memory();
-    let process = GatewayRun::start(&catalogue, house());
+    let (catalog, _folder) = memory();
+    let process = GatewayRun::start(&catalog, house());
     process.lists(&[reads("first")]);
     let huge: Vec<Value> = (0..1000)
         .map(|n| {
@@ -361,7 +361,7 @@ proptest::proptest! {
                 .collect();
             json!({ "name": format!("t{n}"), "description": "Does it", "inputSchema": { "type": "object", "properties": properties } })
         };
-        let pins = ToolPins::new(&with_pin(PinPolicy::Ask), &Catalogue::default(), &Redactor::default(), None);
+        let pins = ToolPins::new(&with_pin(PinPolicy::Ask), &ToolCatalog::default(), &Redactor::default(), None);
         let first: Vec<Value> = (0..4).map(|n| definition(n, &[0, 1, 2, 3])).collect();
         pins.compare(&first);
         let mut tools: Vec<(usize, usize)> = order[8..].iter().copied().zip(0..4).collect();

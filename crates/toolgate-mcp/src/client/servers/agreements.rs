@@ -6,7 +6,7 @@ use std::time::Duration;
 use toolgate_core::escape;
 use tracing::info;
 
-use super::super::pinning::{AgreeError, ToolChanges};
+use super::super::pinning::{AgreementError, ToolChanges};
 use super::Servers;
 
 const AGREEMENT_POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -15,9 +15,13 @@ impl Servers {
     /// Agrees to the changed tools of a server, and offers the withheld ones at once. `hash` is
     /// that of the changes in its status. Blocks until the agreement is on disk. Returns the
     /// changes. Fails if the server is unknown or has listed other tools since.
-    pub fn agree_to_changes(&self, server: &str, hash: &str) -> Result<ToolChanges, AgreeError> {
+    pub fn agree_to_changes(
+        &self,
+        server: &str,
+        hash: &str,
+    ) -> Result<ToolChanges, AgreementError> {
         let members = self.inner.members.lock();
-        let unknown = || AgreeError::UnknownServer(escape(server));
+        let unknown = || AgreementError::UnknownServer(escape(server));
         let member = members.find(server).ok_or_else(unknown)?;
         let changes = member.pins.changes();
         let verdict = member.pins.agree(hash)?;

@@ -23,7 +23,7 @@ impl Servers {
     /// Returns once every server is settled and every connected one has a health report.
     /// Never returns if a server has a health tool but
     /// [`watch_health`](Self::watch_health) was not called.
-    pub async fn wait_health_checked(&self) {
+    pub async fn wait_for_health_checks(&self) {
         self.wait_for_all(|board| board.is_settled() && board.is_health_known())
             .await;
     }

@@ -1,7 +1,7 @@
 //! Finds the server that owns a tool name: which servers a lookup starts and waits for.
 //!
 //! A server is *settled* once it is connected or its first round of attempts has failed. It is
-//! *unseen* while its tools aren't known, neither from a list nor from the catalogue.
+//! *unseen* while its tools aren't known, neither from a list nor from the catalog.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,15 +30,16 @@ impl Servers {
 
     /// Like [`start_unseen`](Self::start_unseen), without servers that may have to be downloaded
     /// first: for callers that won't wait that long and would interrupt the download.
-    pub fn start_unseen_installed(&self) {
+    pub fn start_installed_without_tools(&self) {
         self.inner.wake(|member| member.board.is_quick_to_start());
     }
 
-    /// Servers whose unknown tools are expected soon: they are starting, or
-    /// [`start_unseen_installed`](Self::start_unseen_installed) would start them.
-    pub fn unseen_installed(&self) -> Vec<String> {
-        let is_unseen = |board: &StatusBoard| board.is_expected() || board.is_quick_to_start();
-        self.inner.members.lock().names(is_unseen)
+    /// Servers without known tools that are starting, or that
+    /// [`start_installed_without_tools`](Self::start_installed_without_tools) would start.
+    pub fn installed_without_tools(&self) -> Vec<String> {
+        let is_without_tools =
+            |board: &StatusBoard| board.is_expected() || board.is_quick_to_start();
+        self.inner.members.lock().names(is_without_tools)
     }
 
     /// Starts this server, and returns once it is connected or has failed its first round.
@@ -51,14 +52,14 @@ impl Servers {
         .await;
     }
 
-    /// Returns once the tools of every server are known, from a list or from the catalogue, or
+    /// Returns once the tools of every server are known, from a list or from the catalog, or
     /// unavailable. Doesn't wait for servers that failed recently.
     pub async fn wait_for_known_tools(&self) {
         self.wait_for_all(|board| !board.is_expected()).await;
     }
 
-    /// Returns once no server is starting whose tools aren't known.
-    pub async fn wait_for_first_round(&self) {
+    /// Returns once every starting server has either listed its tools or failed.
+    pub async fn wait_for_first_listings(&self) {
         self.wait_for_all(|board| !board.is_first_listing_pending())
             .await;
     }
@@ -72,8 +73,8 @@ impl Servers {
             .iter()
             .filter(|member| member.board.is_expected());
         for member in late {
-            let catalogue = &self.inner.shared.options.catalogue;
-            catalogue.remember_failure(&member.board.settings, "it did not respond in time");
+            let catalog = &self.inner.shared.options.catalog;
+            catalog.remember_failure(&member.board.settings, "it did not respond in time");
         }
     }
 
@@ -109,14 +110,14 @@ impl Servers {
         }
     }
 
-    /// The servers whose tools aren't known yet but are expected soon.
-    pub fn expected_servers(&self) -> Vec<String> {
+    /// The servers that are starting and whose tools aren't known yet.
+    pub fn pending_servers(&self) -> Vec<String> {
         self.inner.members.lock().names(StatusBoard::is_expected)
     }
 
     /// Returns once no starting server may offer a tool of this name: each is settled, or its
     /// `allowedTools` and `excludedTools` rule the tool out. Never returns if there is such a tool.
-    pub async fn wait_unreachable(&self, name: &str) {
+    pub async fn wait_until_tool_ruled_out(&self, name: &str) {
         self.wait_until(|members| {
             let may_offer = |member: &ManagedServer| member.board.may_still_offer(name);
             !self.inner.has_tool(name) && !members.list.iter().any(may_offer)

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{Redactor, ToolRank, escape};
 
-use super::super::catalogue::Catalogue;
+use super::super::catalog::ToolCatalog;
 use super::super::content::ListedContent;
 use super::super::link::ServerLink;
 use super::super::pinning::{PinVerdict, ToolPins};
@@ -60,9 +60,9 @@ impl ManagedServer {
         &self.board.settings.name
     }
 
-    pub(super) fn restore_tools(&self, catalogue: &Catalogue, redactor: &Redactor) {
+    pub(super) fn restore_tools(&self, catalog: &ToolCatalog, redactor: &Redactor) {
         let settings = &self.board.settings;
-        let (listed_at, mut listed, mut content) = match catalogue.recall(settings) {
+        let (listed_at, mut listed, mut content) = match catalog.recall(settings) {
             Some(known) => (Some(known.listed_at), known.tools, known.content),
             None => (None, Vec::new(), ListedContent::default()),
         };
@@ -73,10 +73,10 @@ impl ManagedServer {
         content.hide_secrets(redactor);
         let verdict = self.pins.compare_remembered(&listed);
         self.link.set_withheld(verdict.withheld.clone());
-        let tools = tool::tools_from_catalogue(listed, settings, &self.link);
+        let tools = tool::tools_from_catalog(listed, settings, &self.link);
         let content = content.offer(settings, &self.link);
         let offered = self.registration.offer(tools, verdict.withheld, content);
-        let failure = catalogue.last_failure(settings);
+        let failure = catalog.last_failure(settings);
         let failed_last = failure.is_some();
         let age = failure.and_then(|failure| failure.at.elapsed().ok());
         self.board.update(|facts| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use toolgate_core::Redactor;
 
-use super::super::catalogue::Catalogue;
+use super::super::catalog::ToolCatalog;
 use super::super::health::ServerHealth;
 use super::super::questions::Elicitor;
 use super::super::stdio::MAX_MESSAGE;
@@ -28,8 +28,8 @@ pub struct ServersOptions {
     pub launcher: SandboxLauncher,
     /// Puts questions of servers to a person. Without it, they are declined.
     pub elicitor: Option<Arc<dyn Elicitor>>,
-    /// Tells servers that their questions can be answered, because clients that call their tools may
-    /// be able to.
+    /// Tells servers that their questions can be answered, because clients that call their tools
+    /// may be able to.
     pub relays_questions: bool,
     /// Folders returned to servers that ask for roots.
     pub roots: Vec<PathBuf>,
@@ -38,7 +38,7 @@ pub struct ServersOptions {
     /// Receives the servers, for the service `server_health`.
     pub health: ServerHealth,
     /// Remembers tools between runs.
-    pub catalogue: Catalogue,
+    pub catalog: ToolCatalog,
     /// If true, a server starts only once it is needed: one of its tools is called, a name is
     /// looked up that no server is known to have, or [`start_all`](crate::Servers::start_all) or
     /// [`start_unseen`](crate::Servers::start_unseen) is called. If false, all start at once.
@@ -64,7 +64,7 @@ impl Default for ServersOptions {
             roots: Vec::new(),
             max_message: MAX_MESSAGE,
             health: ServerHealth::default(),
-            catalogue: Catalogue::default(),
+            catalog: ToolCatalog::default(),
             on_demand: false,
         }
     }

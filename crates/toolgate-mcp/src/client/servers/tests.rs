@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 use toolgate_core::{FunctionTool, Redactor, Tool, ToolDefinition, ToolError, ToolSource};
 use tracing::subscriber::DefaultGuard;
 
-use super::super::catalogue::Catalogue;
+use super::super::catalog::ToolCatalog;
 use super::super::connect::ConnectError;
 use super::super::connection::{ConnectedServer, ServerOutput, SupervisedConnection, ToolOffer};
 use super::super::health::ServerHealth;
@@ -38,7 +38,6 @@ enum ScriptedStart {
     Missing,
     /// Fails permanently.
     Hopeless,
-    /// Never answers.
     Hang,
     /// Connects after a delay.
     Connect(Duration),

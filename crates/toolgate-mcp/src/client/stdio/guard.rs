@@ -30,8 +30,8 @@ use super::processes::{END_GRACE, ProcessFamily, ShutdownPlan};
 
 const START_FAILED: &str = "the guard of the MCP servers can't be started: servers may outlive this program if it is killed";
 
-/// If this is its first argument, a program must call [`run`].
-pub const WORD: &str = "guard-of-mcp-servers";
+/// The first argument that starts the program as the watcher; `main` must then call [`run`].
+pub const SUBCOMMAND: &str = "guard-of-mcp-servers";
 
 /// Watches all servers of a program. Cheap to clone; the watcher starts with the first server.
 #[derive(Clone)]

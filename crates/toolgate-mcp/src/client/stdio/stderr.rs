@@ -62,7 +62,7 @@ impl StderrBuffer {
     }
 
     // Returns the bytes from the first whole line on. Without a line break near the start it skips
-    // as much: a secret that was cut in half there could not be recognised and redacted.
+    // as much: a secret that was cut in half there could not be recognized and redacted.
     fn whole_lines(&self) -> Vec<u8> {
         let kept = self.buffered.lock();
         let bytes: Vec<u8> = kept.bytes.iter().copied().collect();

@@ -167,7 +167,7 @@ mod tests {
     #[tokio::test]
     async fn mc1_messages_come_through_whatever_is_between_them() {
         let seven = line(7);
-        for (text, messages, polluted) in [
+        for (text, messages, expected_stray) in [
             (format!("{seven}\n"), 1, 0),
             (seven.clone(), 1, 0),
             (format!("\u{feff}{seven}\r\n\r\n  \n\n{seven}\r\n"), 2, 0),
@@ -187,7 +187,7 @@ mod tests {
             let (events, stray_lines) = read(vec![text.clone().into_bytes()]).await;
             let expected: Vec<TransportEvent> = (0..messages).map(|_| answer(7)).collect();
             assert_eq!(events, expected, "{text}");
-            assert_eq!(stray_lines, polluted, "{text}");
+            assert_eq!(stray_lines, expected_stray, "{text}");
         }
         let (events, stray_lines) = read(vec![b"\xff\xfe\xc3\n".to_vec(), line(7).into()]).await;
         assert_eq!((events, stray_lines), (vec![answer(7)], 1));

@@ -91,8 +91,8 @@ impl ServerSupervisor {
         let is_worth_storing = !self.board.has_known_tools() || self.settings().is_package_runner();
         if !self.retry_state.is_failed && is_worth_storing {
             let reason = reason.clone();
-            self.write_catalogue(move |catalogue, settings| {
-                catalogue.remember_failure(settings, &reason);
+            self.write_catalog(move |catalog, settings| {
+                catalog.remember_failure(settings, &reason);
             });
         }
         let name = &self.settings().name;

@@ -105,7 +105,7 @@ async fn calls_carry_the_callers_trace() {
 }
 
 #[tokio::test]
-async fn ex5_a_result_of_an_mcp_tool_is_the_structured_value_the_single_text_or_the_blocks() {
+async fn ex5_structured_else_text_else_blocks_from_an_mcp_server() {
     let text = |text: &str| json!({ "type": "text", "text": text });
     let odd = json!({ "type": "hologram", "depth": 3 });
     for (answer, expected) in [

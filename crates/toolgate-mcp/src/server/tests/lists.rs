@@ -79,7 +79,7 @@ async fn f19_hidden_characters_in_texts_are_not_passed_on() {
 }
 
 #[tokio::test]
-async fn tm2_names_that_clients_refuse_are_listed_as_legal_ones_that_lead_back() {
+async fn tm2_sanitized_names_map_back() {
     let long = "x".repeat(300);
     let odd = [
         "get weather",

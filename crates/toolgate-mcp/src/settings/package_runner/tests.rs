@@ -10,7 +10,7 @@ fn program(line: &str) -> ServerProgram {
 }
 
 #[test]
-fn package_runners_are_recognised_in_every_form() {
+fn package_runners_are_recognized_in_every_form() {
     for (line, expected) in [
         ("npx -y @upstash/context7-mcp", true),
         ("/usr/local/bin/npx firecrawl-mcp", true),
@@ -69,7 +69,7 @@ fn package_runners_are_recognised_in_every_form() {
 }
 
 #[test]
-fn a_toolgate_below_itself_is_recognised() {
+fn a_toolgate_below_itself_is_recognized() {
     for (line, expected) in [
         ("toolgate mcp", true),
         ("/usr/local/bin/toolgate -v mcp", true),

@@ -149,7 +149,7 @@ impl ServerEntry<'_> {
         Ok(SecretHeaders(pairs.collect()))
     }
 
-    /// The error names unknown keys, because one of them is probably misspelt.
+    /// The error names unknown keys, because one of them is probably misspelled.
     fn missing_connection(&self) -> EntryError {
         let needs = "it needs a 'command' or a 'url'";
         match self.unknown_names() {

@@ -522,7 +522,7 @@ fn a_server_may_be_declared_to_be_that_of_a_home() {
 }
 
 #[test]
-fn a_program_is_recognised_in_the_command_and_its_arguments() {
+fn a_program_is_recognized_in_the_command_and_its_arguments() {
     for (command, args, expected) in [
         ("zwave-mcp-server", &[][..], true),
         ("/opt/bin/zwave-mcp-server", &[], true),

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_recognised_by_name() {
+    fn secrets_are_recognized_by_name() {
         for name in [
             "FIRECRAWL_API_KEY",
             "GITHUB_TOKEN",

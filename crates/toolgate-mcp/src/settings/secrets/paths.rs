@@ -1,4 +1,4 @@
-//! Recognises values that are paths of secrets. They aren't hidden, because a person needs them to
+//! Recognizes values that are paths of secrets. They aren't hidden, because a person needs them to
 //! find out why a server doesn't start.
 
 // Usual extensions of files that hold secrets.

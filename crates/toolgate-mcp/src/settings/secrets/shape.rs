@@ -1,4 +1,4 @@
-//! Recognises secrets by their shape.
+//! Recognizes secrets by their shape.
 
 // Prefixes of keys and tokens that no ordinary words have.
 const PREFIXES: &str = "sk- sk_ rk_ pk_live_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- \

@@ -378,7 +378,7 @@ fn a_combinator_at_the_root_is_lowered() {
 
 #[test]
 fn arguments_keep_their_order() {
-    let arguments = CallArguments::read(r#"{"z":1,"a":{"y":2,"b":3}}"#);
+    let arguments = CallArguments::parse(r#"{"z":1,"a":{"y":2,"b":3}}"#);
     let part = MessagePart::Call(crate::ModelCall {
         id: "a".to_owned(),
         name: "x".to_owned(),

@@ -23,7 +23,7 @@ fn run(events: &[&str]) -> (Result<ModelReply, ReplyStreamError>, String) {
     let mut stream = AnthropicReader::new(&tools);
     let mut buffer = ReplyBuffer::new(&mut listener);
     let mut events = events.iter();
-    let result = events.try_for_each(|data| stream.read("", data.as_bytes(), &mut buffer));
+    let result = events.try_for_each(|data| stream.read_event("", data.as_bytes(), &mut buffer));
     let result = result.and_then(|()| stream.finish(&mut buffer));
     (result, heard)
 }
@@ -101,7 +101,7 @@ fn an_incomplete_stream_is_an_error_wherever_it_ends() {
     for length in 0..whole.len() {
         assert_eq!(
             run(&whole[..length]).0,
-            Err(ReplyStreamError::Cut),
+            Err(ReplyStreamError::Truncated),
             "{length}"
         );
     }
@@ -116,7 +116,7 @@ fn an_unclosed_block_counts_only_if_complete() {
         match reply {
             Ok(reply) => assert!(whole && reply.message.calls().count() == 1, "{pieces}"),
             Err(trouble) => assert!(
-                !whole && trouble == ReplyStreamError::Cut,
+                !whole && trouble == ReplyStreamError::Truncated,
                 "{pieces}: {trouble:?}"
             ),
         }
@@ -146,7 +146,7 @@ fn every_stop_reason_is_mapped() {
         &[START, &full, STOP][..],
         &[START, TEXT, END_0, &full, STOP],
     ] {
-        assert_eq!(run(nothing).0, Err(ReplyStreamError::WindowFull));
+        assert_eq!(run(nothing).0, Err(ReplyStreamError::ContextExceeded));
     }
 }
 
@@ -236,7 +236,7 @@ fn nonsense_is_an_error_and_not_a_panic() {
         (many, "more than 1024 blocks"),
     ] {
         match run(&events).0 {
-            Err(ReplyStreamError::Garbled(reason)) => {
+            Err(ReplyStreamError::Malformed(reason)) => {
                 assert!(reason.starts_with(expected), "{reason}");
                 assert!(reason.len() < 500);
             }
@@ -293,7 +293,9 @@ fn the_event_name_is_used_if_data_has_no_type() {
         ("content_block_stop", r#"{"index":0}"#),
         ("message_stop", "{}"),
     ] {
-        stream.read(name, data.as_bytes(), &mut buffer).unwrap();
+        stream
+            .read_event(name, data.as_bytes(), &mut buffer)
+            .unwrap();
     }
     assert_eq!(stream.finish(&mut buffer).unwrap().message.to_text(), "Hi");
 }

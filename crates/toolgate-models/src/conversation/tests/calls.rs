@@ -136,7 +136,7 @@ async fn arguments_that_are_no_object_are_an_error_the_model_can_mend() {
         let part = MessagePart::Call(ModelCall {
             id: "x".to_owned(),
             name: "add".to_owned(),
-            arguments: CallArguments::read(written),
+            arguments: CallArguments::parse(written),
         });
         let script = ModelScript::new([calls([part])]);
         let mut conversation = conversation(&script, [add()]);

@@ -77,7 +77,7 @@ async fn a_saved_conversation_is_resumed_unchanged() {
         conversation_with(&script, [echo()], |settings| settings.keep_thinking = true);
     say(&mut conversation, "Remember.").await;
     let file = conversation.save().to_json();
-    let saved = SavedConversation::read(file.as_bytes()).unwrap();
+    let saved = SavedConversation::parse(file.as_bytes()).unwrap();
     assert_eq!(
         (saved.provider, saved.model.as_str()),
         (Provider::OpenAi.into(), "script")
@@ -130,7 +130,7 @@ fn an_invalid_file_is_refused_with_the_reason() {
         (&many, "20001 bytes or messages, and at most 20000"),
         (&deep, "the file is not a saved conversation: "),
     ] {
-        let error = SavedConversation::read(file.as_bytes())
+        let error = SavedConversation::parse(file.as_bytes())
             .unwrap_err()
             .to_string();
         assert!(
@@ -141,7 +141,7 @@ fn an_invalid_file_is_refused_with_the_reason() {
     }
     let huge = vec![b' '; (128 << 20) + 1];
     assert!(matches!(
-        SavedConversation::read(&huge),
+        SavedConversation::parse(&huge),
         Err(SavedConversationError::TooLarge { .. })
     ));
 }

@@ -283,7 +283,6 @@ where
     })
 }
 
-/// Repeats its arguments.
 pub(super) fn echo() -> Arc<dyn Tool> {
     tool("echo", async |arguments| Ok(ToolOutput::json(arguments)))
 }

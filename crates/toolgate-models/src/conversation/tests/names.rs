@@ -70,7 +70,7 @@ async fn an_absurdly_long_name_is_cut() {
 async fn a_tool_that_was_not_offered_does_not_run() {
     let secret = || tool("secret", async |_| panic!("it ran"));
     let executor = ToolExecutor::new(manager([echo(), secret()]));
-    let toolbox = Toolbox::new(executor).only([ToolPattern::new("ec*")]);
+    let toolbox = Toolbox::new(executor).only_if_any([ToolPattern::new("ec*")]);
     let script = ModelScript::new([calls([
         call("a", "secret", json!({})),
         call("b", "echo", json!({})),
@@ -121,7 +121,7 @@ fn a_list_of_tools_is_the_same_until_something_changes() {
     manager.add_all([hang()]);
     let second = toolbox.current();
     assert_eq!((first.tools().len(), second.tools().len()), (1, 2));
-    let only = toolbox.clone().only([ToolPattern::new("hang")]);
+    let only = toolbox.clone().only_if_any([ToolPattern::new("hang")]);
     assert_eq!(only.current().tools().len(), 1);
     assert_eq!(toolbox.current().tools().len(), 2);
     assert!(only.allows("hang") && only.allows("nope") && !only.allows("echo"));

@@ -11,8 +11,8 @@ enum ScriptStep {
     Words,
     Nothing,
     Thinking,
-    Cut,
-    CutCall,
+    Truncated,
+    TruncatedCall,
     CutBehindCalls(Vec<RequestedCall>),
     Refusal,
     Pause,
@@ -44,8 +44,8 @@ fn step() -> impl Strategy<Value = ScriptStep> {
         2 => Just(ScriptStep::Words),
         1 => Just(ScriptStep::Nothing),
         1 => Just(ScriptStep::Thinking),
-        1 => Just(ScriptStep::Cut),
-        1 => Just(ScriptStep::CutCall),
+        1 => Just(ScriptStep::Truncated),
+        1 => Just(ScriptStep::TruncatedCall),
         1 => asks().prop_map(ScriptStep::CutBehindCalls),
         1 => Just(ScriptStep::Refusal),
         1 => Just(ScriptStep::Pause),
@@ -74,10 +74,12 @@ fn answer(step: &ScriptStep) -> ModelScriptStep {
         ScriptStep::Words => words("words").into(),
         ScriptStep::Nothing => reply(StopReason::End, vec![]).into(),
         ScriptStep::Thinking => reply(StopReason::End, vec![thought("hm")]).into(),
-        ScriptStep::Cut => reply(StopReason::Length, vec![]).into(),
-        ScriptStep::CutCall => {
-            reply(StopReason::CutCall, vec![thought("hm"), text_part("so")]).into()
-        }
+        ScriptStep::Truncated => reply(StopReason::Length, vec![]).into(),
+        ScriptStep::TruncatedCall => reply(
+            StopReason::TruncatedCall,
+            vec![thought("hm"), text_part("so")],
+        )
+        .into(),
         ScriptStep::CutBehindCalls(asks) => reply(StopReason::Length, parts(asks)).into(),
         ScriptStep::Refusal => reply(StopReason::Refusal, vec![]).into(),
         ScriptStep::Pause => reply(StopReason::Pause, vec![text_part("so far")]).into(),
@@ -183,7 +185,7 @@ async fn live(turns: &[(Vec<ScriptStep>, Option<u64>)]) {
             "{call:?} ran {times} times"
         );
     }
-    SavedConversation::read(conversation.save().to_json().as_bytes()).unwrap();
+    SavedConversation::parse(conversation.save().to_json().as_bytes()).unwrap();
 }
 
 proptest! {

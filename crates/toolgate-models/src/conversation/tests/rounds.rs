@@ -51,7 +51,7 @@ async fn a_turn_record_has_all_rounds_and_calls() {
         MessagePart::Call(ModelCall {
             id: "b".to_owned(),
             name: "echo".to_owned(),
-            arguments: CallArguments::read(r#"{"x": "#),
+            arguments: CallArguments::parse(r#"{"x": "#),
         }),
     ]);
     let script = ModelScript::new([
@@ -223,7 +223,12 @@ async fn a_cut_call_is_requested_again_and_never_run() {
 
 #[tokio::test(start_paused = true)]
 async fn text_before_a_cut_call_is_not_an_answer() {
-    let cut = || reply(StopReason::CutCall, vec![text_part("I will write it.")]);
+    let cut = || {
+        reply(
+            StopReason::TruncatedCall,
+            vec![text_part("I will write it.")],
+        )
+    };
     let script = ModelScript::new([cut(), words("Written.")]);
     let mut heard = ModelEventLog::default();
     let mut conversation = conversation(&script, []);

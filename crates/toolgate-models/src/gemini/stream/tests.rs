@@ -20,7 +20,7 @@ fn read(events: &[&str]) -> (String, Result<ModelReply, ReplyStreamError>) {
     let mut stream = GeminiReader::new(&tools);
     let mut buffer = ReplyBuffer::new(&mut listener);
     let mut events = events.iter();
-    let read = events.try_for_each(|event| stream.read("", event.as_bytes(), &mut buffer));
+    let read = events.try_for_each(|event| stream.read_event("", event.as_bytes(), &mut buffer));
     let reply = read.and_then(|()| stream.finish(&mut buffer));
     (heard, reply)
 }
@@ -71,7 +71,11 @@ fn a_stream_without_a_finish_reason_is_cut() {
     let words = parts(&json!([{ "text": "Hel" }]));
     let calls = parts(&json!([{ "functionCall": { "name": "dice", "args": {} } }]));
     for events in [&[][..], &[words.as_str()], &[&words, &calls]] {
-        assert_eq!(read(events).1, Err(ReplyStreamError::Cut), "{events:?}");
+        assert_eq!(
+            read(events).1,
+            Err(ReplyStreamError::Truncated),
+            "{events:?}"
+        );
     }
 }
 
@@ -177,7 +181,7 @@ fn an_invalid_reply_is_an_error_and_not_a_panic() {
     ] {
         let read = read(&[odd]).1;
         assert!(
-            matches!(read, Err(ReplyStreamError::Garbled(_))),
+            matches!(read, Err(ReplyStreamError::Malformed(_))),
             "{odd}: {read:?}"
         );
     }
@@ -186,7 +190,7 @@ fn an_invalid_reply_is_an_error_and_not_a_panic() {
         .collect();
     let read = read(&[&parts(&json!(many))]).1;
     assert!(
-        matches!(read, Err(ReplyStreamError::Garbled(_))),
+        matches!(read, Err(ReplyStreamError::Malformed(_))),
         "{read:?}"
     );
 }

@@ -55,14 +55,14 @@ fn every_status_has_its_own_message_and_retry_rule() {
             "invalid_request_error",
             "prompt is too long: 200001 tokens > 200000 maximum",
             false,
-            "the conversation is too long for some-model: prompt is too long: 200001 tokens > 200000 maximum; begin a new conversation, or offer fewer tools",
+            "the conversation is too long for some-model: prompt is too long: 200001 tokens > 200000 maximum; start a new conversation, or offer fewer tools",
         ),
         (
             413,
             "request_too_large",
             "Request exceeds the maximum size",
             false,
-            "the conversation is too long for some-model: Request exceeds the maximum size; begin a new conversation, or offer fewer tools",
+            "the conversation is too long for some-model: Request exceeds the maximum size; start a new conversation, or offer fewer tools",
         ),
         (
             422,

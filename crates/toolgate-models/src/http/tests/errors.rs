@@ -154,7 +154,7 @@ async fn a_status_is_mentioned_once() {
 #[tokio::test]
 async fn an_unrequested_compression_is_refused() {
     let error = error_of(&answer(200, "Content-Encoding: gzip\r\n", "xx")).await;
-    assert!(matches!(error, ModelError::Garbled { .. }), "{error}");
+    assert!(matches!(error, ModelError::Malformed { .. }), "{error}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ async fn an_unreachable_server_hides_all_other_findings() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_ollama_is_recognised() {
+async fn a_server_that_is_not_ollama_is_recognized() {
     let server = DiagnosedServer {
         version: json!({ "service": "something else" }),
         ..DiagnosedServer::default()

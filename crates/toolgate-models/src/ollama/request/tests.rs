@@ -40,7 +40,7 @@ fn call(id: &str, name: &str, arguments: &str) -> MessagePart {
     MessagePart::Call(ModelCall {
         id: id.to_owned(),
         name: name.to_owned(),
-        arguments: CallArguments::read(arguments),
+        arguments: CallArguments::parse(arguments),
     })
 }
 

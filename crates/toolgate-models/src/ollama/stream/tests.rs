@@ -42,7 +42,7 @@ fn read(lines: &[&str]) -> (Result<ReplySummary, ReplyStreamError>, Vec<String>)
     let mut buffer = ReplyBuffer::new(&mut heard);
     buffer.begin(true);
     let mut lines = lines.iter();
-    let read = lines.try_for_each(|line| stream.read("", line.as_bytes(), &mut buffer));
+    let read = lines.try_for_each(|line| stream.read_event("", line.as_bytes(), &mut buffer));
     let reply = read.and_then(|()| stream.finish(&mut buffer));
     (reply.map(ReplySummary::from), heard.0)
 }
@@ -108,7 +108,7 @@ fn calls_are_found_on_any_line_and_on_several() {
         assert_eq!(names(&answer), ["weather", "house__lamp"]);
         assert_eq!(
             answer.said.calls[0].arguments,
-            CallArguments::read(r#"{"city":"Oslo"}"#)
+            CallArguments::parse(r#"{"city":"Oslo"}"#)
         );
         assert_eq!(answer.stop, StopReason::Calls);
     }
@@ -130,7 +130,7 @@ fn a_call_and_words_in_one_answer_are_both_kept() {
 
 #[test]
 fn arguments_may_be_written_in_many_ways() {
-    let object = |text: &str| CallArguments::read(text);
+    let object = |text: &str| CallArguments::parse(text);
     for (written, expected) in [
         (
             r#","arguments":{"city":"Oslo"}"#,
@@ -246,7 +246,7 @@ fn two_hundred_calls_are_kept_and_thousands_are_not() {
     assert_eq!(answer(&[&many(200)]).said.calls.len(), 200);
     assert!(matches!(
         read(&[&many(5000)]).0,
-        Err(ReplyStreamError::Garbled(_))
+        Err(ReplyStreamError::Malformed(_))
     ));
 }
 
@@ -264,7 +264,10 @@ fn a_reply_cut_by_the_token_limit_has_no_half_calls() {
         length,
     );
     let cut = answer(&[&words, &half]);
-    assert_eq!((cut.said.calls.len(), cut.stop), (0, StopReason::CutCall));
+    assert_eq!(
+        (cut.said.calls.len(), cut.stop),
+        (0, StopReason::TruncatedCall)
+    );
     let whole = calls(
         r#"[{"id":"a","function":{"name":"weather","arguments":{"city":"Oslo"}}}]"#,
         length,
@@ -280,7 +283,7 @@ fn a_stream_that_ends_before_it_is_done_is_cut_whatever_came() {
     );
     let words = content("It is");
     for lines in [&[][..], &[words.as_str()], &[call.as_str()]] {
-        assert_eq!(read(lines).0, Err(ReplyStreamError::Cut));
+        assert_eq!(read(lines).0, Err(ReplyStreamError::Truncated));
     }
 }
 
@@ -313,7 +316,7 @@ fn an_invalid_line_is_an_error() {
     ] {
         let (read, _) = read(&[line]);
         assert!(
-            matches!(read, Err(ReplyStreamError::Garbled(_))),
+            matches!(read, Err(ReplyStreamError::Malformed(_))),
             "{line}: {read:?}"
         );
     }
@@ -399,7 +402,7 @@ fn a_call_written_as_text_is_run_and_never_shown() {
         );
         assert_eq!(
             answer.said.calls[0].arguments,
-            CallArguments::read(r#"{"city":"Oslo"}"#)
+            CallArguments::parse(r#"{"city":"Oslo"}"#)
         );
         assert!(
             heard
@@ -437,7 +440,7 @@ fn disabled_rescue_leaves_text_alone() {
     let mut stream = OllamaReader::new(&offer);
     let mut buffer = ReplyBuffer::new(&mut heard);
     for line in [content(written), DONE.to_owned()] {
-        stream.read("", line.as_bytes(), &mut buffer).unwrap();
+        stream.read_event("", line.as_bytes(), &mut buffer).unwrap();
     }
     let answer = ReplySummary::from(stream.finish(&mut buffer).unwrap());
     assert_eq!(

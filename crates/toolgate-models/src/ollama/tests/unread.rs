@@ -53,7 +53,7 @@ async fn a_call_that_ollama_cannot_parse_is_explained() {
             expected,
             said,
             "update Ollama",
-            "larger quantisation",
+            "less compressed version",
             "model.maxTools",
         ] {
             assert!(text.contains(part), "{part}: {text}");
@@ -119,7 +119,7 @@ async fn the_model_is_asked_again_only_where_it_may_write_something_else() {
             Err(error) => {
                 assert!(!again, "{error}");
                 let text = error.to_string();
-                let expected = "it would only write the same again";
+                let expected = "a retry would produce the same call";
                 assert!(text.ends_with(expected), "{text}");
                 assert_eq!(asked.heard, [""; 0]);
             }

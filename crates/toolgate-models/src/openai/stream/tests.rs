@@ -33,7 +33,7 @@ fn read(rescue: bool, events: &[&str]) -> (String, Result<ModelReply, ReplyStrea
     buffer.begin(rescue);
     let read = events
         .iter()
-        .try_for_each(|event| stream.read("", event.as_bytes(), &mut buffer));
+        .try_for_each(|event| stream.read_event("", event.as_bytes(), &mut buffer));
     let reply = read.and_then(|()| stream.finish(&mut buffer));
     (heard, reply)
 }
@@ -98,7 +98,7 @@ fn e2_a_stream_that_is_cut_is_no_answer() {
     ] {
         assert_eq!(
             read(true, events).1,
-            Err(ReplyStreamError::Cut),
+            Err(ReplyStreamError::Truncated),
             "{events:?}"
         );
     }
@@ -196,7 +196,7 @@ fn an_error_in_the_stream_is_told_in_its_own_words() {
     for garbled in ["no JSON", "{\"choices\":[", "{\"choices\":5}", "5"] {
         let reply = read(true, &[garbled]).1;
         assert!(
-            matches!(reply, Err(ReplyStreamError::Garbled(_))),
+            matches!(reply, Err(ReplyStreamError::Malformed(_))),
             "{garbled}: {reply:?}"
         );
     }

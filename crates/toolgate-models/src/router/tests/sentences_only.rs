@@ -152,7 +152,7 @@ async fn a_conversation_saved_when_sentences_were_a_provider_goes_on() {
             *part = json!({ "type": "opaque", "provider": "intents", "value": memory });
         }
     }
-    let saved = crate::SavedConversation::read(saved.to_string().as_bytes()).unwrap();
+    let saved = crate::SavedConversation::parse(saved.to_string().as_bytes()).unwrap();
     assert_eq!(saved.provider, AnswerSource::Sentences);
     let mut resumed = new().with_history(saved.messages);
     let turn = resumed.turn("the lamp", &mut nobody).await;

@@ -401,6 +401,7 @@ async fn a_panic_in_the_body_of_an_answer_is_told() {
     rest(&mut stream).await;
     assert!(manager.wait_until_closed(HANG).await);
     let told = log.lines("torn-body-77");
-    let is_told = |line: &&String| line.contains("ERROR") && line.contains("lost to a panic");
-    assert_eq!(told.iter().filter(is_told).count(), 1, "{told:?}");
+    let is_logged =
+        |line: &&String| line.contains("ERROR") && line.contains("connection task panicked");
+    assert_eq!(told.iter().filter(is_logged).count(), 1, "{told:?}");
 }

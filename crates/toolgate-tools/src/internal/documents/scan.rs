@@ -50,7 +50,7 @@ pub(super) struct FolderScan {
 #[derive(Debug)]
 pub(super) struct ScannedFile {
     pub(super) path: PathBuf,
-    /// Index into [`FolderScan::folders`].
+    /// The folder's index in [`FolderScan::folders`].
     pub(super) folder: usize,
     pub(super) stamp: FileStamp,
 }
@@ -58,7 +58,7 @@ pub(super) struct ScannedFile {
 /// Tells whether a file has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileStamp {
-    /// Nanoseconds since 1970.
+    /// The modification time, in nanoseconds since 1970.
     pub(super) modified: i64,
     pub(super) size: u64,
 }

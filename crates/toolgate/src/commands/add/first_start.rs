@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toolgate_core::escape;
-use toolgate_mcp::{ServerSettings, ServerState, Servers, what_to_check};
+use toolgate_mcp::{ServerSettings, ServerState, Servers, startup_advice};
 
 use super::super::{block_on, server};
 use crate::config::{Config, ConfigDocument, ConfigReadOptions, SecretScope};
@@ -73,7 +73,7 @@ async fn start(config: &Config, tools: &ConfiguredTools, settings: &ServerSettin
     }
     let spinner = Spinner::new(&title);
     let is_settled = tokio::select! {
-        () = servers.wait_health_checked() => true,
+        () = servers.wait_for_health_checks() => true,
         never = spinner.animate() => match never {},
         never = show_stderr(&servers, &spinner) => match never {},
         () = exit::interrupted() => false,
@@ -125,7 +125,7 @@ fn outcome(
         [] => String::new(),
         lines => format!("\n  Its stderr: {}", lines.join("\n    ")),
     };
-    let check = what_to_check(settings, &status.stderr, config.file(), &tools.redactor);
+    let check = startup_advice(settings, &status.stderr, config.file(), &tools.redactor);
     let error = status.error.unwrap_or_default();
     FirstStart::Failed {
         report: format!(

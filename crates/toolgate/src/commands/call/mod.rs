@@ -155,7 +155,7 @@ impl CallRequest<'_> {
             false => CommandJournal::open(config, &tools, command, OpenRetry::Never),
         };
         // Problems of servers don't matter to a local tool that needs none.
-        let needed = servers::owners(config, &tools.manager, &servers::catalogue(), self.tool);
+        let needed = servers::owners(config, &tools.manager, &servers::catalog(), self.tool);
         if tools.manager.find(self.tool).is_none() || !needed.is_empty() {
             wiring::warn_about_servers(config);
         }

@@ -132,7 +132,7 @@ fn print_dry_run(options: &CallOptions, answer: &GatewayResponse) -> Exit {
     };
     if !is_valid {
         let call = ToolCall::new(&options.tool, json!({}));
-        let outcome = ToolOutcome::refused(&call, ToolError::invalid("arguments", "are invalid"));
+        let outcome = ToolOutcome::rejected(&call, ToolError::invalid("arguments", "are invalid"));
         let mut envelope = outcome.to_envelope();
         envelope["error"] = answer.body["error"].clone();
         output::print_result(&rendered(&envelope));

@@ -97,7 +97,7 @@ pub(super) fn print_dry_run(executor: &ToolExecutor, call: &ToolCall) -> (Exit, 
         Ok(dry_run) => dry_run,
         Err(error) => {
             let kind = error.kind();
-            print(&ToolOutcome::refused(call, error));
+            print(&ToolOutcome::rejected(call, error));
             return (Exit::Failure, Some(kind));
         }
     };
@@ -130,7 +130,7 @@ pub(super) fn print(outcome: &ToolOutcome) {
 }
 
 pub(super) fn print_refused(tool: &str, error: ToolError) {
-    print(&ToolOutcome::refused(
+    print(&ToolOutcome::rejected(
         &ToolCall::new(tool, json!({})),
         error,
     ));

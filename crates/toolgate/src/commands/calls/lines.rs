@@ -8,7 +8,7 @@ use serde_json::Value;
 use toolgate_core::escape;
 use unicode_width::UnicodeWidthStr;
 
-use super::show::{colour, local, text, took};
+use super::show::{color, local, text, took};
 use super::source::CallPages;
 use crate::commands::rendered_line;
 use crate::output;
@@ -117,18 +117,18 @@ impl CallPrinter {
             &shorten(&caller_name(call), self.columns.who),
             &took(&call["duration_ms"]),
         ]);
-        let colour = colour(&call["success"]);
+        let color = color(&call["success"]);
         let rest = width.saturating_sub(head.width() + outcome + 2);
         let (outcome_label, call_text) = (outcome_label(call), call_text(call));
         if call_text.width() > rest && rest < MIN_CALL_WIDTH {
             let below = shorten(&call_text, width.saturating_sub(INDENT));
             return format!(
-                "{head}{colour}{outcome_label}{colour:#}\n{:INDENT$}{below}",
+                "{head}{color}{outcome_label}{color:#}\n{:INDENT$}{below}",
                 ""
             );
         }
         let call_text = shorten(&call_text, rest);
-        format!("{head}{colour}{outcome_label:<outcome$}{colour:#}  {call_text}")
+        format!("{head}{color}{outcome_label:<outcome$}{color:#}  {call_text}")
     }
 }
 

@@ -20,13 +20,13 @@ pub(super) fn detail(call: &Value, width: Option<usize>) -> String {
         None => line,
     };
     let bold = Style::new().bold();
-    let colour = colour(&call["success"]);
+    let color = color(&call["success"]);
     let source = match &call["source"] {
         Value::String(source) => format!("  ({})", escape(source)),
         _ => String::new(),
     };
     let title = format!(
-        "{bold}{}{bold:#}{source}  {colour}{}{colour:#}  {}",
+        "{bold}{}{bold:#}{source}  {color}{}{color:#}  {}",
         text(&call["tool"]),
         text(&call["outcome"]),
         took(&call["duration_ms"]),
@@ -170,14 +170,14 @@ pub(super) fn local(time: &Value) -> Option<Zoned> {
     Some(time.to_zoned(TimeZone::system()))
 }
 
-// Colour alone carries no information: the outcome is printed beside it.
-pub(super) fn colour(success: &Value) -> Style {
-    let colour = match success.as_bool() {
+// Color alone carries no information: the outcome is printed beside it.
+pub(super) fn color(success: &Value) -> Style {
+    let color = match success.as_bool() {
         Some(true) => AnsiColor::Green,
         Some(false) => AnsiColor::Red,
         None => AnsiColor::Yellow,
     };
-    Style::new().fg_color(Some(colour.into()))
+    Style::new().fg_color(Some(color.into()))
 }
 
 #[cfg(test)]

@@ -288,7 +288,7 @@ mod tests {
         ] {
             assert_eq!(attached_uris(&toolbox, text), expected, "{text}");
         }
-        let restricted = toolbox.only(vec![toolgate_core::ToolPattern::new("other/*")]);
+        let restricted = toolbox.only_if_any(vec![toolgate_core::ToolPattern::new("other/*")]);
         assert!(attached_uris(&restricted, "@notes://today").is_empty());
     }
 

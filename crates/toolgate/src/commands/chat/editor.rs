@@ -49,7 +49,7 @@ impl LineEditor {
         let mut editor =
             rustyline::Editor::with_config(config).context("cannot edit lines here")?;
         editor.set_helper(Some(EditorHelper {
-            colours: output::stderr_has_colour(),
+            colors: output::stderr_has_color(),
             names: Some(names),
             continued: RefCell::default(),
         }));
@@ -168,7 +168,7 @@ fn is_fenced(text: &str) -> bool {
 }
 
 struct EditorHelper {
-    colours: bool,
+    colors: bool,
     names: Option<ContentNames>,
     /// The text at each point where a backslash continued the line.
     continued: RefCell<Vec<String>>,
@@ -202,7 +202,7 @@ impl Highlighter for EditorHelper {
         prompt: &'p str,
         _default: bool,
     ) -> Cow<'b, str> {
-        match self.colours {
+        match self.colors {
             true => Cow::Owned(format!("\x1b[1;36m{prompt}\x1b[0m")),
             false => Cow::Borrowed(prompt),
         }
@@ -280,7 +280,7 @@ mod tests {
 
     fn helper() -> EditorHelper {
         EditorHelper {
-            colours: false,
+            colors: false,
             names: None,
             continued: RefCell::default(),
         }

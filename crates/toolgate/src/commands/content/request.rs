@@ -160,7 +160,7 @@ impl ContentCommand<'_> {
 
     async fn print_refused(self, error: ToolError, exit: Exit) -> Exit {
         let call = ToolCall::new(self.wanted.name(), json!({}));
-        self.print(ToolOutcome::refused(&call, error), exit, Vec::new())
+        self.print(ToolOutcome::rejected(&call, error), exit, Vec::new())
             .await
     }
 
@@ -258,7 +258,7 @@ async fn ask(remote: &RemoteGateway, wanted: &ContentTarget<'_>) -> Result<Value
                 }
                 Err(error) => {
                     let call = ToolCall::new(*name, json!({}));
-                    return Ok(ToolOutcome::refused(&call, error).to_envelope());
+                    return Ok(ToolOutcome::rejected(&call, error).to_envelope());
                 }
             }
         }

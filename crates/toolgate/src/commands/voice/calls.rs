@@ -72,7 +72,7 @@ mod tests {
         for (call, title) in [(&first, "echo 1"), (&second, "echo 2"), (&other, "lock")] {
             calls.start(call.id(), call.name(), title.to_owned());
         }
-        let failed = ToolOutcome::refused(&second, ToolError::failed("It is broken."));
+        let failed = ToolOutcome::rejected(&second, ToolError::failed("It is broken."));
         assert_eq!(
             calls.finish(&failed),
             "echo 2",

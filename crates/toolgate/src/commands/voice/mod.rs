@@ -197,7 +197,7 @@ fn watch_tool_servers(fleet: Arc<ServerFleet>) -> watch::Receiver<ToolServerStat
     let (sender, status) = watch::channel(ToolServerStatus::Starting);
     tokio::spawn(async move {
         let mut changed = fleet.servers.subscribe();
-        fleet.servers.wait_health_checked().await;
+        fleet.servers.wait_for_health_checks().await;
         if output::is_interactive() {
             fleet.note_missing(None);
         }

@@ -317,11 +317,11 @@ impl VoiceObserver for VoiceView {
 }
 
 fn mark(is_good: bool) -> String {
-    let (colour, mark) = match is_good {
+    let (color, mark) = match is_good {
         true => (AnsiColor::Green, '✓'),
         false => (AnsiColor::Red, '✗'),
     };
-    let style = Style::new().fg_color(Some(colour.into()));
+    let style = Style::new().fg_color(Some(color.into()));
     format!("{style}{mark}{style:#}")
 }
 

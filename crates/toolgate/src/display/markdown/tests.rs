@@ -30,8 +30,8 @@ fn blocks_become_lines() {
 }
 
 #[test]
-fn words_are_styled_and_without_colours_keep_what_tells_them_apart() {
-    for (text, coloured, bare) in [
+fn words_are_styled_and_without_colors_keep_what_tells_them_apart() {
+    for (text, colored, bare) in [
         ("a **b** c", "a \u{1b}[1mb\u{1b}[0m c", "a b c"),
         (
             "*a **b***",
@@ -48,7 +48,7 @@ fn words_are_styled_and_without_colours_keep_what_tells_them_apart() {
         ("<http://h/>", "http://h/", "http://h/"),
         ("2 * 3 * 4", "2 * 3 * 4", "2 * 3 * 4"),
     ] {
-        assert_eq!(render_markdown(text, 80, true), coloured, "{text}");
+        assert_eq!(render_markdown(text, 80, true), colored, "{text}");
         assert_eq!(plain(text, 80), bare, "{text}");
     }
 }
@@ -81,8 +81,8 @@ fn tables_fit_or_stay_source() {
 #[test]
 fn nothing_in_it_drives_the_terminal() {
     let hostile = "&#27;]0;title&#7;x &#x9b;2J &#x202e;y [a](http://h/&#27;[2J) `\u{1b}[31m`\n\n```\n\u{1b}[2J\n```\n\n|a&#27;[1m|\n|-|\n|b|";
-    for colours in [true, false] {
-        let shown = render_markdown(hostile, 80, colours);
+    for colors in [true, false] {
+        let shown = render_markdown(hostile, 80, colors);
         let left = anstream::adapter::strip_str(&shown).to_string();
         assert!(
             !left.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']),

@@ -60,7 +60,6 @@ pub(super) enum ResponseStep {
 
 pub(super) type ResponseScript = fn() -> Vec<ResponseStep>;
 
-/// A complete response.
 pub(super) fn reply(status: &str, headers: &str, body: &str) -> Vec<ResponseStep> {
     let length = body.len();
     let text = format!(

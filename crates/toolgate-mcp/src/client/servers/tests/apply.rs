@@ -108,7 +108,7 @@ async fn names_no_server_may_offer_are_unreachable() {
         let mut barred = server("barred");
         barred.excluded_tools = vec![ToolPattern::new("no*")];
         house.apply([server("slow"), narrow, barred]);
-        let out_of_reach = house.servers.wait_unreachable(name);
+        let out_of_reach = house.servers.wait_until_tool_ruled_out(name);
         let _is_over = tokio::time::timeout(seconds(9), out_of_reach).await;
         assert_eq!(house.now(), at, "{name}");
     }
@@ -116,9 +116,9 @@ async fn names_no_server_may_offer_are_unreachable() {
         ("a", &[ScriptedStart::Connect(seconds(1))]),
         ("b", &[ScriptedStart::Hang]),
     ]);
-    assert_eq!(house.servers.expected_servers(), ["a", "b"]);
+    assert_eq!(house.servers.pending_servers(), ["a", "b"]);
     house.at(2.0).await;
-    assert_eq!(house.servers.expected_servers(), ["b"]);
+    assert_eq!(house.servers.pending_servers(), ["b"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,7 +15,7 @@ async fn mc3_a_server_that_works_is_connected_at_once() {
         (ServerState::Connected, 1, 1)
     );
     assert_eq!(
-        (status.pid, status.polluted, status.error),
+        (status.pid, status.stray_line_count, status.error),
         (Some(7), 2, None)
     );
     assert!(house.has("a_tool"));
@@ -326,7 +326,7 @@ async fn a_package_that_was_deleted_after_a_failure_has_five_minutes_again() {
 async fn package_installations_are_serialized() {
     let folder = tempfile::tempdir().unwrap();
     let options = ServersOptions {
-        catalogue: Catalogue::new(folder.path().join("catalogue")),
+        catalog: ToolCatalog::new(folder.path().join("catalogue")),
         ..ServersOptions::default()
     };
     let named = |name: &str| ServerSettings {

@@ -110,7 +110,7 @@ async fn degraded_servers_and_their_recovery_are_reported() {
     let (house, settings) = zwave(&health);
     house.apply([settings]);
     house.watch_health();
-    house.servers.wait_health_checked().await;
+    house.servers.wait_for_health_checks().await;
     // Problems within the first seconds are checked again before they are reported.
     assert_eq!(house.now(), 3.0);
     assert_eq!(house.state("house"), ServerState::Connected);
@@ -135,7 +135,7 @@ async fn a_server_that_needs_a_moment_after_its_start_is_not_called_degraded() {
     house.at(1.0).await;
     assert_eq!(house.status("house").health, None);
     health.set(json!({ "healthy": true }));
-    house.servers.wait_health_checked().await;
+    house.servers.wait_for_health_checks().await;
     assert_eq!(house.degraded(), None);
     assert_eq!(house.log.count("can't do its work"), 0);
     // Checks stay cheap: a few per hour, and nothing in the log.
@@ -167,7 +167,7 @@ async fn a_health_tool_may_fail_hang_or_answer_in_text() {
     ] {
         let health = HealthAnswers::new(answer.clone());
         let (house, settings) = zwave(&health);
-        // A hanging neighbour delays no health check.
+        // A hanging neighbor delays no health check.
         house.apply([server("other"), settings]);
         house.watch_health();
         house.at(15.0).await;
@@ -196,7 +196,7 @@ async fn only_read_only_or_configured_tools_are_called() {
         settings.health = setting.clone();
         house.apply([settings]);
         house.watch_health();
-        house.servers.wait_health_checked().await;
+        house.servers.wait_for_health_checks().await;
         assert_eq!(
             health.asked() > 0,
             is_asked,
@@ -215,7 +215,7 @@ async fn a_named_health_tool_that_is_not_read_only_is_never_called() {
         settings.health = HealthToolChoice::Named("check_zwave_health".to_owned());
         house.apply([settings]);
         house.watch_health();
-        house.servers.wait_health_checked().await;
+        house.servers.wait_for_health_checks().await;
         house.at(100.0).await;
         let report = house.status("house").health.unwrap();
         assert_eq!((report.state, health.asked()), (HealthState::Unknown, 0));
@@ -232,7 +232,7 @@ async fn health_tools_are_asked_under_the_policy_that_holds_now() {
     let (house, settings) = zwave(&health);
     house.apply([settings]);
     house.watch_health();
-    house.servers.wait_health_checked().await;
+    house.servers.wait_for_health_checks().await;
     assert_eq!(health.asked(), 1);
     let mut policy = Policy::default();
     policy.deny = vec![ToolPattern::new("check_zwave_health")];
@@ -250,7 +250,7 @@ async fn only_connected_servers_are_checked_once_enabled() {
     house.at(100.0).await;
     assert_eq!(health.asked(), 0);
     house.watch_health();
-    house.servers.wait_health_checked().await;
+    house.servers.wait_for_health_checks().await;
     assert_eq!(health.asked(), 1);
     house.stage.peer("house").die(exit("exit status 1"));
     let asked = health.asked();
@@ -270,7 +270,7 @@ async fn a_missing_or_denied_health_tool_is_unknown() {
     settings.health = HealthToolChoice::Named("check_health".to_owned());
     house.apply([settings]);
     house.watch_health();
-    house.servers.wait_health_checked().await;
+    house.servers.wait_for_health_checks().await;
     let report = house.status("house").health.unwrap();
     assert_eq!(report.state, HealthState::Unknown);
     let problem = "the server offers no tool 'check_health' here";
@@ -286,7 +286,7 @@ async fn a_missing_or_denied_health_tool_is_unknown() {
         .without_observers();
     house.apply([settings]);
     house.servers.watch_health(executor.build());
-    house.servers.wait_health_checked().await;
+    house.servers.wait_for_health_checks().await;
     let report = house.status("house").health.unwrap();
     assert_eq!((report.state, health.asked()), (HealthState::Unknown, 0));
 }

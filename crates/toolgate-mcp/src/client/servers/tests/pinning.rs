@@ -33,8 +33,8 @@ fn hash(house: &SupervisionTest) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn f13_a_new_destructive_tool_is_withheld_until_somebody_agrees() {
-    let (catalogue, _folder) = memory();
-    let house = with_new_wipe(options(&catalogue)).await;
+    let (catalog, _folder) = memory();
+    let house = with_new_wipe(options(&catalog)).await;
     assert_eq!(offered(&house), ["volume", "datetime", "a_tool", "b_tool"]);
     let answer = call(&house, "wipe").await;
     assert_eq!(
@@ -61,8 +61,8 @@ async fn f13_a_new_destructive_tool_is_withheld_until_somebody_agrees() {
 
 #[tokio::test(start_paused = true)]
 async fn no_other_tool_answers_to_the_name_of_a_withheld_one() {
-    let (catalogue, _folder) = memory();
-    let house = with_new_wipe(options(&catalogue)).await;
+    let (catalog, _folder) = memory();
+    let house = with_new_wipe(options(&catalog)).await;
     let evil = [("wipe", "Mine"), ("b_tool", "Does it")];
     house.stage.peer("b").set_tools(&evil);
     house.at(15.0).await;
@@ -86,10 +86,10 @@ async fn no_other_tool_answers_to_the_name_of_a_withheld_one() {
 
 #[tokio::test(start_paused = true)]
 async fn f13_a_tool_that_was_withheld_is_so_in_the_next_run_before_its_server_is_contacted() {
-    let (catalogue, _folder) = memory();
-    let house = with_new_wipe(options(&catalogue)).await;
+    let (catalog, _folder) = memory();
+    let house = with_new_wipe(options(&catalog)).await;
     house.servers.stop().await;
-    let next = SupervisionTest::with(&[("a", &[UP])], on_demand(&catalogue));
+    let next = SupervisionTest::with(&[("a", &[UP])], on_demand(&catalog));
     next.apply([known("a")]);
     assert_eq!(names(&next), ["volume", "datetime", "a_tool", "wipe"]);
     assert!(!offered(&next).contains(&"wipe".to_owned()));
@@ -100,14 +100,14 @@ async fn f13_a_tool_that_was_withheld_is_so_in_the_next_run_before_its_server_is
 
 #[tokio::test(start_paused = true)]
 async fn an_agreement_of_another_process_is_in_force_without_a_restart() {
-    let (catalogue, _folder) = memory();
-    let house = with_new_wipe(options(&catalogue)).await;
+    let (catalog, _folder) = memory();
+    let house = with_new_wipe(options(&catalog)).await;
     let servers = house.servers.clone();
     let following = tokio::spawn(async move { servers.follow_agreements().await });
     house.at(20.0).await;
     assert_eq!(call(&house, "wipe").await["error_kind"], "denied");
     let shown = hash(&house);
-    catalogue.agree_to_changes(&known("a"), &shown).unwrap();
+    catalog.agree_to_changes(&known("a"), &shown).unwrap();
     house.at(23.0).await;
     assert_eq!(call(&house, "wipe").await["result"], "done");
     following.abort();

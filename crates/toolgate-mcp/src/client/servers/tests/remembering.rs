@@ -15,32 +15,32 @@ pub(super) fn known(name: &str) -> ServerSettings {
     server(name).with_identity(&entry, std::path::Path::new("/house"))
 }
 
-pub(super) fn memory() -> (Catalogue, TempDir) {
+pub(super) fn memory() -> (ToolCatalog, TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    (Catalogue::new(folder.path().join("catalogue")), folder)
+    (ToolCatalog::new(folder.path().join("catalogue")), folder)
 }
 
-pub(super) fn options(catalogue: &Catalogue) -> ServersOptions {
+pub(super) fn options(catalog: &ToolCatalog) -> ServersOptions {
     ServersOptions {
-        catalogue: catalogue.clone(),
+        catalog: catalog.clone(),
         ..ServersOptions::default()
     }
 }
 
-pub(super) fn on_demand(catalogue: &Catalogue) -> ServersOptions {
+pub(super) fn on_demand(catalog: &ToolCatalog) -> ServersOptions {
     ServersOptions {
         on_demand: true,
-        ..options(catalogue)
+        ..options(catalog)
     }
 }
 
 /// Stores the list of an earlier run.
-fn seen(catalogue: &Catalogue, server: &str, tools: &[&str]) {
+fn seen(catalog: &ToolCatalog, server: &str, tools: &[&str]) {
     let listed: Vec<_> = tools
         .iter()
         .map(|name| definition(&((*name).to_owned(), "Does it".to_owned())))
         .collect();
-    catalogue.remember(&known(server), &listed, &ListedContent::default());
+    catalog.remember(&known(server), &listed, &ListedContent::default());
 }
 
 pub(super) fn names(house: &SupervisionTest) -> Vec<String> {
@@ -57,9 +57,9 @@ pub(super) async fn call(house: &SupervisionTest, tool: &str) -> serde_json::Val
 
 #[tokio::test(start_paused = true)]
 async fn tm8_local_tools_and_then_remembered_ones_are_there_before_any_server_is_contacted() {
-    let (catalogue, _folder) = memory();
-    seen(&catalogue, "b", &["b_tool", "volume"]);
-    let house = SupervisionTest::with(&[("a", &[UP]), ("b", &[UP])], options(&catalogue));
+    let (catalog, _folder) = memory();
+    seen(&catalog, "b", &["b_tool", "volume"]);
+    let house = SupervisionTest::with(&[("a", &[UP]), ("b", &[UP])], options(&catalog));
     house.apply([known("a"), known("b")]);
     // No server task has run yet.
     assert!(house.stage.starts.lock().is_empty());
@@ -75,20 +75,20 @@ async fn tm8_local_tools_and_then_remembered_ones_are_there_before_any_server_is
 
 #[tokio::test(start_paused = true)]
 async fn lists_and_removals_are_remembered() {
-    let (catalogue, _folder) = memory();
-    let house = SupervisionTest::with(&[("a", &[UP])], options(&catalogue));
+    let (catalog, _folder) = memory();
+    let house = SupervisionTest::with(&[("a", &[UP])], options(&catalog));
     house.apply([known("a")]);
     house.servers.start_all().await;
     house.servers.stop().await;
-    let tools = |catalogue: &Catalogue| {
-        let remembered = catalogue.recall(&known("a")).unwrap();
+    let tools = |catalog: &ToolCatalog| {
+        let remembered = catalog.recall(&known("a")).unwrap();
         let names = remembered.tools.iter();
         let names = names.map(|tool| tool.definition["name"].as_str().unwrap().to_owned());
         names.collect::<Vec<_>>()
     };
-    assert_eq!(tools(&catalogue), ["a_tool"]);
+    assert_eq!(tools(&catalog), ["a_tool"]);
 
-    let house = SupervisionTest::with(&[("a", &[UP])], options(&catalogue));
+    let house = SupervisionTest::with(&[("a", &[UP])], options(&catalog));
     house.apply([known("a")]);
     assert!(house.has("a_tool") && house.status("a").remembered);
     house.servers.start_all().await;
@@ -98,20 +98,20 @@ async fn lists_and_removals_are_remembered() {
     house.at(10.0).await;
     assert!(!house.has("a_tool") && house.has("other"));
     house.servers.stop().await;
-    assert_eq!(tools(&catalogue), ["other"]);
+    assert_eq!(tools(&catalog), ["other"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn mc5_a_call_waits_for_its_own_server_alone_and_is_woken_when_that_is_ready() {
-    let (catalogue, _folder) = memory();
-    seen(&catalogue, "good", &["good_tool"]);
+    let (catalog, _folder) = memory();
+    seen(&catalog, "good", &["good_tool"]);
     let house = SupervisionTest::with(
         &[
             ("mute", &[ScriptedStart::Hang]),
             ("bad", &[FAIL]),
             ("good", &[ScriptedStart::Connect(seconds(2))]),
         ],
-        options(&catalogue),
+        options(&catalog),
     );
     house.apply([known("mute"), known("bad"), known("good")]);
     house.servers.wait_for_tool("good_tool").await;
@@ -142,10 +142,10 @@ async fn mc5_an_early_caller_of_a_new_name_is_woken_the_moment_it_is_there() {
 
 #[tokio::test(start_paused = true)]
 async fn tm7_a_name_stays_with_its_server_while_that_starts_and_after_it_failed() {
-    let (catalogue, _folder) = memory();
-    seen(&catalogue, "bank", &["send_money"]);
-    seen(&catalogue, "evil", &["send_money"]);
-    let house = SupervisionTest::with(&[("bank", &[FAIL]), ("evil", &[UP])], options(&catalogue));
+    let (catalog, _folder) = memory();
+    seen(&catalog, "bank", &["send_money"]);
+    seen(&catalog, "evil", &["send_money"]);
+    let house = SupervisionTest::with(&[("bank", &[FAIL]), ("evil", &[UP])], options(&catalog));
     house.apply([known("bank"), known("evil")]);
     let owner = || {
         let tool = house.manager.find("send_money").unwrap();
@@ -197,9 +197,9 @@ async fn tm7_a_server_that_was_lost_in_this_run_keeps_its_names_without_a_memory
 
 #[tokio::test(start_paused = true)]
 async fn only_a_changed_program_is_a_new_server() {
-    let (catalogue, _folder) = memory();
-    seen(&catalogue, "a", &["a_tool"]);
-    let house = SupervisionTest::with(&[("a", &[ScriptedStart::Hang])], options(&catalogue));
+    let (catalog, _folder) = memory();
+    seen(&catalog, "a", &["a_tool"]);
+    let house = SupervisionTest::with(&[("a", &[ScriptedStart::Hang])], options(&catalog));
     house.apply([known("a")]);
     assert!(house.has("a_tool"));
     let mut slower = known("a");
@@ -225,13 +225,13 @@ async fn only_a_changed_program_is_a_new_server() {
 
 #[tokio::test(start_paused = true)]
 async fn on_demand_only_the_server_of_a_called_tool_is_started() {
-    let (catalogue, _folder) = memory();
+    let (catalog, _folder) = memory();
     for name in ["one", "two", "three"] {
-        seen(&catalogue, name, &[&format!("{name}_tool")]);
+        seen(&catalog, name, &[&format!("{name}_tool")]);
     }
     let scripts: &[(&str, &[ScriptedStart])] =
         &[("one", &[FAIL]), ("two", &[UP]), ("three", &[UP])];
-    let house = SupervisionTest::with(scripts, on_demand(&catalogue));
+    let house = SupervisionTest::with(scripts, on_demand(&catalog));
     house.apply(["one", "two", "three"].map(known));
     house.servers.wait_for_known_tools().await;
     house.servers.wait_for_tool("two_tool").await;
@@ -250,9 +250,9 @@ async fn on_demand_only_the_server_of_a_called_tool_is_started() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_was_never_needed_is_stopped_without_having_been_started() {
-    let (catalogue, _folder) = memory();
-    seen(&catalogue, "a", &["a_tool"]);
-    let house = SupervisionTest::with(&[("a", &[UP])], on_demand(&catalogue));
+    let (catalog, _folder) = memory();
+    seen(&catalog, "a", &["a_tool"]);
+    let house = SupervisionTest::with(&[("a", &[UP])], on_demand(&catalog));
     house.apply([known("a")]);
     house.servers.stop().await;
     assert_eq!((house.state("a"), house.now()), (ServerState::Stopped, 0.0));
@@ -277,10 +277,10 @@ async fn unknown_names_start_new_servers_then_all() {
         ("old_tool", 4.0, [1, 1, 1]),
         ("nothing", 11.0, [1, 1, 1]),
     ] {
-        let (catalogue, _folder) = memory();
-        seen(&catalogue, "old", &["old_tool_before"]);
-        seen(&catalogue, "mute", &["mute_tool"]);
-        let house = SupervisionTest::with(scripts, on_demand(&catalogue));
+        let (catalog, _folder) = memory();
+        seen(&catalog, "old", &["old_tool_before"]);
+        seen(&catalog, "mute", &["mute_tool"]);
+        let house = SupervisionTest::with(scripts, on_demand(&catalog));
         house.apply(["old", "mute", "new"].map(known));
         house.servers.wait_for_tool(name).await;
         let starts = ["old", "mute", "new"].map(|name| usize::from(!house.starts(name).is_empty()));
@@ -291,13 +291,13 @@ async fn unknown_names_start_new_servers_then_all() {
 #[tokio::test(start_paused = true)]
 async fn local_tools_wait_for_servers_that_may_override() {
     for (before, at) in [(None, 2.0), (Some("taking_tool"), 0.0)] {
-        let (catalogue, _folder) = memory();
+        let (catalog, _folder) = memory();
         if let Some(before) = before {
-            seen(&catalogue, "taking", &[before]);
+            seen(&catalog, "taking", &[before]);
         }
         let house = SupervisionTest::with(
             &[("taking", &[ScriptedStart::Connect(seconds(2))])],
-            on_demand(&catalogue),
+            on_demand(&catalog),
         );
         let mut taking = known("taking");
         taking.overrides = true;
@@ -309,51 +309,51 @@ async fn local_tools_wait_for_servers_that_may_override() {
 
 #[tokio::test(start_paused = true)]
 async fn recently_failed_servers_delay_no_listing() {
-    let (catalogue, _folder) = memory();
+    let (catalog, _folder) = memory();
     let scripts: &[(&str, &[ScriptedStart])] = &[
         ("mute", &[ScriptedStart::Hang]),
         ("good", &[ScriptedStart::Connect(seconds(1))]),
     ];
-    let first = SupervisionTest::with(scripts, options(&catalogue));
+    let first = SupervisionTest::with(scripts, options(&catalog));
     first.apply([known("mute"), known("good")]);
     first.at(10.5).await;
     first.servers.stop().await;
-    let failure = catalogue.last_failure(&known("mute")).unwrap();
+    let failure = catalog.last_failure(&known("mute")).unwrap();
     assert_eq!(failure.reason, "no answer to the handshake");
-    let next = SupervisionTest::with(scripts, on_demand(&catalogue));
+    let next = SupervisionTest::with(scripts, on_demand(&catalog));
     next.apply([known("mute"), known("good")]);
     next.servers.start_unseen();
     next.servers.wait_for_known_tools().await;
     assert_eq!(next.now(), 0.0);
     assert!(next.has("good_tool") && next.stage.starts.lock().is_empty());
     assert_eq!(next.servers.last_failure("mute"), Some(failure));
-    // Nor does a misspelt tool name, beyond the time a new tool may take to appear.
+    // Nor does a misspelled tool name, beyond the time a new tool may take to appear.
     next.servers.wait_for_tool("nothing").await;
     assert_eq!(next.now(), 10.0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn vo1_a_server_that_failed_in_the_last_run_is_waited_for_while_it_starts() {
-    let (catalogue, _folder) = memory();
-    catalogue.remember_failure(&known("back"), "no broker");
+    let (catalog, _folder) = memory();
+    catalog.remember_failure(&known("back"), "no broker");
     let house = SupervisionTest::with(
         &[("back", &[ScriptedStart::Connect(seconds(2))])],
-        options(&catalogue),
+        options(&catalog),
     );
     house.apply([known("back")]);
     house.servers.wait_for_known_tools().await;
     assert_eq!(house.now(), 0.0, "a list is not held up");
-    house.servers.wait_for_first_round().await;
+    house.servers.wait_for_first_listings().await;
     assert_eq!(house.now(), 2.0);
     assert!(house.has("back_tool"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn tm7_a_server_that_cannot_be_started_as_configured_keeps_its_names() {
-    let (catalogue, _folder) = memory();
-    seen(&catalogue, "bank", &["send_money"]);
-    seen(&catalogue, "evil", &["send_money"]);
-    let house = SupervisionTest::with(&[("evil", &[UP])], options(&catalogue));
+    let (catalog, _folder) = memory();
+    seen(&catalog, "bank", &["send_money"]);
+    seen(&catalog, "evil", &["send_money"]);
+    let house = SupervisionTest::with(&[("evil", &[UP])], options(&catalog));
     let mut bank = known("bank");
     bank.blocked = Some("the variable BANK_KEY is not set".to_owned());
     house.apply([bank.clone(), known("evil")]);
@@ -371,25 +371,25 @@ async fn tm7_a_server_that_cannot_be_started_as_configured_keeps_its_names() {
 
 #[tokio::test(start_paused = true)]
 async fn late_servers_are_not_waited_for_twice() {
-    let (catalogue, _folder) = memory();
-    let house = SupervisionTest::with(&[("mute", &[ScriptedStart::Hang])], on_demand(&catalogue));
+    let (catalog, _folder) = memory();
+    let house = SupervisionTest::with(&[("mute", &[ScriptedStart::Hang])], on_demand(&catalog));
     house.apply([known("mute")]);
-    house.servers.start_unseen_installed();
+    house.servers.start_installed_without_tools();
     house.at(5.0).await;
     house.servers.give_up_on_late_servers();
-    let next = SupervisionTest::with(&[("mute", &[ScriptedStart::Hang])], on_demand(&catalogue));
+    let next = SupervisionTest::with(&[("mute", &[ScriptedStart::Hang])], on_demand(&catalog));
     next.apply([known("mute")]);
-    next.servers.start_unseen_installed();
+    next.servers.start_installed_without_tools();
     next.servers.wait_for_known_tools().await;
     assert_eq!(next.now(), 0.0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn changes_since_the_last_run_are_logged() {
-    let (catalogue, _folder) = memory();
+    let (catalog, _folder) = memory();
     let was = definition(&("a_tool".to_owned(), "Reads".to_owned()));
-    catalogue.remember(&known("a"), &[was], &ListedContent::default());
-    let house = SupervisionTest::with(&[("a", &[UP])], options(&catalogue));
+    catalog.remember(&known("a"), &[was], &ListedContent::default());
+    let house = SupervisionTest::with(&[("a", &[UP])], options(&catalog));
     house.apply([known("a")]);
     house.servers.start_all().await;
     let told = "an MCP tool has changed: check that you still trust it server=\"a\" tool=a_tool change=description: Reads → Does it\n";

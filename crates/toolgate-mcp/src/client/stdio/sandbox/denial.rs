@@ -1,4 +1,4 @@
-//! Recognises sandbox denials in stderr, and advises what to do about them.
+//! Recognizes sandbox denials in stderr, and advises what to do about them.
 
 use std::path::{Path, PathBuf};
 

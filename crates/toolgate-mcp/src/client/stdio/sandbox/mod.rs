@@ -34,8 +34,9 @@ use super::command::{ResolvedProgram, ServerStartError, shebang_line, spawn_erro
 use super::environment;
 use crate::{SandboxLevel, ServerConnection, ServerProgram, ServerSettings};
 
-/// If this is its first argument, a program must call [`run`] with the arguments after it.
-pub const WORD: &str = "sandbox-exec";
+/// The first argument that starts the program as the launcher; `main` must then call [`run`]
+/// with the remaining arguments.
+pub const SUBCOMMAND: &str = "sandbox-exec";
 
 const PASSED_PREFIX: &[u8] = b"TOOLGATE_PASSED_";
 
@@ -195,8 +196,8 @@ impl Confinement {
     }
 }
 
-/// Runs as the launcher, with the arguments after [`WORD`]. Returns only if the server can't be
-/// started, with the reason.
+/// Runs as the launcher, with the arguments after [`SUBCOMMAND`]. Returns only if the server can't
+/// be started, with the reason.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> String {
     let mut arguments = arguments.into_iter();
     let (Some(confinement), Some(file)) = (arguments.next(), arguments.next()) else {

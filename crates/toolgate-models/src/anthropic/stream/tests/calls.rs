@@ -120,7 +120,7 @@ fn a_call_cut_by_the_token_limit_is_dropped() {
         let stop = if made {
             StopReason::Length
         } else {
-            StopReason::CutCall
+            StopReason::TruncatedCall
         };
         assert_eq!(reply.stop, stop, "{pieces}");
         let ids: Vec<&str> = reply.message.calls().map(|call| call.id.as_str()).collect();

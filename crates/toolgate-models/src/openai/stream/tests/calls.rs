@@ -286,7 +286,7 @@ fn a_call_that_ran_out_of_tokens_is_dropped() {
         let reply = reply(&[&text("So"), &whole, &last, &end("length"), "[DONE]"]);
         let expected = match arguments.ends_with('}') {
             true => (StopReason::Length, 2),
-            false => (StopReason::CutCall, 1),
+            false => (StopReason::TruncatedCall, 1),
         };
         let made = (reply.stop, reply.message.calls().count());
         assert_eq!(made, expected, "{arguments}");
@@ -348,7 +348,7 @@ fn too_many_calls_are_refused() {
         .collect();
     let reply = read(true, &[&pieces(&json!(many)), &end("tool_calls")]).1;
     assert!(
-        matches!(reply, Err(ReplyStreamError::Garbled(_))),
+        matches!(reply, Err(ReplyStreamError::Malformed(_))),
         "{reply:?}"
     );
 }

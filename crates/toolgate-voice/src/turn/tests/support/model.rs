@@ -156,7 +156,7 @@ impl ModelClient for ScriptedModel {
                     let call = MessagePart::Call(ModelCall {
                         id: String::new(),
                         name: name.to_owned(),
-                        arguments: CallArguments::read("{}"),
+                        arguments: CallArguments::parse("{}"),
                     });
                     let mut parts = vec![call];
                     if !words.is_empty() {

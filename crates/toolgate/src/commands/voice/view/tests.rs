@@ -18,7 +18,7 @@ fn view(is_interactive: bool, json: bool) -> VoiceView {
     VoiceView::new(options, redactor, Spinner::new(""), None)
 }
 
-/// The output so far, without colours.
+/// The output so far, without colors.
 fn told(view: &VoiceView) -> Vec<String> {
     let texts = view
         .0
@@ -105,7 +105,7 @@ fn tell_all(view: &VoiceView) {
         known: Vec::new(),
         nearest: Vec::new(),
     };
-    view.event(VoiceEvent::Called(&ToolOutcome::refused(&call, error)));
+    view.event(VoiceEvent::Called(&ToolOutcome::rejected(&call, error)));
     view.event(VoiceEvent::Words("Switch One"));
     view.event(VoiceEvent::Turn(&turn(TurnOutcome::Answered, None)));
     view.event(VoiceEvent::Lost {

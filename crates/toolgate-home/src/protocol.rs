@@ -6,7 +6,7 @@
 /// A home protocol. Its server is called `<id>-mcp-server`, and its environment variables begin
 /// with the id in capitals.
 #[derive(Debug, PartialEq, Eq)]
-pub struct HomeDialect {
+pub struct HomeProtocol {
     pub id: &'static str,
     pub name: &'static str,
     /// The program between the server and the radio, where people name devices and create scenes.
@@ -15,29 +15,29 @@ pub struct HomeDialect {
     pub needs: &'static str,
 }
 
-pub const ZWAVE: HomeDialect = HomeDialect {
+pub const ZWAVE: HomeProtocol = HomeProtocol {
     id: "zwave",
     name: "Z-Wave",
     gateway: "zwave-js-ui",
     needs: "MQTT broker",
 };
 
-pub static DIALECTS: [&HomeDialect; 1] = [&ZWAVE];
+pub static PROTOCOLS: [&HomeProtocol; 1] = [&ZWAVE];
 
-impl HomeDialect {
+impl HomeProtocol {
     /// The program of the server: `zwave-mcp-server`.
     pub fn server(&self) -> String {
         format!("{}-mcp-server", self.id)
     }
 
     /// The name of an environment variable of the server: `ZWAVE_GATEWAY`.
-    pub fn variable(&self, name: &str) -> String {
+    pub fn env_var(&self, name: &str) -> String {
         format!("{}_{name}", self.id.to_uppercase())
     }
 
     /// A gateway's name as a person chose it, without the prefix that its program adds.
     pub fn display_gateway<'a>(&self, gateway: &'a str) -> &'a str {
-        let rest = gateway.strip_prefix(&self.variable("GATEWAY"));
+        let rest = gateway.strip_prefix(&self.env_var("GATEWAY"));
         let rest = rest.and_then(|rest| rest.strip_prefix('-'));
         rest.unwrap_or(gateway)
     }
@@ -98,8 +98,8 @@ impl HomeTool {
         }
     }
 
-    pub fn name(self, dialect: &HomeDialect) -> String {
-        self.role_and_pattern().1.replace('*', dialect.id)
+    pub fn name(self, protocol: &HomeProtocol) -> String {
+        self.role_and_pattern().1.replace('*', protocol.id)
     }
 
     /// Finds a tool by its name on the server of any protocol.
@@ -109,7 +109,7 @@ impl HomeTool {
             Some((before, after)) => {
                 let id = name.strip_prefix(before);
                 let id = id.and_then(|rest| rest.strip_suffix(after));
-                id.is_some_and(|id| DIALECTS.iter().any(|dialect| dialect.id == id))
+                id.is_some_and(|id| PROTOCOLS.iter().any(|protocol| protocol.id == id))
             }
         };
         Self::ALL.into_iter().find(is_called)
@@ -130,8 +130,8 @@ mod tests {
     fn every_tool_is_found_by_its_role_and_by_its_name_in_every_protocol() {
         for tool in HomeTool::ALL {
             assert_eq!(HomeTool::from_role(tool.role_and_pattern().0), Some(tool));
-            for dialect in DIALECTS {
-                assert_eq!(HomeTool::from_name(&tool.name(dialect)), Some(tool));
+            for protocol in PROTOCOLS {
+                assert_eq!(HomeTool::from_name(&tool.name(protocol)), Some(tool));
             }
         }
         for other in [

@@ -17,11 +17,11 @@ use crate::gateway::{HANG, RunningServe};
 use crate::run::{ProgramRun, RunOutput};
 
 /// A folder with a configuration, for one command after the other.
-struct CatalogueFolder {
+struct CatalogFolder {
     folder: TempDir,
 }
 
-impl CatalogueFolder {
+impl CatalogFolder {
     /// Servers by name and modes. Each counts its starts in a file of its name.
     fn new(servers: &[(&str, &[&str])]) -> Self {
         let home = Self {
@@ -108,7 +108,7 @@ fn names(list: &Value) -> Vec<&str> {
 
 #[test]
 fn list_and_inspect_answer_from_memory_and_say_so() {
-    let home = CatalogueFolder::new(&[("house", &[])]);
+    let home = CatalogFolder::new(&[("house", &[])]);
     let first = home.run(&["list"]);
     assert!(
         first.stdout.contains("\narguments\tmcp:house\t"),
@@ -160,7 +160,7 @@ fn list_and_inspect_answer_from_memory_and_say_so() {
 
 #[test]
 fn a_call_starts_only_the_server_that_owns_the_name() {
-    let home = CatalogueFolder::new(&[]);
+    let home = CatalogFolder::new(&[]);
     let (one, two) = (home.tools("1", &["alpha"]), home.tools("2", &["beta"]));
     home.configure(&[("one", &[&one]), ("two", &[&two])]);
     home.run(&["list"]);
@@ -190,7 +190,7 @@ fn a_call_starts_only_the_server_that_owns_the_name() {
 
 #[test]
 fn mc5_a_mute_server_listed_first_is_not_even_started_for_the_tools_of_others() {
-    let home = CatalogueFolder::new(&[]);
+    let home = CatalogFolder::new(&[]);
     let tools = home.tools("tools", &["alpha"]);
     home.configure(&[("good", &[&tools])]);
     home.run(&["list"]);
@@ -215,7 +215,7 @@ fn mc5_a_mute_server_listed_first_is_not_even_started_for_the_tools_of_others() 
 
 #[test]
 fn tm7_no_other_source_answers_for_a_server_that_is_down() {
-    let home = CatalogueFolder::new(&[]);
+    let home = CatalogFolder::new(&[]);
     let tools = home.tools("tools", &["send_money"]);
     home.configure(&[("bank", &[&tools]), ("evil", &[&tools])]);
     home.run(&["list"]);
@@ -262,7 +262,7 @@ fn tm7_no_other_source_answers_for_a_server_that_is_down() {
 
 #[test]
 fn tm7_a_server_whose_variable_is_not_set_keeps_its_names() {
-    let home = CatalogueFolder::new(&[]);
+    let home = CatalogFolder::new(&[]);
     let tools = home.tools("tools", &["send_money"]);
     home.configure(&[("bank", &[&tools]), ("evil", &[&tools])]);
     let file = home.path("house.json");
@@ -281,7 +281,7 @@ fn tm7_a_server_whose_variable_is_not_set_keeps_its_names() {
 
 #[test]
 fn a_server_looked_at_alone_shows_its_tools_under_the_names_they_are_called_by() {
-    let home = CatalogueFolder::new(&[]);
+    let home = CatalogFolder::new(&[]);
     let tools = home.tools("tools", &["send_money"]);
     home.configure(&[("bank", &[&tools]), ("evil", &[&tools])]);
     home.run(&["list"]);
@@ -299,7 +299,7 @@ fn a_server_looked_at_alone_shows_its_tools_under_the_names_they_are_called_by()
 
 #[test]
 fn changed_entries_and_broken_caches_are_refreshed() {
-    let home = CatalogueFolder::new(&[("house", &[])]);
+    let home = CatalogFolder::new(&[("house", &[])]);
     home.run(&["list"]);
     let [file] = &home.remembered()[..] else {
         panic!("{:?}", home.remembered());
@@ -327,7 +327,7 @@ fn changed_entries_and_broken_caches_are_refreshed() {
 
 #[test]
 fn a_server_that_never_answers_is_waited_for_once() {
-    let home = CatalogueFolder::new(&[("house", &[]), ("dead", &["after:initialize=exit:3"])]);
+    let home = CatalogFolder::new(&[("house", &[]), ("dead", &["after:initialize=exit:3"])]);
     let first = home.run(&["list"]);
     assert!(first.stderr.contains("❌"), "{first:?}");
     let starts = home.starts("dead");
@@ -345,8 +345,8 @@ fn a_server_that_never_answers_is_waited_for_once() {
 }
 
 #[test]
-fn killed_writers_and_many_at_once_leave_a_catalogue_that_can_be_read() {
-    let home = CatalogueFolder::new(&[("house", &["many=900"])]);
+fn killed_writers_and_many_at_once_leave_a_catalog_that_can_be_read() {
+    let home = CatalogFolder::new(&[("house", &["many=900"])]);
     home.run(&["list"]);
     for round in 0..12 {
         let (mut child, _unused) = home.command(&["list", "--refresh"]).start();
@@ -404,8 +404,8 @@ fn untrusted_servers_are_not_remembered() {
 }
 
 #[test]
-fn a_misspelt_policy_pattern_is_reported_by_single_calls() {
-    let home = CatalogueFolder::new(&[]);
+fn a_misspelled_policy_pattern_is_reported_by_single_calls() {
+    let home = CatalogFolder::new(&[]);
     let tools = home.tools("tools.json", &["alpha", "beta"]);
     home.configure(&[("house", &[tools.as_str()])]);
     let mut config: Value =

@@ -1,5 +1,5 @@
 //! The program from start to exit, with ten configured servers of which three have never answered:
-//! `cargo bench -p toolgate --bench catalogue`.
+//! `cargo bench -p toolgate --bench catalog`.
 #![expect(
     clippy::unwrap_used,
     reason = "a benchmark that cannot go on says where"

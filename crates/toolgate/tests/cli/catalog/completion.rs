@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::CatalogueFolder;
+use super::CatalogFolder;
 
 #[test]
 fn shells_complete_names_from_memory() {
-    let home = CatalogueFolder::new(&[("house", &[])]);
+    let home = CatalogFolder::new(&[("house", &[])]);
     let completed = |kind: &str| home.run(&["completions", "--names", kind]).stdout;
     assert!(!completed("tools").contains("arguments"));
     assert_eq!(completed("servers"), "house\n");
@@ -23,7 +23,7 @@ fn shells_complete_names_from_memory() {
 
 #[test]
 fn bash_offers_the_names_that_fit() {
-    let home = CatalogueFolder::new(&[("house", &[])]);
+    let home = CatalogFolder::new(&[("house", &[])]);
     home.run(&["list"]);
     let script = home.run(&["completions", "bash"]).stdout;
     std::fs::write(home.path("completion.bash"), script).unwrap();

@@ -24,54 +24,54 @@ fn lamp(description: &str) -> Value {
     json!({ "name": "lamp", "description": description, "inputSchema": { "type": "object" } })
 }
 
-fn catalogue() -> (Catalogue, TempDir) {
+fn catalog() -> (ToolCatalog, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path().join("state/catalogue");
-    (Catalogue::new(inside), folder)
+    (ToolCatalog::new(inside), folder)
 }
 
 /// The only file with this extension.
-fn file(catalogue: &Catalogue, extension: &str) -> PathBuf {
-    catalogue.file_path(&house(), extension).unwrap()
+fn file(catalog: &ToolCatalog, extension: &str) -> PathBuf {
+    catalog.file_path(&house(), extension).unwrap()
 }
 
-fn names(catalogue: &Catalogue) -> Option<Vec<String>> {
-    let remembered = catalogue.recall(&house())?;
+fn names(catalog: &ToolCatalog) -> Option<Vec<String>> {
+    let remembered = catalog.recall(&house())?;
     let name = |tool: &RememberedTool| tool.definition["name"].as_str().unwrap().to_owned();
     Some(remembered.tools.iter().map(name).collect())
 }
 
 #[test]
 fn a_list_is_recalled_as_it_was_sent() {
-    let (catalogue, _folder) = catalogue();
-    assert!(!catalogue.knows(&house()));
+    let (catalog, _folder) = catalog();
+    assert!(!catalog.knows(&house()));
     let odd = json!({ "name": "日本 a+b", "title": null, "x-own": [1.0, 1e300], "inputSchema": 5 });
     let listed = [lamp("Switches it"), odd.clone()];
-    catalogue.remember(&house(), &listed, &ListedContent::default());
-    assert_eq!(catalogue.recall_names(&house()), names(&catalogue));
-    let recalled = catalogue.recall(&house()).unwrap();
+    catalog.remember(&house(), &listed, &ListedContent::default());
+    assert_eq!(catalog.recall_names(&house()), names(&catalog));
+    let recalled = catalog.recall(&house()).unwrap();
     let definitions: Vec<_> = recalled.tools.iter().map(|tool| &tool.definition).collect();
     assert_eq!(definitions, [&listed[0], &odd]);
     assert!(recalled.listed_at.elapsed().unwrap() < Duration::from_secs(60));
-    assert!(catalogue.knows(&house()));
+    assert!(catalog.knows(&house()));
     // An empty list is remembered too.
-    catalogue.remember(&house(), &[], &ListedContent::default());
-    assert_eq!(names(&catalogue), Some(Vec::new()));
-    assert!(!Catalogue::default().knows(&house()));
+    catalog.remember(&house(), &[], &ListedContent::default());
+    assert_eq!(names(&catalog), Some(Vec::new()));
+    assert!(!ToolCatalog::default().knows(&house()));
 }
 
 #[test]
 fn a_tool_was_offered_if_it_is_listed_and_the_settings_take_it() {
-    let (catalogue, _folder) = catalogue();
-    assert!(!catalogue.lists_tool(&house(), "lamp"));
+    let (catalog, _folder) = catalog();
+    assert!(!catalog.lists_tool(&house(), "lamp"));
     let odd = json!({ "name": "日本 \"a\"\n", "inputSchema": { "type": "object" } });
     let plain = json!({ "name": "heater", "inputSchema": { "properties": { "degrees": {} } } });
-    catalogue.remember(
+    catalog.remember(
         &house(),
         &[lamp("Not a \"door\""), odd, plain],
         &ListedContent::default(),
     );
-    let named = |name: &str| catalogue.lists_tool(&house(), name);
+    let named = |name: &str| catalog.lists_tool(&house(), name);
     assert!(named("lamp") && named("heater") && named("日本 \"a\"\n"));
     // Other words of a definition and parts of names don't count as names.
     for other in ["door", "degrees", "object", "house", "lam", ""] {
@@ -79,12 +79,8 @@ fn a_tool_was_offered_if_it_is_listed_and_the_settings_take_it() {
     }
     let mut choosy = house();
     choosy.excluded_tools = vec![ToolPattern::new("lamp")];
-    assert!(!catalogue.lists_tool(&choosy, "lamp") && catalogue.lists_tool(&choosy, "heater"));
-    fs::write(
-        file(&catalogue, LISTED),
-        r#"{"version":9,"tools":["lamp"]}"#,
-    )
-    .unwrap();
+    assert!(!catalog.lists_tool(&choosy, "lamp") && catalog.lists_tool(&choosy, "heater"));
+    fs::write(file(&catalog, LISTED), r#"{"version":9,"tools":["lamp"]}"#).unwrap();
     assert!(!named("lamp"));
 }
 
@@ -130,19 +126,19 @@ fn identity_depends_on_the_program_not_the_timeout() {
 
 #[test]
 fn a_server_without_an_identity_is_not_remembered() {
-    let (catalogue, folder) = catalogue();
+    let (catalog, folder) = catalog();
     let nameless = ServerSettings::new("house", ServerConnection::Stdio(ServerProgram::default()));
-    catalogue.remember(&nameless, &[lamp("x")], &ListedContent::default());
-    catalogue.remember_failure(&nameless, "x");
-    assert!(!catalogue.knows(&nameless) && catalogue.last_failure(&nameless).is_none());
+    catalog.remember(&nameless, &[lamp("x")], &ListedContent::default());
+    catalog.remember_failure(&nameless, "x");
+    assert!(!catalog.knows(&nameless) && catalog.last_failure(&nameless).is_none());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]
 fn corrupt_files_are_ignored_and_replaced() {
-    let (catalogue, _folder) = catalogue();
-    catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
-    let path = file(&catalogue, LISTED);
+    let (catalog, _folder) = catalog();
+    catalog.remember(&house(), &[lamp("x")], &ListedContent::default());
+    let path = file(&catalog, LISTED);
     let whole = fs::read(&path).unwrap();
     let many = json!({ "version": 1, "server": "house", "tools": vec![json!({ "hash": "", "definition": {} }); 1001] });
     let deep = format!(
@@ -162,62 +158,62 @@ fn corrupt_files_are_ignored_and_replaced() {
         deep.as_bytes(),
     ] {
         fs::write(&path, bytes).unwrap();
-        assert_eq!(names(&catalogue), None);
-        let has_names = catalogue
+        assert_eq!(names(&catalog), None);
+        let has_names = catalog
             .recall_names(&house())
             .is_some_and(|names| !names.is_empty());
         assert!(!has_names);
-        catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
-        assert_eq!(names(&catalogue).unwrap(), ["lamp"]);
+        catalog.remember(&house(), &[lamp("x")], &ListedContent::default());
+        assert_eq!(names(&catalog).unwrap(), ["lamp"]);
     }
     // Too large to be ours, so it isn't read.
     File::create(&path)
         .unwrap()
         .set_len(MAX_FILE_BYTES + 1)
         .unwrap();
-    assert_eq!(names(&catalogue), None);
+    assert_eq!(names(&catalog), None);
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    assert_eq!(names(&catalogue), None);
+    assert_eq!(names(&catalog), None);
 }
 
 #[test]
 fn files_are_private_and_leave_no_temporaries() {
-    let (catalogue, _folder) = catalogue();
-    catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
-    let path = file(&catalogue, LISTED);
+    let (catalog, _folder) = catalog();
+    catalog.remember(&house(), &[lamp("x")], &ListedContent::default());
+    let path = file(&catalog, LISTED);
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let folder = path.parent().unwrap();
     assert_eq!((mode(&path), mode(folder)), (0o600, 0o700));
-    assert_eq!(mode(&file(&catalogue, AGREED)), 0o600);
+    assert_eq!(mode(&file(&catalog, AGREED)), 0o600);
     assert_eq!(fs::read_dir(folder).unwrap().count(), 2);
 }
 
 #[test]
 fn the_same_list_again_is_only_confirmed() {
-    let (catalogue, _folder) = catalogue();
-    catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
-    let path = file(&catalogue, LISTED);
+    let (catalog, _folder) = catalog();
+    catalog.remember(&house(), &[lamp("x")], &ListedContent::default());
+    let path = file(&catalog, LISTED);
     let long_ago = SystemTime::now() - Duration::from_secs(5000);
     let open = File::options().append(true).open(&path).unwrap();
     open.set_modified(long_ago).unwrap();
     let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
     let before = inode(&path);
-    catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
+    catalog.remember(&house(), &[lamp("x")], &ListedContent::default());
     assert_eq!(inode(&path), before, "it was not written again");
-    let age = catalogue.recall(&house()).unwrap().listed_at.elapsed();
+    let age = catalog.recall(&house()).unwrap().listed_at.elapsed();
     assert!(age.unwrap() < Duration::from_secs(1000));
-    catalogue.remember(&house(), &[lamp("y")], &ListedContent::default());
+    catalog.remember(&house(), &[lamp("y")], &ListedContent::default());
     assert_ne!(inode(&path), before);
 }
 
 #[test]
 fn readers_see_a_whole_list_while_many_write() {
-    let (catalogue, _folder) = catalogue();
+    let (catalog, _folder) = catalog();
     let lists: Vec<Vec<Value>> = (1..5)
         .map(|count| vec![lamp(&"x".repeat(50_000)); count])
         .collect();
-    catalogue.remember(&house(), &lists[0], &ListedContent::default());
+    catalog.remember(&house(), &lists[0], &ListedContent::default());
     let begin = Barrier::new(lists.len() + 1);
     std::thread::scope(|scope| {
         let writers: Vec<_> = lists
@@ -226,7 +222,7 @@ fn readers_see_a_whole_list_while_many_write() {
                 scope.spawn(|| {
                     begin.wait();
                     (0..20).for_each(|_| {
-                        catalogue.remember(&house(), list, &ListedContent::default());
+                        catalog.remember(&house(), list, &ListedContent::default());
                     });
                 })
             })
@@ -236,34 +232,34 @@ fn readers_see_a_whole_list_while_many_write() {
             .iter()
             .all(std::thread::ScopedJoinHandle::is_finished)
         {
-            let count = names(&catalogue).map(|names| names.len());
+            let count = names(&catalog).map(|names| names.len());
             assert!((1..5).contains(&count.unwrap()), "{count:?}");
         }
     });
-    let folder = file(&catalogue, LISTED).parent().unwrap().to_owned();
+    let folder = file(&catalog, LISTED).parent().unwrap().to_owned();
     assert_eq!(fs::read_dir(folder).unwrap().count(), 2);
 }
 
 #[test]
 fn a_failure_is_remembered_until_the_server_lists_its_tools() {
-    let (catalogue, _folder) = catalogue();
-    assert_eq!(catalogue.last_failure(&house()), None);
-    catalogue.remember_failure(&house(), &format!("no broker{}", "é".repeat(10_000)));
-    let failure = catalogue.last_failure(&house()).unwrap();
+    let (catalog, _folder) = catalog();
+    assert_eq!(catalog.last_failure(&house()), None);
+    catalog.remember_failure(&house(), &format!("no broker{}", "é".repeat(10_000)));
+    let failure = catalog.last_failure(&house()).unwrap();
     assert!(failure.reason.starts_with("no brokeré") && failure.reason.len() <= 4096);
     assert!(failure.at.elapsed().unwrap() < Duration::from_secs(60));
-    assert!(!catalogue.knows(&house()));
-    catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
-    assert_eq!(catalogue.last_failure(&house()), None);
-    catalogue.remember_failure(&house(), "gone");
-    assert!(catalogue.knows(&house()), "its tools stay known");
+    assert!(!catalog.knows(&house()));
+    catalog.remember(&house(), &[lamp("x")], &ListedContent::default());
+    assert_eq!(catalog.last_failure(&house()), None);
+    catalog.remember_failure(&house(), "gone");
+    assert!(catalog.knows(&house()), "its tools stay known");
 }
 
 #[test]
 fn old_and_unfinished_files_are_pruned() {
-    let (catalogue, _folder) = catalogue();
-    catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
-    let path = file(&catalogue, LISTED);
+    let (catalog, _folder) = catalog();
+    catalog.remember(&house(), &[lamp("x")], &ListedContent::default());
+    let path = file(&catalog, LISTED);
     let folder = path.parent().unwrap();
     let now = SystemTime::now();
     let put = |name: &str, age: Duration| {
@@ -298,46 +294,46 @@ fn old_and_unfinished_files_are_pruned() {
 }
 
 /// The agreed names; `None` before the first list.
-fn agreed(catalogue: &Catalogue) -> Option<Vec<String>> {
-    let agreed = catalogue.agreement(&house())?;
+fn agreed(catalog: &ToolCatalog) -> Option<Vec<String>> {
+    let agreed = catalog.agreement(&house())?;
     let name = |tool: &RememberedTool| tool.definition["description"].to_string();
     Some(agreed.iter().map(name).collect())
 }
 
 #[test]
 fn a_file_from_before_agreements_is_taken_as_agreed_to() {
-    let (catalogue, _folder) = catalogue();
-    catalogue.remember(&house(), &[lamp("old")], &ListedContent::default());
-    fs::remove_file(file(&catalogue, AGREED)).unwrap();
-    let path = file(&catalogue, LISTED);
+    let (catalog, _folder) = catalog();
+    catalog.remember(&house(), &[lamp("old")], &ListedContent::default());
+    fs::remove_file(file(&catalog, AGREED)).unwrap();
+    let path = file(&catalog, LISTED);
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("\"version\":2", "\"version\":1")).unwrap();
-    assert_eq!(agreed(&catalogue).unwrap(), ["\"old\""]);
-    catalogue.remember(&house(), &[lamp("new")], &ListedContent::default());
-    assert_eq!(agreed(&catalogue).unwrap(), ["\"old\""]);
+    assert_eq!(agreed(&catalog).unwrap(), ["\"old\""]);
+    catalog.remember(&house(), &[lamp("new")], &ListedContent::default());
+    assert_eq!(agreed(&catalog).unwrap(), ["\"old\""]);
     assert!(fs::read_to_string(&path).unwrap().contains("\"version\":2"));
 }
 
 #[test]
 fn a_corrupt_or_missing_agreement_agrees_to_nothing() {
-    let (catalogue, _folder) = catalogue();
-    assert_eq!(agreed(&catalogue), None);
-    catalogue.remember(&house(), &[], &ListedContent::default());
-    assert_eq!(agreed(&catalogue), None, "nothing was listed");
-    catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
-    let path = file(&catalogue, AGREED);
+    let (catalog, _folder) = catalog();
+    assert_eq!(agreed(&catalog), None);
+    catalog.remember(&house(), &[], &ListedContent::default());
+    assert_eq!(agreed(&catalog), None, "nothing was listed");
+    catalog.remember(&house(), &[lamp("x")], &ListedContent::default());
+    let path = file(&catalog, AGREED);
     let whole = fs::read(&path).unwrap();
     for bytes in [&whole[..whole.len() / 2], b"", b"{}", b"\0\0"] {
         fs::write(&path, bytes).unwrap();
-        assert_eq!(agreed(&catalogue).unwrap(), [""; 0]);
-        catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
-        assert_eq!(agreed(&catalogue).unwrap(), [""; 0], "a list mends nothing");
+        assert_eq!(agreed(&catalog).unwrap(), [""; 0]);
+        catalog.remember(&house(), &[lamp("x")], &ListedContent::default());
+        assert_eq!(agreed(&catalog).unwrap(), [""; 0], "a list mends nothing");
     }
     fs::remove_file(&path).unwrap();
-    assert_eq!(agreed(&catalogue).unwrap(), [""; 0]);
-    catalogue.remember(&house(), &[lamp("y")], &ListedContent::default());
-    assert_eq!(agreed(&catalogue).unwrap(), [""; 0]);
+    assert_eq!(agreed(&catalog).unwrap(), [""; 0]);
+    catalog.remember(&house(), &[lamp("y")], &ListedContent::default());
+    assert_eq!(agreed(&catalog).unwrap(), [""; 0]);
     let tools = vec![RememberedTool::new(&lamp("z"))];
-    catalogue.agree(&house(), tools).unwrap();
-    assert_eq!(agreed(&catalogue).unwrap(), ["\"z\""]);
+    catalog.agree(&house(), tools).unwrap();
+    assert_eq!(agreed(&catalog).unwrap(), ["\"z\""]);
 }

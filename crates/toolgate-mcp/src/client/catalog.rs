@@ -1,4 +1,4 @@
-//! The tool catalogue: the latest list of each server's tools, stored in files so that tools can be
+//! The tool catalog: the latest list of each server's tools, stored in files so that tools can be
 //! listed and looked up before their server is running.
 //!
 //! One file per [configured server](ServerSettings::identity), replaced as a whole, so any number
@@ -38,7 +38,7 @@ const MAX_REASON_LEN: u64 = 4 << 10;
 
 /// Remembers the tools of MCP servers between runs. Cheap to clone. The default one stores nothing.
 #[derive(Debug, Clone, Default)]
-pub struct Catalogue {
+pub struct ToolCatalog {
     folder: Option<Arc<Path>>,
 }
 
@@ -106,7 +106,7 @@ struct DefinitionName {
 /// is a new file; the time is needed because inode numbers are reused.
 pub(crate) type AgreementStamp = (u64, Option<SystemTime>);
 
-impl Catalogue {
+impl ToolCatalog {
     /// Keeps its files in `folder`, which is created when first needed.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
@@ -298,7 +298,7 @@ impl Catalogue {
         warn_if_unwritten(settings, write(&path, &reason.as_bytes()[..end]));
     }
 
-    /// The lock file for installing a package into this folder; `None` without a catalogue folder.
+    /// The lock file for installing a package into this folder; `None` without a catalog folder.
     pub(crate) fn install_lock(&self, package: &Path) -> Option<PathBuf> {
         let folder = self.folder.as_ref()?;
         make_folder(folder).ok()?;

@@ -6,14 +6,14 @@ use fakellm::Answer;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::CatalogueFolder;
+use super::CatalogFolder;
 use crate::gateway::RunningServe;
 use crate::llm::{ScriptedLlm, alone};
 
 /// Every wait of ours for servers is longer; the mute one itself has ten minutes.
 const SHORT: Duration = Duration::from_secs(4);
 
-impl CatalogueFolder {
+impl CatalogFolder {
     /// A server that says nothing is given up so late that whoever waits for it is noticed.
     fn with_mute_server_first(servers: &[(&str, &[&str])]) -> Self {
         let home = Self::new(servers);
@@ -32,7 +32,7 @@ impl CatalogueFolder {
 
 #[test]
 fn mc5_in_serve_a_mute_server_listed_first_delays_nothing() {
-    let home = CatalogueFolder::with_mute_server_first(&[]);
+    let home = CatalogFolder::with_mute_server_first(&[]);
     let tools = home.tools("tools", &["alpha"]);
     let file = home.path("house.json");
     let mut config: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
@@ -62,14 +62,14 @@ fn mc5_in_serve_a_mute_server_listed_first_delays_nothing() {
 
 #[test]
 fn mc5_in_chat_a_mute_server_listed_first_delays_nothing() {
-    let tools = |home: &CatalogueFolder| home.tools("tools", &["alpha"]);
-    let plain = CatalogueFolder::new(&[]);
+    let tools = |home: &CatalogFolder| home.tools("tools", &["alpha"]);
+    let plain = CatalogFolder::new(&[]);
     plain.configure(&[("good", &[&tools(&plain)])]);
     plain.run(&["list"]);
-    let folder = CatalogueFolder::new(&[]);
+    let folder = CatalogFolder::new(&[]);
     let listed = tools(&folder);
-    let with_mute = CatalogueFolder::with_mute_server_first(&[("good", &[&listed])]);
-    let chat = |home: &CatalogueFolder| {
+    let with_mute = CatalogFolder::with_mute_server_first(&[("good", &[&listed])]);
+    let chat = |home: &CatalogFolder| {
         let llm = ScriptedLlm::new([
             Answer::call("call_1", "alpha", &json!({})),
             Answer::text("It is done."),
@@ -82,7 +82,7 @@ fn mc5_in_chat_a_mute_server_listed_first_delays_nothing() {
         assert!(told.contains(r#"\"tool\":\"alpha\""#), "{told}");
         begin.elapsed()
     };
-    let without_model = |home: &CatalogueFolder| {
+    let without_model = |home: &CatalogFolder| {
         let run = home.command(&["chat"]).stdin("what is 17 percent of 340\n");
         let begin = Instant::now();
         let done = alone(run).done();

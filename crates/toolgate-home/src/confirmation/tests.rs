@@ -5,37 +5,42 @@ use super::*;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An event at a time in milliseconds after the command.
-enum ProofEvent {
+enum ConfirmationEvent {
     Echo,
     Report(Json, u64),
     Bare(Json),
     Status(DeviceStatus),
     Answer(Json),
 }
-use ProofEvent::{Answer, Bare, Echo, Report, Status};
+use ConfirmationEvent::{Answer, Bare, Echo, Report, Status};
 
 /// Plays the events to the end. Returns the last step, its time, and whether
 /// a reading was requested.
-fn play(wanted: WantedState, events: Vec<(u64, ProofEvent)>) -> (ProofStep, u64, bool) {
+fn play(
+    wanted: WantedState,
+    events: Vec<(u64, ConfirmationEvent)>,
+) -> (ConfirmationStep, u64, bool) {
     let start = Instant::now();
-    let mut proof = CommandProof::new(wanted, start, TIMEOUT);
+    let mut confirmation = CommandConfirmation::new(wanted, start, TIMEOUT);
     let mut events = events.into_iter().peekable();
     let mut now = 0;
     loop {
         let instant = start + Duration::from_millis(now);
         while let Some((_, event)) = events.next_if(|(at, _)| *at <= now) {
             match event {
-                Echo => proof.record_echo(instant),
-                Report(value, time) => proof.record_report(Some(&value), Some(time), instant),
-                Bare(value) => proof.record_report(Some(&value), None, instant),
-                Status(status) => proof.record_status(status),
-                Answer(value) => proof.record_reading(&value, instant),
+                Echo => confirmation.record_echo(instant),
+                Report(value, time) => {
+                    confirmation.record_report(Some(&value), Some(time), instant)
+                }
+                Bare(value) => confirmation.record_report(Some(&value), None, instant),
+                Status(status) => confirmation.record_status(status),
+                Answer(value) => confirmation.record_reading(&value, instant),
             }
         }
-        let until = match proof.step(instant) {
-            ProofStep::Wait(until) => u64::try_from((until - start).as_millis()).unwrap(),
-            ProofStep::RequestReading => continue,
-            end => return (end, now, proof.reading_requested),
+        let until = match confirmation.step(instant) {
+            ConfirmationStep::Wait(until) => u64::try_from((until - start).as_millis()).unwrap(),
+            ConfirmationStep::RequestReading => continue,
+            end => return (end, now, confirmation.reading_requested),
         };
         now = events.peek().map_or(until, |(at, _)| until.min(*at));
     }
@@ -50,7 +55,7 @@ fn the_second_matching_value_proves_the_command() {
     ];
     assert_eq!(
         play(WantedState::Is(true), events),
-        (ProofStep::Done, 1_170, false)
+        (ConfirmationStep::Done, 1_170, false)
     );
     // Without times.
     let events = vec![
@@ -60,7 +65,7 @@ fn the_second_matching_value_proves_the_command() {
     ];
     assert_eq!(
         play(WantedState::Is(false), events),
-        (ProofStep::Done, 1_170, false)
+        (ConfirmationStep::Done, 1_170, false)
     );
 }
 
@@ -73,7 +78,7 @@ fn a_duplicate_of_the_first_value_proves_nothing() {
         (1_170, Report(json!(false), 2)),
     ];
     let (end, at, _) = play(WantedState::Is(true), events);
-    assert_eq!((end, at), (ProofStep::Contrary(json!(false)), 2_170));
+    assert_eq!((end, at), (ConfirmationStep::Contrary(json!(false)), 2_170));
 }
 
 #[test]
@@ -85,12 +90,12 @@ fn a_device_that_reports_by_itself_is_believed_at_once() {
     ];
     assert_eq!(
         play(WantedState::Is(true), events),
-        (ProofStep::Done, 230, false)
+        (ConfirmationStep::Done, 230, false)
     );
     // A turning lock has no expected value, but reports by itself later.
     let events = vec![(80, Echo), (3_000, Report(json!(255), 9))];
     let (end, at, _) = play(WantedState::Bolt(&[255]), events);
-    assert_eq!((end, at), (ProofStep::Done, 3_000));
+    assert_eq!((end, at), (ConfirmationStep::Done, 3_000));
 }
 
 #[test]
@@ -102,7 +107,7 @@ fn a_switch_that_falls_back_did_not_switch() {
     ];
     assert_eq!(
         play(WantedState::Is(true), events),
-        (ProofStep::Contrary(json!(false)), 2_100, false)
+        (ConfirmationStep::Contrary(json!(false)), 2_100, false)
     );
 }
 
@@ -116,14 +121,17 @@ fn a_dimmer_on_its_way_is_waited_for() {
     ];
     assert_eq!(
         play(WantedState::Level(50), events),
-        (ProofStep::Done, 7_100, true)
+        (ConfirmationStep::Done, 7_100, true)
     );
 }
 
 #[test]
 fn a_level_that_the_device_rounds_is_the_level() {
     let events = vec![(80, Echo), (81, Bare(json!(50))), (7_000, Bare(json!(49)))];
-    assert_eq!(play(WantedState::Level(50), events).0, ProofStep::Done);
+    assert_eq!(
+        play(WantedState::Level(50), events).0,
+        ConfirmationStep::Done
+    );
     assert!(
         !WantedState::Level(1).is_met(&json!(0)),
         "off is not rounding"
@@ -140,14 +148,14 @@ fn a_device_without_further_reports_is_read() {
     ];
     assert_eq!(
         play(WantedState::Is(true), events),
-        (ProofStep::Done, 2_150, true)
+        (ConfirmationStep::Done, 2_150, true)
     );
     // Without an echo: the gateway dropped the command, and the reading shows that.
     let events = vec![(5_100, Answer(json!(false)))];
     let (end, at, asked) = play(WantedState::Is(true), events);
     assert_eq!(
         (end, at, asked),
-        (ProofStep::Contrary(json!(false)), 6_100, true)
+        (ConfirmationStep::Contrary(json!(false)), 6_100, true)
     );
 }
 
@@ -155,12 +163,12 @@ fn a_device_without_further_reports_is_read() {
 fn a_silent_device_times_out() {
     assert_eq!(
         play(WantedState::Is(true), vec![]),
-        (ProofStep::TimedOut, 10_000, true)
+        (ConfirmationStep::TimedOut, 10_000, true)
     );
     let events = vec![(80, Echo), (81, Report(json!(true), 1))];
     assert_eq!(
         play(WantedState::Is(true), events),
-        (ProofStep::TimedOut, 10_000, true)
+        (ConfirmationStep::TimedOut, 10_000, true)
     );
 }
 
@@ -169,7 +177,7 @@ fn a_target_beyond_the_device_moves_nothing() {
     // As recorded: `targetValue` becomes 150, `currentValue` stays, and no error comes.
     assert_eq!(
         play(WantedState::Level(150), vec![(80, Echo)]).0,
-        ProofStep::TimedOut
+        ConfirmationStep::TimedOut
     );
 }
 
@@ -178,12 +186,12 @@ fn a_dead_or_sleeping_node_ends_the_proof() {
     let events = vec![(4_000, Status(DeviceStatus::Dead))];
     assert_eq!(
         play(WantedState::Is(true), events),
-        (ProofStep::Dead, 4_000, false)
+        (ConfirmationStep::Dead, 4_000, false)
     );
     let events = vec![(50, Status(DeviceStatus::Asleep))];
     assert_eq!(
         play(WantedState::Is(true), events),
-        (ProofStep::Asleep, 50, false)
+        (ConfirmationStep::Asleep, 50, false)
     );
 }
 
@@ -197,6 +205,6 @@ fn reports_before_the_expected_value_do_not_count() {
     ];
     assert_eq!(
         play(WantedState::Is(true), events),
-        (ProofStep::Done, 1_100, false)
+        (ConfirmationStep::Done, 1_100, false)
     );
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::CatalogueFolder;
+use super::CatalogFolder;
 use crate::gateway::HANG;
 
 /// A client of `toolgate mcp` that asks and waits.
@@ -62,7 +62,7 @@ impl Drop for TestMcpClient {
 
 #[test]
 fn mc5_in_mcp_a_mute_server_holds_up_neither_the_list_nor_an_early_call() {
-    let home = CatalogueFolder::new(&[]);
+    let home = CatalogFolder::new(&[]);
     let tools = home.tools("tools", &["alpha"]);
     let servers: [(&str, &[&str]); 2] = [("mute", &["mute"]), ("good", &[&tools, "wait=700"])];
     home.configure(&servers);

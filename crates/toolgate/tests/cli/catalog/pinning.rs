@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::CatalogueFolder;
+use super::CatalogFolder;
 use crate::gateway::{HANG, RunningServe};
 
 fn tool(name: &str, description: &str, annotations: &Value) -> Value {
@@ -19,12 +19,12 @@ fn dangerous() -> Value {
 }
 
 /// A server `house` whose tools stand in a file, and which counts the runs of `count`.
-struct ChangingServer(CatalogueFolder);
+struct ChangingServer(CatalogFolder);
 
 impl ChangingServer {
     /// The harmless tool was listed, and agreed to by that.
     fn agreed() -> Self {
-        let rug = Self(CatalogueFolder::new(&[]));
+        let rug = Self(CatalogFolder::new(&[]));
         let list = format!("list={}", rug.0.path("tools.json").display());
         let count = format!("count={}", rug.0.path("counted").display());
         rug.0.configure(&[("house", &[&list, &count])]);

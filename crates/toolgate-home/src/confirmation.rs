@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A gateway publishes the new value as soon as the radio has sent the command (~80 ms), and reads
-//! the device later: a switch after ~1 s, a dimmer after ~7 s, and a device that confirms its
-//! commands not at all. So the first matching value proves nothing. A later one does, and so does
-//! a reading that was requested.
+//! the device back later: a switch after ~1 s, a dimmer after ~7 s. It never reads back a device
+//! that confirms its own commands. So the first matching value proves nothing. A later one does,
+//! and so does a reading that was requested.
 
 use std::time::Duration;
 
@@ -63,9 +63,9 @@ impl WantedState {
     }
 }
 
-/// What the sender of a command should do next. All but `RequestReading` and `Wait` end the proof.
+/// What the sender of a command should do next. All but `RequestReading` and `Wait` are final.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ProofStep {
+pub enum ConfirmationStep {
     /// The device confirmed the command.
     Done,
     /// The device settled on another value.
@@ -82,7 +82,7 @@ pub enum ProofStep {
 
 /// The evidence for one command: feed it reports, and ask `step` what to do.
 #[derive(Debug)]
-pub struct CommandProof {
+pub struct CommandConfirmation {
     wanted: WantedState,
     sent: Instant,
     deadline: Instant,
@@ -91,12 +91,12 @@ pub struct CommandProof {
     /// The first matching value, with the gateway's timestamp. It may be only the expected value.
     expected: Option<(Instant, Option<u64>)>,
     contrary: Option<(Instant, Json)>,
-    proven: bool,
+    confirmed: bool,
     status: Option<DeviceStatus>,
     reading_requested: bool,
 }
 
-impl CommandProof {
+impl CommandConfirmation {
     pub fn new(wanted: WantedState, sent: Instant, timeout: Duration) -> Self {
         Self {
             wanted,
@@ -105,7 +105,7 @@ impl CommandProof {
             echo: None,
             expected: None,
             contrary: None,
-            proven: false,
+            confirmed: false,
             status: None,
             reading_requested: false,
         }
@@ -134,10 +134,10 @@ impl CommandProof {
                 self.expected = Some((now, time));
                 // The gateway's expected value comes together with the echo. A later one comes from
                 // the device.
-                self.proven = late;
+                self.confirmed = late;
             }
             Some((first, first_time)) => {
-                self.proven |=
+                self.confirmed |=
                     now - first >= DUPLICATE_WINDOW || (time.is_some() && time != first_time);
             }
         }
@@ -146,7 +146,7 @@ impl CommandProof {
     /// Takes the result of a requested reading, which is proof by itself.
     pub fn record_reading(&mut self, value: &Json, now: Instant) {
         if self.wanted.is_met(value) {
-            self.proven = true;
+            self.confirmed = true;
             self.contrary = None;
         } else {
             self.contrary = Some((now, value.clone()));
@@ -158,28 +158,28 @@ impl CommandProof {
     }
 
     /// Decides what to do now. Returns `RequestReading` only once.
-    pub fn step(&mut self, now: Instant) -> ProofStep {
-        if self.proven {
-            return ProofStep::Done;
+    pub fn step(&mut self, now: Instant) -> ConfirmationStep {
+        if self.confirmed {
+            return ConfirmationStep::Done;
         }
         match self.status {
-            Some(DeviceStatus::Dead) => return ProofStep::Dead,
-            Some(DeviceStatus::Asleep) => return ProofStep::Asleep,
+            Some(DeviceStatus::Dead) => return ConfirmationStep::Dead,
+            Some(DeviceStatus::Asleep) => return ConfirmationStep::Asleep,
             _ => {}
         }
         if let Some((since, value)) = &self.contrary {
             let settled = (*since + self.wanted.settling_time()).min(self.deadline);
             return if now >= settled {
-                ProofStep::Contrary(value.clone())
+                ConfirmationStep::Contrary(value.clone())
             } else {
-                ProofStep::Wait(settled)
+                ConfirmationStep::Wait(settled)
             };
         }
         if now >= self.deadline {
-            return ProofStep::TimedOut;
+            return ConfirmationStep::TimedOut;
         }
         if self.reading_requested {
-            return ProofStep::Wait(self.deadline);
+            return ConfirmationStep::Wait(self.deadline);
         }
         let sign_of_life = self.expected.map(|(at, _)| at).or(self.echo);
         let due = match sign_of_life {
@@ -190,9 +190,9 @@ impl CommandProof {
         };
         if now >= due {
             self.reading_requested = true;
-            ProofStep::RequestReading
+            ConfirmationStep::RequestReading
         } else {
-            ProofStep::Wait(due.min(self.deadline))
+            ConfirmationStep::Wait(due.min(self.deadline))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reads, replaces and prunes the files of the catalogue.
+//! Reads, replaces and prunes the files of the catalog.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

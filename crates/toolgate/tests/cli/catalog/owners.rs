@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::CatalogueFolder;
+use super::CatalogFolder;
 use super::mcp::TestMcpClient;
 use crate::gateway::RunningServe;
 
 #[test]
 fn a_call_reads_only_the_lists_with_its_name() {
-    let home = CatalogueFolder::new(&[]);
+    let home = CatalogFolder::new(&[]);
     let (one, two) = (home.tools("1", &["alpha"]), home.tools("2", &["beta"]));
     home.configure(&[("one", &[&one]), ("two", &[&two])]);
     home.run(&["list"]);
     // Whoever reads the list or the agreement of the first one says that it is broken.
-    let catalogue = home.path(".local/state/toolgate/catalogue");
-    for entry in std::fs::read_dir(catalogue).unwrap() {
+    let catalog = home.path(".local/state/toolgate/catalogue");
+    for entry in std::fs::read_dir(catalog).unwrap() {
         let path = entry.unwrap().path();
         if std::fs::read_to_string(&path).unwrap().contains("alpha") {
             std::fs::write(path, "{").unwrap();
@@ -29,7 +29,7 @@ fn a_call_reads_only_the_lists_with_its_name() {
 
 #[test]
 fn ex8_a_tool_of_a_server_that_cannot_start_is_unavailable_with_the_reason() {
-    let home = CatalogueFolder::new(&[]);
+    let home = CatalogFolder::new(&[]);
     let servers = json!({ "lost": { "command": "no-such-mcp" }, "torn": { "command": "sh", "args": ["-c", "exit 3"] } });
     let config = json!({ "mcpServers": servers, "retry": { "attempts": 1 } });
     std::fs::write(home.path("house.json"), config.to_string()).unwrap();
