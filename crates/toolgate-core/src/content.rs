@@ -1,5 +1,5 @@
-//! [`SourceContent`]: what a source offers besides tools, namely resources, resource templates and
-//! prompts.
+//! [`SourceContent`]: what a source offers besides tools, namely resources,
+//! resource templates and prompts.
 //!
 //! Their entries are kept as JSON, exactly as the source lists them, because Toolgate only passes
 //! them on. They are used through [`ContentAccess`], whose members are tools: reading a resource is
@@ -117,8 +117,8 @@ impl ContentAccess {
 /// Tells when resources of a source change.
 pub trait ResourceUpdates: Send + Sync {
     /// Calls `listener` after every change of one of the source's own URIs or of a sub-resource,
-    /// until the returned subscription is dropped. Survives restarts of the source. The listener must
-    /// not block.
+    /// until the returned subscription is dropped. Survives restarts of the source.
+    /// The listener must not block.
     fn subscribe(&self, uri: &str, listener: UpdateListener) -> UpdateSubscription;
 }
 

@@ -1,5 +1,5 @@
-//! Everything that all home protocols share: devices, commands, names, and the tools of a home
-//! server.
+//! Everything that all home protocols share: devices, commands, names, and the tools
+//! of a home server.
 //!
 //! ```text
 //!  names         finds the device that a person names
@@ -12,8 +12,8 @@
 //! ```
 //!
 //! A protocol is a crate that implements [`Home`] and serves [`home_tools`], and an entry in
-//! [`PROTOCOLS`]. It needs no intent templates or messages of its own; the shared ones refer to
-//! these tools.
+//! [`PROTOCOLS`]. It needs no intent templates or messages of its own; the shared
+//! ones refer to these tools.
 
 mod access;
 mod command;

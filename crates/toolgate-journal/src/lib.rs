@@ -20,8 +20,8 @@
 //! caller gets the answer. If a row can't be written, the journal logs a warning and the call still
 //! runs. Calls covered by [`RecordRequirement`] are denied instead.
 //!
-//! A hash chain over all rows shows whether somebody changed them later: see
-//! [`JournalReader::verify`].
+//! A hash chain over all rows shows whether somebody changed
+//! them later: see [`JournalReader::verify`].
 //!
 //! To read the code, start in `journal.rs`. `columns.rs` and `row.rs` say what is kept,
 //! `store.rs` and `spool.rs` how.

@@ -8,8 +8,8 @@
 //!  server/   McpServer: any ToolExecutor over stdin and stdout, or over HTTP as McpHttp
 //! ```
 //!
-//! To use servers, pass [`ServerSettings`] to [`Servers::apply`]. To be a server, wrap an executor
-//! in [`McpServer`].
+//! To use servers, pass [`ServerSettings`] to [`Servers::apply`]. To be a server,
+//! wrap an executor in [`McpServer`].
 //!
 //! Two [protocol eras](ProtocolEra) are supported: revisions up to 2025-11-25, where a session
 //! begins with `initialize`, and 2026-07-28, where every request stands alone.

@@ -17,8 +17,8 @@ const MAX_ROUNDS: usize = 1000;
 // A smaller window has no room for a question and a tool.
 const MIN_WINDOW: usize = 512;
 
-/// The `model` section of the configuration. Empty values are filled in by
-/// [`select_model`](crate::select_model).
+/// The `model` section of the configuration. Empty values are
+/// filled in by [`select_model`](crate::select_model).
 #[derive(Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(description = "The model that uses the tools")]

@@ -80,11 +80,11 @@ pub struct VoiceSettings {
     pub forget_after: Duration,
     /// Whether to play tones for the wake word, slow work and failures.
     pub tones: bool,
-    /// Where to offer Home Assistant a conversation agent, such as `tcp://127.0.0.1:10800`; empty:
-    /// nowhere.
+    /// Where to offer Home Assistant a conversation agent, such
+    /// as `tcp://127.0.0.1:10800`; empty: nowhere.
     pub handle: String,
-    /// Where to offer the speech engine to others as a Wyoming service, such as
-    /// `tcp://127.0.0.1:10200`; empty: nowhere.
+    /// Where to offer the speech engine to others as a Wyoming
+    /// service, such as `tcp://127.0.0.1:10200`; empty: nowhere.
     pub serve_tts: String,
     /// What to say once everything is ready; empty: nothing.
     pub welcome: String,

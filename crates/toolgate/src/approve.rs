@@ -1,5 +1,5 @@
-//! Asks a person to approve calls: at the terminal here, aloud in `spoken`, in an MCP client in
-//! `client`.
+//! Asks a person to approve calls: at the terminal here, aloud in `spoken`, in an
+//! MCP client in `client`.
 
 mod client;
 #[cfg(feature = "voice")]

@@ -76,8 +76,8 @@ fn matches(patterns: &[ToolPattern], tool: &ToolDefinition) -> bool {
 
 /// Remembers whether a conversation has read untrusted text and private data, for [`FlowPolicy`].
 ///
-/// It is never cleared, because what was read stays in the model's history. See
-/// [`ToolCall::flow`](crate::ToolCall::flow).
+/// It is never cleared, because what was read stays in the
+/// model's history. See [`ToolCall::flow`](crate::ToolCall::flow).
 #[derive(Debug, Default)]
 pub struct FlowState(AtomicU8);
 

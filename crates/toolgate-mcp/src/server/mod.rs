@@ -1,5 +1,5 @@
-//! Serves a tool executor to MCP clients. Both transports parse bytes into messages for one
-//! dispatcher:
+//! Serves a tool executor to MCP clients. Both transports parse bytes into
+//! messages for one dispatcher:
 //!
 //! ```text
 //!  http/             streamable HTTP   ┐                        ┌ service.rs    tools and options

@@ -145,8 +145,8 @@ impl AskingCall {
         }
     }
 
-    /// Runs the call to its end; its questions wait meanwhile. Cancel safe. Must not be called after
-    /// the end.
+    /// Runs the call to its end; its questions wait meanwhile. Cancel safe. Must not
+    /// be called after the end.
     pub(super) async fn finish(&mut self) -> ToolOutcome {
         (&mut self.outcome).await
     }

@@ -8,7 +8,7 @@ use tokio::io::{
 use tokio_util::sync::CancellationToken;
 use toolgate_mcp::{McpServer, ServeOptions};
 
-use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOUR};
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR};
 
 /// A client behind the gateway, of either era, that can answer everything.
 struct PersonClient {
@@ -116,7 +116,7 @@ fn call(tool: &str, arguments: &Value) -> Value {
 
 async fn house(modes: &[&str]) -> FaultTest {
     let builder = FaultTestBuilder::new().relays_questions();
-    let builder = builder.server(FAKE, modes).server(NEIGHBOUR, &[]);
+    let builder = builder.server(FAKE, modes).server(NEIGHBOR, &[]);
     builder.start_settled().await
 }
 

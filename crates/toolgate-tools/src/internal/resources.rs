@@ -25,8 +25,8 @@ const MAX_DESCRIPTION: usize = 300;
 #[schemars(description = "Resources of MCP servers")]
 #[non_exhaustive]
 pub struct ResourcesSettings {
-    /// Offer the tools list_resources and read_resource, for models and clients that know only
-    /// tools.
+    /// Offer the tools list_resources and read_resource, for models and clients
+    /// that know only tools.
     pub tools: bool,
 }
 
@@ -41,8 +41,8 @@ struct ListResourcesArguments {
 
 #[derive(Deserialize, JsonSchema)]
 struct ReadResourceArguments {
-    /// The address of a resource as list_resources shows it, or a template with its braces
-    /// filled in.
+    /// The address of a resource as list_resources shows it, or a template
+    /// with its braces filled in.
     uri: String,
 }
 

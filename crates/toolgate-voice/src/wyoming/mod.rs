@@ -3,8 +3,8 @@
 //! ```text
 //!  bytes ──▶ FrameDecoder ──▶ WyomingFrame ──▶ WyomingEvent    without IO: `frame`, `event`
 //!  bytes ◀── encode       ◀── WyomingFrame ◀── WyomingEvent
-//!            WyomingConnection, WyomingListener                with a socket: `connection`,
-//!                                                              `listener`, `server`
+//!            WyomingConnection, WyomingListener                with
+//! a socket: `connection`,                                                              `listener`, `server`
 //! ```
 //!
 //! A frame is a line of JSON, `{"type": …, "data_length": …, "payload_length": …}`, followed by

@@ -1,5 +1,5 @@
-//! Checks entries of lists, because clients reject a whole list for one entry that has the wrong
-//! form.
+//! Checks entries of lists, because clients reject a whole list for one entry that
+//! has the wrong form.
 
 use serde_json::{Map, Value};
 use toolgate_core::escape;

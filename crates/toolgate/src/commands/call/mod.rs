@@ -261,8 +261,8 @@ async fn execute(
     (print_interruptible(print).await, kind)
 }
 
-/// Runs the call with a spinner beside it. Ctrl-C cancels the call; a second one ends the program
-/// at once.
+/// Runs the call with a spinner beside it. Ctrl-C cancels the call; a second one
+/// ends the program at once.
 pub(super) async fn run_interruptible(
     executor: &ToolExecutor,
     call: ToolCall,

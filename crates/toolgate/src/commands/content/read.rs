@@ -134,8 +134,8 @@ fn show_to_person(parts: &[Part]) -> Exit {
     Exit::Success
 }
 
-/// The bytes for another program: those of a single part as they are, several texts one after the
-/// other.
+/// The bytes for another program: those of a single part as they are, several texts
+/// one after the other.
 fn piped(parts: &[Part]) -> anyhow::Result<Vec<u8>> {
     if let [only] = parts {
         return Ok(only.bytes().to_owned());
