@@ -12,7 +12,9 @@ use tokio_util::sync::CancellationToken;
 use crate::context::ProgressSink;
 use crate::policy::CallFlow;
 use crate::text::Hex;
-use crate::{FlowState, Progress, QuestionHandler, Scope, Tool, ToolError, parse_object_within};
+use crate::{
+    FlowState, LogHandler, Progress, QuestionHandler, Scope, Tool, ToolError, parse_object_within,
+};
 
 /// A request to run one tool once.
 pub struct ToolCall {
@@ -25,6 +27,7 @@ pub struct ToolCall {
     pub(crate) cancellation: Option<CancellationToken>,
     pub(crate) progress: Option<ProgressSink>,
     pub(crate) questions: Option<Arc<dyn QuestionHandler>>,
+    pub(crate) logs: Option<Arc<dyn LogHandler>>,
     pub(crate) meta: Option<Arc<Map<String, Value>>>,
     pub(crate) trace_parent: Option<String>,
     pub(crate) trace_state: Option<String>,
@@ -117,6 +120,7 @@ impl ToolCall {
             cancellation: None,
             progress: None,
             questions: None,
+            logs: None,
             meta: None,
             trace_parent: None,
             trace_state: None,
@@ -156,6 +160,13 @@ impl ToolCall {
     #[must_use]
     pub fn on_question(mut self, handler: Arc<dyn QuestionHandler>) -> Self {
         self.questions = Some(handler);
+        self
+    }
+
+    /// Passes what the tool logs to the caller.
+    #[must_use]
+    pub fn on_log(mut self, handler: Arc<dyn LogHandler>) -> Self {
+        self.logs = Some(handler);
         self
     }
 

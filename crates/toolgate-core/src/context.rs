@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::policy::CallFlow;
 use crate::{
-    CallId, FlowState, Limits, Origin, QuestionHandler, Scope, ToolCall, ToolExecutor, ToolOutcome,
-    TraceContext,
+    CallId, FlowState, Limits, LogHandler, LogLevel, LogMessage, Origin, QuestionHandler, Scope,
+    ToolCall, ToolExecutor, ToolOutcome, TraceContext,
 };
 
 // A timer that fires late by more than this shows that the whole process was suspended, for example
@@ -49,6 +49,7 @@ struct CallContextState {
     cancellation: CancellationToken,
     progress: Option<ProgressSink>,
     questions: Option<Arc<dyn QuestionHandler>>,
+    logs: Option<Arc<dyn LogHandler>>,
     meta: Option<Arc<Map<String, Value>>>,
     executor: ToolExecutor,
     scope: Scope,
@@ -103,6 +104,7 @@ impl CallContext {
             cancellation,
             progress: call.progress.take(),
             questions: call.questions.take(),
+            logs: call.logs.take(),
             meta: call.meta.take(),
             executor,
             scope: call.scope.clone(),
@@ -189,6 +191,31 @@ impl CallContext {
     /// Puts a server's questions to the caller; `None` if the caller can't be asked.
     pub fn questions(&self) -> Option<&Arc<dyn QuestionHandler>> {
         self.0.questions.as_ref()
+    }
+
+    /// Says something to the caller's log, if the caller wants messages of this level.
+    pub fn log(&self, level: LogLevel, data: impl Into<Value>) {
+        self.relay_log(LogMessage {
+            level,
+            logger: None,
+            data: data.into(),
+        });
+    }
+
+    /// Like [`log`](Self::log), for a message that somebody else wrote.
+    pub fn relay_log(&self, message: LogMessage) {
+        let wants = |handler: &&Arc<dyn LogHandler>| {
+            let wanted = handler.level();
+            wanted.is_some_and(|wanted| message.level >= wanted)
+        };
+        if let Some(handler) = self.logs().filter(wants) {
+            handler.log(message);
+        }
+    }
+
+    /// Where log messages of this call go; `None` if the caller never wants any.
+    pub fn logs(&self) -> Option<&Arc<dyn LogHandler>> {
+        self.0.logs.as_ref()
     }
 
     /// The caller's `_meta` for the tool's server.
@@ -325,7 +352,10 @@ mod tests {
     use super::*;
 
     fn context(idle: u64) -> CallContext {
-        let mut call = ToolCall::new("ask", serde_json::json!({}));
+        context_of(ToolCall::new("ask", serde_json::json!({})), idle)
+    }
+
+    fn context_of(mut call: ToolCall, idle: u64) -> CallContext {
         let trace = TraceContext::for_call(call.id, None);
         let limits = Limits::default();
         CallContext::new(
@@ -335,6 +365,35 @@ mod tests {
             (trace, false),
             ToolExecutor::new(Arc::default()),
         )
+    }
+
+    #[tokio::test]
+    async fn callers_get_the_log_messages_that_they_want() {
+        struct FromWarning(Mutex<Vec<LogMessage>>);
+
+        impl LogHandler for FromWarning {
+            fn level(&self) -> Option<LogLevel> {
+                Some(LogLevel::Warning)
+            }
+
+            fn caller(&self) -> u64 {
+                1
+            }
+
+            fn log(&self, message: LogMessage) {
+                self.0.lock().push(message);
+            }
+        }
+
+        let handler = Arc::new(FromWarning(Mutex::default()));
+        let call = ToolCall::new("talk", serde_json::json!({}));
+        let context = context_of(call.on_log(Arc::clone(&handler) as _), 1);
+        for level in [LogLevel::Debug, LogLevel::Warning, LogLevel::Alert] {
+            context.log(level, level.as_str());
+        }
+        let said = std::mem::take(&mut *handler.0.lock());
+        let said: Vec<&Value> = said.iter().map(|message| &message.data).collect();
+        assert_eq!(said, ["warning", "alert"]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -120,6 +120,7 @@ mod json;
 mod limits;
 mod linked_uris;
 mod log;
+mod log_message;
 mod manager;
 mod observer;
 mod outcome;
@@ -172,6 +173,7 @@ pub use json::{JsonError, StrictObject, parse_json, parse_object, parse_object_w
 pub use limits::{Limits, SchemaLimits, ToolLimits};
 pub use linked_uris::{rewrite_app_uri, rewrite_block_uris, rewrite_result_uris};
 pub use log::LogObserver;
+pub use log_message::{LogHandler, LogLevel, LogMessage};
 pub use manager::ToolManager;
 pub use observer::{CallRecord, CallStarted, Observer, Timings};
 pub use outcome::{ToolOutcome, error_chain};

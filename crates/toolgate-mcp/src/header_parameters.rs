@@ -210,7 +210,8 @@ mod tests {
 
     use super::*;
 
-    fn object(properties: Value) -> Value {
+    fn object(properties: impl Into<Value>) -> Value {
+        let properties: Value = properties.into();
         json!({ "type": "object", "properties": properties })
     }
 

@@ -30,7 +30,7 @@ fn play(
             match event {
                 Echo => confirmation.record_echo(instant),
                 Report(value, time) => {
-                    confirmation.record_report(Some(&value), Some(time), instant)
+                    confirmation.record_report(Some(&value), Some(time), instant);
                 }
                 Bare(value) => confirmation.record_report(Some(&value), None, instant),
                 Status(status) => confirmation.record_status(status),

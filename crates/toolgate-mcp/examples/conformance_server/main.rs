@@ -19,8 +19,8 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use toolgate_core::{
-    CallContext, Progress, Tool, ToolContent, ToolDefinition, ToolError, ToolExecutor, ToolFuture,
-    ToolManager, ToolOutput, ValidArguments,
+    CallContext, LogLevel, Progress, Tool, ToolContent, ToolDefinition, ToolError, ToolExecutor,
+    ToolFuture, ToolManager, ToolOutput, ValidArguments,
 };
 use toolgate_mcp::{HttpOptions, McpHttp, McpServer, ServeOptions};
 
@@ -103,7 +103,7 @@ impl Tool for Made {
 
 fn offer(manager: &ToolManager) -> Result<(), Failure> {
     let nothing = json!({ "type": "object", "properties": {} });
-    let tools: [(&str, Value, Work); 10] = [
+    let tools: [(&str, Value, Work); 12] = [
         ("test_simple_text", nothing.clone(), |_| {
             blocks(
                 json!([{ "type": "text", "text": "This is a simple text response for testing." }]),
@@ -141,6 +141,12 @@ fn offer(manager: &ToolManager) -> Result<(), Failure> {
         }),
         ("test_tool_with_progress", nothing.clone(), |context| {
             Box::pin(progress(context))
+        }),
+        ("test_tool_with_logging", nothing.clone(), |context| {
+            Box::pin(logging(context))
+        }),
+        ("test_logging_tool", nothing.clone(), |context| {
+            Box::pin(logging(context))
         }),
         ("test_reconnection", nothing.clone(), |_| {
             blocks(json!([{ "type": "text", "text": "Reconnected." }]))
@@ -182,6 +188,18 @@ async fn progress(context: CallContext) -> Result<ToolOutput, ToolError> {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     Ok(ToolOutput::text("All of it is done."))
+}
+
+async fn logging(context: CallContext) -> Result<ToolOutput, ToolError> {
+    for step in [
+        "Tool execution started",
+        "Tool processing data",
+        "Tool execution completed",
+    ] {
+        context.log(LogLevel::Info, step);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(ToolOutput::text("All of it is logged."))
 }
 
 fn schema_2020_12() -> Value {

@@ -69,6 +69,7 @@ pub(crate) async fn list_content(
     let ServerOffer {
         capabilities,
         instructions,
+        ..
     } = session.offer();
     let mut listed = ListedContent {
         instructions: instructions

@@ -80,6 +80,7 @@ impl<P: Serialize> ServerRequest<'_, P> {
         context: &CallContext,
     ) -> Result<Result<Value, ToolError>, SessionError> {
         let tool = context.tool_name();
+        session.prepare_logging(context).await;
         let mut params = AnsweredParams {
             params: &self.params,
             responses: None,

@@ -2,6 +2,7 @@
 
 mod asking;
 mod encode;
+mod logging;
 mod mailbox;
 
 use std::collections::{HashMap, VecDeque};
@@ -18,6 +19,7 @@ use toolgate_core::{CallContext, ClientId, SentRequest};
 use tracing::{debug, warn};
 
 pub(crate) use self::encode::SessionRequest;
+use self::logging::ServerLogLevel;
 use self::mailbox::SessionMailbox;
 use super::content::ContentCapabilities;
 use super::diagnostics::ServerDiagnostics;
@@ -77,6 +79,7 @@ pub(crate) struct ClientSession {
     revision: OnceLock<Arc<str>>,
     offer: OnceLock<ServerOffer>,
     subscriptions: Arc<ResourceSubscriptions>,
+    log_level: Mutex<ServerLogLevel>,
 }
 
 /// What the server said about itself in the handshake.
@@ -84,6 +87,7 @@ pub(crate) struct ClientSession {
 pub(crate) struct ServerOffer {
     pub(crate) capabilities: ContentCapabilities,
     pub(crate) instructions: Option<String>,
+    pub(crate) logging: bool,
 }
 
 #[derive(Default)]
@@ -136,6 +140,7 @@ impl ClientSession {
             revision: OnceLock::new(),
             offer: OnceLock::new(),
             subscriptions,
+            log_level: Mutex::default(),
         })
     }
 
@@ -153,6 +158,11 @@ impl ClientSession {
         self.revision.get().map(ToString::to_string)
     }
 
+    // Every request of a modern session stands alone, and says what its client wants.
+    fn is_modern(&self) -> bool {
+        self.meta.get().is_some()
+    }
+
     pub(crate) fn own_capabilities(&self) -> Value {
         self.questions.own_capabilities()
     }
@@ -166,6 +176,7 @@ impl ClientSession {
         drop(self.offer.set(ServerOffer {
             capabilities: ContentCapabilities::from_json(&result["capabilities"]),
             instructions: result["instructions"].as_str().map(str::to_owned),
+            logging: result["capabilities"]["logging"].is_object(),
         }));
     }
 

@@ -12,7 +12,8 @@ use crate::ProtocolEra;
 /// it must not block.
 // The session is the only implementation outside tests, which test transports without a session.
 pub(crate) trait TransportInbox: Send + Sync + 'static {
-    fn on_message(&self, message: RpcMessage);
+    /// `request` is the request on whose response stream the message came, if it did.
+    fn on_message(&self, message: RpcMessage, request: Option<u64>);
     /// A message was discarded, because it was too large or malformed. `id` is set if
     /// it could be read.
     fn on_unreadable(&self, id: Option<u64>, problem: UnreadableAnswer);

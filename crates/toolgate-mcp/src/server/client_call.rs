@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use toolgate_core::{ContentMethod, Origin, QuestionError, ToolCall, ToolOutcome};
 
+use super::call_reports::{CallReports, relay_reports};
 use super::client_message::RequestMeta;
 use super::jsonrpc::RequestError;
 use super::methods::{RequestContext, SERVER_INFO};
-use super::progress::{ProgressReports, relay_progress};
 use super::questions::{AskingCall, CallStage, can_be_asked};
 use super::service::McpService;
 use super::suspended::{ClientAnswers, RequestBinding, SuspensionScope};
@@ -51,6 +51,8 @@ impl McpService {
         let binding = self.binding(identity, context);
         let waiting = self.shared.suspended.resume(&state, &binding).await?;
         let call = waiting.answer(answers.responses);
+        // Each request says anew what its client wants.
+        call.reports.set_log_level(meta.log_level()?);
         Ok(Some(self.run_asking(call, binding, meta, context).await))
     }
 
@@ -65,24 +67,30 @@ impl McpService {
     ) -> ClientOutcome {
         let call = call.origin(Origin::Mcp).scope(self.scope.clone());
         let call = with_trace(call.meta(meta.for_server()), meta);
+        let log_level = context.wanted_log_level(meta);
         // A completion is asked for with every key that is pressed; no person answers questions then.
         let may_ask = identity.method != ContentMethod::Complete.as_str();
         let capabilities = context.askable_capabilities(meta).filter(|_| may_ask);
         if let Some(capabilities) = capabilities {
-            let call = AskingCall::new(self.executor.clone(), call, context.client, capabilities);
+            // A later request of a client of 2026-07-28 may want messages that this one doesn't.
+            let is_modern = context.lifecycle.is_modern();
+            let log_level = log_level.or_else(|| is_modern.then(Arc::default));
+            let client = context.client;
+            let executor = self.executor.clone();
+            let call = AskingCall::new(executor, call, client, capabilities, log_level);
             let binding = self.binding(identity, context);
             // Boxed because few clients need it, and it would make the future of each call larger.
             return Box::pin(self.run_asking(call, binding, meta, context)).await;
         }
         let call = call.cancellation(context.stop.clone());
-        ClientOutcome::Finished(match meta.progress_token().zip(context.sink) {
+        let token = meta.progress_token();
+        let wants_reports = token.is_some() || log_level.is_some();
+        ClientOutcome::Finished(match context.sink.filter(|_| wants_reports) {
             None => self.executor.execute(call).await,
-            Some((token, sink)) => {
-                let reports = Arc::new(ProgressReports::default());
-                let added = Arc::clone(&reports);
-                let call = call.on_progress(move |progress| added.add(progress));
-                let running = self.executor.execute(call);
-                Box::pin(relay_progress(running, &reports, &token, sink)).await
+            Some(sink) => {
+                let reports = CallReports::new(log_level);
+                let running = self.executor.execute(reports.listen(call));
+                Box::pin(relay_reports(running, &reports, token.as_ref(), sink)).await
             }
         })
     }
@@ -105,9 +113,12 @@ impl McpService {
                 None => self.run_until_it_asks(call, binding, context).await,
             }
         };
-        match meta.progress_token().zip(context.sink) {
+        match context.sink {
             None => running.await,
-            Some((token, sink)) => relay_progress(running, &reports, &token, sink).await,
+            Some(sink) => {
+                let token = meta.progress_token();
+                relay_reports(running, &reports, token.as_ref(), sink).await
+            }
         }
     }
 
@@ -140,6 +151,8 @@ impl McpService {
                 tasks: context.tasks,
             };
             let suspended = &self.shared.suspended;
+            // Between two requests nobody takes messages.
+            call.reports.set_log_level(None);
             match suspended.suspend(call, round, binding.clone(), &scope) {
                 Ok(mut result) => {
                     result["_meta"] = json!({ SERVER_INFO: self.result_meta[SERVER_INFO] });

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_core::{
-    JsonError, QuestionError, StrictObject, ToolError, has_more_values, parse_json,
+    JsonError, LogLevel, QuestionError, StrictObject, ToolError, has_more_values, parse_json,
 };
 
+use super::client_log::parse_level;
 use super::jsonrpc::{RequestError, RequestId};
 use super::request_lines;
 use super::suspended::ClientAnswers;
@@ -124,6 +125,7 @@ pub(super) struct RequestMeta(Map<String, Value>);
 impl RequestMeta {
     pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
     pub(super) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+    const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
     pub(super) fn protocol_version(&self) -> Option<&str> {
         self.text(Self::PROTOCOL_VERSION)
@@ -169,6 +171,11 @@ impl RequestMeta {
         if let Some(state) = state {
             self.0.insert("tracestate".to_owned(), state.into());
         }
+    }
+
+    /// The log messages that a request of 2026-07-28 wants.
+    pub(super) fn log_level(&self) -> Result<Option<LogLevel>, RequestError> {
+        self.0.get(Self::LOG_LEVEL).map(parse_level).transpose()
     }
 
     fn text(&self, key: &str) -> Option<&str> {

@@ -84,7 +84,7 @@ impl McpService {
     }
 
     fn capabilities(&self) -> Value {
-        let mut capabilities = json!({ "tools": { "listChanged": true } });
+        let mut capabilities = json!({ "tools": { "listChanged": true }, "logging": {} });
         if self.offers_content() {
             capabilities["resources"] = json!({ "subscribe": true, "listChanged": true });
             capabilities["prompts"] = json!({ "listChanged": true });

@@ -15,6 +15,7 @@ use toolgate_core::escape;
 use tracing::{debug, info, warn};
 
 use super::GRACE;
+use super::client_log::ClientLogLevel;
 use super::client_message::{
     self, ClientMessage, ClientNotification, ClientRequest, RequestParams,
 };
@@ -49,6 +50,7 @@ pub(super) async fn serve_lines(
         requests: Arc::default(),
         subscriptions: Arc::default(),
         questions: Arc::default(),
+        log_level: Arc::default(),
         lifetime: SessionLifetime {
             ending: stop.child_token(),
             calls: stop.child_token(),
@@ -75,6 +77,7 @@ struct LineSession {
     requests: Arc<InFlightRequests>,
     subscriptions: Arc<ClientSubscriptions>,
     questions: Arc<SessionQuestions>,
+    log_level: Arc<ClientLogLevel>,
     lifetime: SessionLifetime,
     tasks: TaskTracker,
     handshake: HandshakeState,
@@ -135,6 +138,7 @@ impl LineSession {
         let ending = self.lifetime.ending.clone();
         let subscriptions = Arc::clone(&self.subscriptions);
         let (questions, tasks) = (Arc::clone(&self.questions), self.tasks.clone());
+        let log_level = Arc::clone(&self.log_level);
         let is_session = lifecycle == RequestLifecycle::Session;
         let is_handshake = matches!(request.params, RequestParams::Initialize(_));
         let answer = async move {
@@ -146,6 +150,7 @@ impl LineSession {
                 questions: is_session.then_some(&*questions),
                 client: questions.client,
                 tasks: &tasks,
+                log_level: is_session.then_some(&log_level),
                 owner: 0,
                 sink: Some(&*outbox),
             };

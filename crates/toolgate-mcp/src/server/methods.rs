@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_core::{ClientId, ContentMethod, escape};
 
+use super::client_log::ClientLogLevel;
 use super::client_message::{ClientRequest, RequestMeta, RequestParams};
 use super::handshake::InitializeResult;
 use super::jsonrpc::RequestError;
@@ -48,9 +49,12 @@ impl RequestLifecycle {
             missing.push(RequestMeta::CLIENT_CAPABILITIES);
         }
         match version {
-            Some(version) if missing.is_empty() => Ok(Self::SelfContained {
-                is_modern: version >= MODERN,
-            }),
+            Some(version) if missing.is_empty() => {
+                meta.log_level()?;
+                Ok(Self::SelfContained {
+                    is_modern: version >= MODERN,
+                })
+            }
             _ => Err(RequestError::invalid_params(format!(
                 "request _meta is missing or has malformed required fields: {}",
                 missing.join(", ")
@@ -84,6 +88,8 @@ pub(super) struct RequestContext<'a> {
     pub(super) ending: &'a CancellationToken,
     // The resources that a client with a session watches. `None` for other clients.
     pub(super) subscriptions: Option<&'a ClientSubscriptions>,
+    // What a client with a session wants to be logged.
+    pub(super) log_level: Option<&'a Arc<ClientLogLevel>>,
     // The questions to a client with a session.
     pub(super) questions: Option<&'a SessionQuestions>,
     // Tells clients apart. A client of 2026-07-28 over HTTP is a new one with every request.
@@ -180,6 +186,10 @@ impl McpService {
             ("completion/complete", _) => {
                 self.use_content(ContentMethod::Complete, params, &meta, context)
                     .await
+            }
+            ("logging/setLevel", RequestLifecycle::Session) => {
+                let level = context.log_level.ok_or_else(other_revision_error)?;
+                level.set_from_params(&params).map(MethodResult::Json)
             }
             ("resources/subscribe" | "resources/unsubscribe", RequestLifecycle::Session) => {
                 self.subscribe(&method, &params, context)

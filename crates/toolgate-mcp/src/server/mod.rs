@@ -7,11 +7,13 @@
 //!  client_message.rs bytes → a message ┘   the list of methods  └ tool_call.rs  runs one tool
 //!
 //!  request_lines.rs, stdio.rs, outbox.rs  bytes in and out   jsonrpc.rs  results, errors → bytes
-//!  in_flight.rs      cancellation by id            progress.rs         progress of a running tool
+//!  in_flight.rs      cancellation by id            call_reports.rs     progress and log of a tool
 //!  content_block.rs  blocks that clients accept    request_tracker.rs  requests, for traces
 //! ```
 
+mod call_reports;
 mod client_call;
+mod client_log;
 pub(crate) mod client_message;
 mod content_block;
 mod content_call;
@@ -25,7 +27,6 @@ mod list_watch;
 mod listen;
 mod methods;
 mod outbox;
-mod progress;
 mod questions;
 mod request_lines;
 mod request_tracker;

@@ -21,9 +21,10 @@ use toolgate_core::{
     ClientId, Question, QuestionError, QuestionHandler, ToolCall, ToolExecutor, ToolOutcome,
 };
 
+use super::call_reports::CallReports;
+use super::client_log::ClientLogLevel;
 use super::jsonrpc::{RequestId, notification};
 use super::methods::ClientSink;
-use super::progress::ProgressReports;
 
 // Rounds of questions of one call that wait to be taken.
 const MAX_ROUNDS: usize = 4;
@@ -93,7 +94,7 @@ pub(super) struct AskingCall {
     outcome: BoxFuture<'static, ToolOutcome>,
     rounds: mpsc::Receiver<QuestionRound>,
     pub(super) stop: CancellationToken,
-    pub(super) reports: Arc<ProgressReports>,
+    pub(super) reports: Arc<CallReports>,
     // What `proceed` returns first, if it is known already.
     pub(super) next: Option<CallStage>,
 }
@@ -110,14 +111,14 @@ impl AskingCall {
         call: ToolCall,
         client: ClientId,
         capabilities: Arc<Value>,
+        log_level: Option<Arc<ClientLogLevel>>,
     ) -> Self {
         let (rounds, waiting) = mpsc::channel(MAX_ROUNDS);
         let stop = CancellationToken::new();
-        let reports = Arc::new(ProgressReports::default());
-        let added = Arc::clone(&reports);
-        let call = call
+        let reports = Arc::new(CallReports::new(log_level));
+        let call = reports
+            .listen(call)
             .cancellation(stop.clone())
-            .on_progress(move |progress| added.add(progress))
             .on_question(Arc::new(QuestionQueue {
                 client,
                 capabilities,

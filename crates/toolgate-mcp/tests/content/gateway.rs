@@ -9,8 +9,8 @@ use tempfile::TempDir;
 use tokio::time::Instant;
 use toolgate_core::{Limits, Policy, Scope, ToolCall, ToolExecutor, ToolManager, ToolPattern};
 use toolgate_mcp::{
-    Catalogue, McpServer, ProtocolEra, ServeOptions, ServerConnection, ServerProgram,
-    ServerSettings, Servers, ServersOptions,
+    McpServer, ProtocolEra, ServeOptions, ServerConnection, ServerProgram, ServerSettings, Servers,
+    ServersOptions, ToolCatalog,
 };
 
 use crate::client::{PATIENCE, TestClient};
@@ -49,7 +49,7 @@ impl Gateway {
         let manager = Arc::new(ToolManager::new());
         let mut options = ServersOptions::new();
         options.retry.base_delay = Duration::from_millis(10);
-        options.catalogue = Catalogue::new(folder.path().join("catalogue"));
+        options.catalog = ToolCatalog::new(folder.path().join("catalogue"));
         change(&mut options);
         let all = Servers::new(Arc::clone(&manager), options);
         let executor = ToolExecutor::builder(Arc::clone(&manager)).without_observers();
@@ -73,7 +73,7 @@ impl Gateway {
     /// A second gateway with the same folder and settings, as after a restart.
     pub(crate) fn again(self, change: impl FnOnce(&mut ServersOptions)) -> Self {
         let mut other = Self::prepare(ProtocolEra::Legacy, &[], |options| {
-            options.catalogue = Catalogue::new(self.folder.path().join("catalogue"));
+            options.catalog = ToolCatalog::new(self.folder.path().join("catalogue"));
             change(options);
         });
         other.folder = self.folder;

@@ -2,11 +2,7 @@
 //! processes behind, in every pair of protocol eras.
 //!
 //! Time limits only guard against hanging and are ten times what is promised.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test that can't go on says where"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 mod clashes;
 mod client;

@@ -3,15 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
-use toolgate_core::{ToolCall, ToolExecutor, ToolManager, ToolOutput};
+use toolgate_core::{
+    LogHandler, LogLevel, LogMessage, ToolCall, ToolExecutor, ToolManager, ToolOutput,
+};
 use toolgate_mcp::{
     EraChoice, SecretHeaders, ServerConnection, ServerSettings, Servers, ServersOptions,
 };
 
 use crate::test_server::{TestMcpServer, add};
 
-/// A gateway with one server behind it, named `upstream`.
+/// A gateway with servers behind it; a single one is named `upstream`.
 pub(crate) struct TestGateway {
     pub(crate) servers: Servers,
     pub(crate) executor: ToolExecutor,
@@ -19,15 +22,23 @@ pub(crate) struct TestGateway {
 
 impl TestGateway {
     pub(crate) async fn connect(url: String, era: EraChoice) -> Self {
+        Self::connect_all(vec![("upstream", url)], era).await
+    }
+
+    /// With servers under these names, in this order.
+    pub(crate) async fn connect_all(urls: Vec<(&str, String)>, era: EraChoice) -> Self {
         let manager = Arc::new(ToolManager::new());
         let mut options = ServersOptions::new();
         options.retry.base_delay = Duration::from_millis(50);
         let servers = Servers::new(Arc::clone(&manager), options);
-        let headers = SecretHeaders::default();
-        let connection = ServerConnection::Http { url, headers };
-        let mut settings = ServerSettings::new("upstream", connection);
-        settings.era = era;
-        servers.apply(vec![settings]);
+        let settings = urls.into_iter().map(|(name, url)| {
+            let headers = SecretHeaders::default();
+            let connection = ServerConnection::Http { url, headers };
+            let mut settings = ServerSettings::new(name, connection);
+            settings.era = era;
+            settings
+        });
+        servers.apply(settings.collect());
         servers.start_all().await;
         let executor = ToolExecutor::builder(manager).without_observers();
         Self {
@@ -82,4 +93,58 @@ async fn marked_parameters_reach_a_server_that_compares_them() {
     assert!(names.contains(&"lamp"), "{names:?}");
     assert!(!names.contains(&"invalid"), "{names:?}");
     gateway.servers.stop().await;
+}
+
+struct TestLog(u64, Mutex<Vec<LogMessage>>);
+
+impl LogHandler for TestLog {
+    fn level(&self) -> Option<LogLevel> {
+        Some(LogLevel::Info)
+    }
+
+    fn caller(&self) -> u64 {
+        self.0
+    }
+
+    fn log(&self, message: LogMessage) {
+        self.1.lock().push(message);
+    }
+}
+
+#[tokio::test]
+async fn log_messages_of_a_server_reach_the_caller_in_both_eras() {
+    let upstream = TestMcpServer::open().await;
+    add(
+        &upstream.manager,
+        "talk",
+        json!({ "type": "object" }),
+        Box::new(|arguments, context| {
+            Box::pin(async move {
+                context.log(LogLevel::Debug, "not wanted");
+                context.log(LogLevel::Info, arguments["word"].clone());
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                Ok(ToolOutput::text("done"))
+            })
+        }),
+    );
+    for era in [EraChoice::Modern, EraChoice::Legacy] {
+        let gateway = TestGateway::connect(upstream.url(), era).await;
+        let logs = [1, 2].map(|caller| Arc::new(TestLog(caller, Mutex::default())));
+        let calls = logs.iter().map(|log| {
+            let call = ToolCall::new("talk", json!({ "word": log.0 }));
+            gateway.executor.execute(call.on_log(Arc::clone(log) as _))
+        });
+        for outcome in futures::future::join_all(calls).await {
+            assert!(outcome.is_success(), "{}", outcome.to_envelope());
+        }
+        for log in &logs {
+            let expected = LogMessage {
+                level: LogLevel::Info,
+                logger: Some("upstream".to_owned()),
+                data: json!(log.0),
+            };
+            assert_eq!(*log.1.lock(), [expected], "{era:?}");
+        }
+        gateway.servers.stop().await;
+    }
 }

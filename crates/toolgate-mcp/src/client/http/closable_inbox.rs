@@ -18,8 +18,8 @@ impl ClosableInbox {
         Self(Mutex::new(Some(inbox)))
     }
 
-    pub(super) fn on_message(&self, message: RpcMessage) {
-        self.deliver(|inbox| inbox.on_message(message));
+    pub(super) fn on_message(&self, message: RpcMessage, request: Option<u64>) {
+        self.deliver(|inbox| inbox.on_message(message, request));
     }
 
     pub(super) fn on_unreadable(&self, id: Option<u64>, problem: UnreadableAnswer) {

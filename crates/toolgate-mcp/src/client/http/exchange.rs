@@ -41,7 +41,7 @@ pub(super) async fn run_request(wire: &HttpWire, id: u64, message: OutgoingMessa
 
 async fn deliver_refusal(wire: &HttpWire, id: u64, response: Response, in_session: bool) {
     match response::classify_refusal(&wire.endpoint, response, in_session, Some(id)).await {
-        HttpRefusal::Answer(answer) => wire.inbox.on_message(answer),
+        HttpRefusal::Answer(answer) => wire.inbox.on_message(answer, Some(id)),
         HttpRefusal::Error(error) => wire.inbox.on_request_failed(id, error),
         HttpRefusal::SessionLost => {
             let error = TransportError::NotSent(SESSION_EXPIRED.into());
@@ -67,17 +67,18 @@ async fn deliver_body(wire: &HttpWire, id: u64, mut response: Response) {
         return deliver_interruption(wire, id, "the server sent an empty response");
     }
     match RpcMessage::parse(&body) {
-        Ok(message) if is_response_to(&message, id) => wire.inbox.on_message(message),
+        Ok(message) if is_response_to(&message, id) => wire.inbox.on_message(message, Some(id)),
         // It has no id, but it is the response to our POST.
         Ok(RpcMessage::Response {
             id: Value::Null,
             answer,
-        }) => wire.inbox.on_message(RpcMessage::Response {
-            id: Value::from(id),
-            answer,
-        }),
+        }) => {
+            let id = Value::from(id);
+            wire.inbox
+                .on_message(RpcMessage::Response { id, answer }, None);
+        }
         Ok(other) => {
-            wire.inbox.on_message(other);
+            wire.inbox.on_message(other, Some(id));
             deliver_interruption(
                 wire,
                 id,
@@ -147,7 +148,7 @@ async fn read_until_answer(
         match RpcMessage::parse(&data) {
             Ok(message) => {
                 let is_answer = is_response_to(&message, id);
-                wire.inbox.on_message(message);
+                wire.inbox.on_message(message, Some(id));
                 if is_answer {
                     return StreamOutcome::Answer;
                 }

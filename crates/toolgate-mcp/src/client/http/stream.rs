@@ -96,7 +96,7 @@ pub(super) async fn deliver(wire: &HttpWire, response: &mut Response, parser: &m
 fn deliver_event(wire: &HttpWire, event: SseEvent) {
     match event {
         SseEvent::Data { kind, data } if kind == "message" => match RpcMessage::parse(&data) {
-            Ok(message) => wire.inbox.on_message(message),
+            Ok(message) => wire.inbox.on_message(message, None),
             Err(error) => wire.inbox.on_unreadable(
                 leading_id(&data),
                 UnreadableAnswer::Broken(error.to_string()),

@@ -102,7 +102,7 @@ impl ClientSession {
     }
 
     /// The calls that the server works on, the newest last.
-    fn pending_calls(&self) -> Vec<CallContext> {
+    pub(super) fn pending_calls(&self) -> Vec<CallContext> {
         let pending = self.pending.lock();
         let requests = pending.requests.iter();
         let mut calls: Vec<(u64, CallContext)> = requests

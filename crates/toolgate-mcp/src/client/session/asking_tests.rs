@@ -122,7 +122,7 @@ impl Crowd {
 
     async fn answer(&mut self, at: usize) {
         let (_, id, task) = self.running.remove(at);
-        self.inbox.on_message(response(id, json!({})));
+        self.inbox.on_message(response(id, json!({})), Some(id));
         task.await.unwrap();
     }
 
@@ -145,11 +145,12 @@ impl Crowd {
             [only] if only + 1 < CLIENTS && !self.running.is_empty() => Some(only),
             _ => None,
         };
-        self.inbox.on_message(RpcMessage::Request {
+        let question = RpcMessage::Request {
             id: json!("q"),
             method: "elicitation/create".to_owned(),
             params: json!({ "message": "Your password?" }),
-        });
+        };
+        self.inbox.on_message(question, None);
         settle().await;
         let asked = std::mem::take(&mut *self.asked.lock());
         assert_eq!(asked, Vec::from_iter(expected), "of {suspects:?}");
@@ -200,7 +201,7 @@ proptest! {
                     CrowdStep::Cancel(at) if running > 0 => crowd.cancel(at % running).await,
                     CrowdStep::LateAnswer(at) if cancelled > 0 => {
                         let (_, id, _) = crowd.cancelled.remove(at % cancelled);
-                        crowd.inbox.on_message(response(id, json!({})));
+                        crowd.inbox.on_message(response(id, json!({})), Some(id));
                     }
                     CrowdStep::Wait(seconds) => {
                         tokio::time::sleep(Duration::from_secs(seconds)).await;

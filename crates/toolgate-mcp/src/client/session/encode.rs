@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use toolgate_core::CallContext;
 
+use super::logging::wanted_level;
 use super::{ClientSession, SessionError};
 use crate::client::message::OutgoingMessage;
 
@@ -64,6 +65,8 @@ struct FrameMeta<'a> {
 
 /// The key under which a modern request says what its client supports.
 const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The key under which it says which log messages its client wants.
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 impl ClientSession {
     pub(super) fn encode<P: Serialize>(
@@ -73,7 +76,7 @@ impl ClientSession {
         progress_token: Option<u64>,
     ) -> Result<OutgoingMessage, SessionError> {
         let modern = self.meta.get().filter(|_| id.is_some());
-        let modern = modern.map(|meta| self.with_callers_capabilities(meta, request.call));
+        let modern = modern.map(|meta| self.with_callers_wishes(meta, request.call));
         let from_caller = request.call.and_then(CallContext::meta);
         let has_meta = progress_token.is_some() || modern.is_some();
         let traceparent = request.call.and_then(CallContext::trace_parent);
@@ -102,14 +105,24 @@ impl ClientSession {
         })
     }
 
-    /// A modern server may ask what the client of this call supports, or what we do ourselves.
-    fn with_callers_capabilities<'m>(
+    /// A modern server may ask what the client of this call supports, or what we do ourselves, and
+    /// logs what that client wants.
+    fn with_callers_wishes<'m>(
         &self,
         meta: &'m Map<String, Value>,
         call: Option<&CallContext>,
     ) -> Cow<'m, Map<String, Value>> {
-        let Some(handler) = call.and_then(CallContext::questions) else {
+        let level = call.and_then(wanted_level);
+        let handler = call.and_then(CallContext::questions);
+        if level.is_none() && handler.is_none() {
             return Cow::Borrowed(meta);
+        }
+        let mut meta = meta.clone();
+        if let Some(level) = level {
+            meta.insert(LOG_LEVEL.to_owned(), level.as_str().into());
+        }
+        let Some(handler) = handler else {
+            return Cow::Owned(meta);
         };
         let mut capabilities = self.questions.own_capabilities();
         for key in ["elicitation", "sampling", "roots"] {
@@ -117,7 +130,6 @@ impl ClientSession {
                 capabilities[key] = theirs.clone();
             }
         }
-        let mut meta = meta.clone();
         meta.insert(CLIENT_CAPABILITIES.to_owned(), capabilities);
         Cow::Owned(meta)
     }

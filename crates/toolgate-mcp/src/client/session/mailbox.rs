@@ -16,7 +16,7 @@ use crate::client::transport::{SessionEnd, TransportError, TransportInbox, Unrea
 pub(super) struct SessionMailbox(pub(super) Weak<ClientSession>);
 
 impl TransportInbox for SessionMailbox {
-    fn on_message(&self, message: RpcMessage) {
+    fn on_message(&self, message: RpcMessage, request: Option<u64>) {
         let Some(session) = self.0.upgrade() else {
             return;
         };
@@ -31,7 +31,7 @@ impl TransportInbox for SessionMailbox {
                 session.handle_request(id, method, params);
             }
             RpcMessage::Notification { method, params } => {
-                session.handle_notification(&method, &params);
+                session.handle_notification(&method, &params, request);
             }
         }
     }
@@ -101,9 +101,10 @@ impl ClientSession {
         self.diagnostics.log_ignored(noise, &id.to_string());
     }
 
-    fn handle_notification(&self, method: &str, params: &Value) {
+    fn handle_notification(&self, method: &str, params: &Value, request: Option<u64>) {
         match method {
             "notifications/progress" => self.handle_progress(params),
+            "notifications/message" => self.handle_log(params, request),
             "notifications/tools/list_changed"
             | "notifications/resources/list_changed"
             | "notifications/prompts/list_changed" => self.mark_lists_changed(),

@@ -7,6 +7,8 @@ use crate::client::message::{OutgoingMessage, RpcMessage};
 use crate::client::subscriptions::ResourceSubscriptions;
 use futures::future::BoxFuture;
 
+mod logging;
+
 /// A transport that records what is sent.
 #[derive(Default)]
 pub(super) struct RecordingTransport {
@@ -97,14 +99,17 @@ async fn responses_reach_their_requests_in_any_order() {
     );
     let text = FIRST_ID.to_string();
     for stray in [json!(text), json!(null), json!(99), json!(-1), json!(1.5)] {
-        inbox.on_message(response(stray, json!("wrong")));
+        inbox.on_message(response(stray, json!("wrong")), None);
     }
-    inbox.on_message(response(FIRST_ID + 1, json!("two")));
-    inbox.on_message(response(FIRST_ID + 1, json!("two again")));
-    inbox.on_message(RpcMessage::Response {
-        id: json!(FIRST_ID),
-        answer: Err(RpcError::new(-1, "no")),
-    });
+    inbox.on_message(response(FIRST_ID + 1, json!("two")), None);
+    inbox.on_message(response(FIRST_ID + 1, json!("two again")), None);
+    inbox.on_message(
+        RpcMessage::Response {
+            id: json!(FIRST_ID),
+            answer: Err(RpcError::new(-1, "no")),
+        },
+        None,
+    );
     assert_eq!(second.await.unwrap(), Ok(json!("two")));
     assert_eq!(
         first.await.unwrap(),
@@ -130,8 +135,8 @@ async fn a_dropped_request_is_cancelled_and_its_late_answer_is_discarded() {
     assert_eq!(*recorder.forgotten.lock(), [FIRST_ID]);
     let next = ask(&session);
     settle().await;
-    inbox.on_message(response(FIRST_ID, json!("late")));
-    inbox.on_message(response(FIRST_ID + 1, json!("in time")));
+    inbox.on_message(response(FIRST_ID, json!("late")), None);
+    inbox.on_message(response(FIRST_ID + 1, json!("in time")), None);
     assert_eq!(next.await.unwrap(), Ok(json!("in time")));
 }
 
@@ -205,11 +210,14 @@ async fn server_requests_are_answered_with_their_id() {
         (json!(0), "sampling/createMessage"),
         (json!(1), "nonsense"),
     ] {
-        inbox.on_message(RpcMessage::Request {
-            id,
-            method: method.to_owned(),
-            params: Value::Null,
-        });
+        inbox.on_message(
+            RpcMessage::Request {
+                id,
+                method: method.to_owned(),
+                params: Value::Null,
+            },
+            None,
+        );
     }
     settle().await;
     let sent = recorder.sent();
@@ -252,11 +260,14 @@ async fn server_requests_are_bounded() {
     session.set_transport(Arc::clone(&recorder) as Arc<dyn Transport>);
     for id in 0..100 {
         let method = "elicitation/create".to_owned();
-        session.inbox().on_message(RpcMessage::Request {
-            id: json!(id),
-            method,
-            params: json!({}),
-        });
+        session.inbox().on_message(
+            RpcMessage::Request {
+                id: json!(id),
+                method,
+                params: json!({}),
+            },
+            None,
+        );
     }
     settle().await;
     assert_eq!(recorder.sent().len(), 0, "the rest is dropped");
@@ -291,18 +302,24 @@ async fn progress_keeps_a_call_alive_and_changes_of_tools_are_heard() {
         tokio::spawn(async move { executor.execute(ToolCall::new("slow", json!({}))).await });
     for step in 1..=3 {
         tokio::time::sleep(Duration::from_secs(20)).await;
-        inbox.on_message(RpcMessage::Notification {
-            method: "notifications/progress".to_owned(),
-            params: json!({ "progressToken": FIRST_ID, "progress": step }),
-        });
+        inbox.on_message(
+            RpcMessage::Notification {
+                method: "notifications/progress".to_owned(),
+                params: json!({ "progressToken": FIRST_ID, "progress": step }),
+            },
+            None,
+        );
     }
-    inbox.on_message(response(FIRST_ID, json!("done")));
+    inbox.on_message(response(FIRST_ID, json!("done")), None);
     assert_eq!(call.await.unwrap().to_envelope()["result"], "done");
 
-    inbox.on_message(RpcMessage::Notification {
-        method: "notifications/tools/list_changed".to_owned(),
-        params: Value::Null,
-    });
+    inbox.on_message(
+        RpcMessage::Notification {
+            method: "notifications/tools/list_changed".to_owned(),
+            params: Value::Null,
+        },
+        None,
+    );
     session.lists_changed().await;
 }
 
@@ -320,7 +337,7 @@ async fn a3_a_server_that_is_stuck_is_ended_and_one_that_is_busy_is_not() {
         let ping = recorder.sent().pop().unwrap();
         assert_eq!(ping["method"], "ping");
         if answers_pings {
-            inbox.on_message(response(ping["id"].clone(), json!({})));
+            inbox.on_message(response(ping["id"].clone(), json!({})), None);
         }
         tokio::time::sleep(PING_TIMEOUT * 2).await;
         assert_eq!(recorder.closed.load(Ordering::Relaxed), closed);

@@ -43,7 +43,7 @@ impl StdoutReader {
     fn handle(&self, line: BufferedLine, oversized: &mut Option<OversizedLine>) {
         match line {
             BufferedLine::Whole(line) => match RpcMessage::parse(&line) {
-                Ok(message) => self.inbox.on_message(message),
+                Ok(message) => self.inbox.on_message(message, None),
                 Err(error) => self.salvage(&line, &error),
             },
             BufferedLine::Oversized { part, is_last } => {
@@ -87,7 +87,7 @@ impl StdoutReader {
 
     fn deliver_part(&self, part: LinePart<'_>) {
         match part {
-            LinePart::Message(message) => self.inbox.on_message(message),
+            LinePart::Message(message) => self.inbox.on_message(message, None),
             LinePart::Junk(junk, reason) => {
                 self.diagnostics.record_stray_line(junk, junk.len() as u64);
                 let marks = MessageMarks::from_ends(junk, junk);

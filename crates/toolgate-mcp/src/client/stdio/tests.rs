@@ -28,7 +28,7 @@ pub(super) enum TransportEvent {
 pub(super) struct ChannelInbox(pub(super) mpsc::UnboundedSender<TransportEvent>);
 
 impl TransportInbox for ChannelInbox {
-    fn on_message(&self, message: RpcMessage) {
+    fn on_message(&self, message: RpcMessage, _request: Option<u64>) {
         self.0.send(TransportEvent::Message(message)).ok();
     }
     fn on_unreadable(&self, id: Option<u64>, problem: UnreadableAnswer) {

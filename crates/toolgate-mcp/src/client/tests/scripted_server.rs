@@ -81,12 +81,14 @@ impl Transport for ScriptedServer {
                 ScriptedReply::Answers(result) => {
                     let text = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
                     self.inbox
-                        .on_message(RpcMessage::parse(text.as_bytes()).unwrap());
+                        .on_message(RpcMessage::parse(text.as_bytes()).unwrap(), None);
                 }
                 ScriptedReply::Refuses(code, text) => {
                     let error = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": text } });
-                    self.inbox
-                        .on_message(RpcMessage::parse(error.to_string().as_bytes()).unwrap());
+                    self.inbox.on_message(
+                        RpcMessage::parse(error.to_string().as_bytes()).unwrap(),
+                        None,
+                    );
                 }
                 ScriptedReply::Fails(error) => self.inbox.on_request_failed(id, error),
                 ScriptedReply::Nothing => {}

@@ -14,6 +14,7 @@ use super::body::HttpBody;
 use super::headers::{self, AcceptedTypes, CallerTrace, SESSION, check_known_version, is_modern};
 use super::reply::{self, HttpError};
 use super::table::SessionGuard;
+use crate::server::client_log::ClientLogLevel;
 use crate::server::client_message::{self, ClientMessage, ClientRequest, RequestParams};
 use crate::server::handshake::InitializeResult;
 use crate::server::in_flight::InFlightRequest;
@@ -49,6 +50,13 @@ impl Requester {
     pub(super) fn client(&self) -> ClientId {
         self.questions()
             .map_or_else(ClientId::unique, |questions| questions.client)
+    }
+
+    pub(super) fn log_level(&self) -> Option<&Arc<ClientLogLevel>> {
+        match self {
+            Self::Session(session) => Some(&session.log_level),
+            _ => None,
+        }
     }
 
     pub(super) fn subscriptions(&self) -> Option<&ClientSubscriptions> {
@@ -212,6 +220,7 @@ impl McpHttp {
             questions: requester.questions(),
             client: requester.client(),
             tasks: &self.state.calls,
+            log_level: requester.log_level(),
             owner,
             sink: None,
         };
@@ -324,8 +333,8 @@ fn check_http_status(error: &RequestError, requester: &Requester) -> Result<(), 
     Err(HttpError::new(status, error.clone()))
 }
 
-// A stream costs a task and a log. It is worth that only for progress reports and questions, or if the
-// client accepts nothing else.
+// A stream costs a task and a log. It is worth that only for progress reports, log messages and
+// questions, or if the client accepts nothing else.
 fn wants_stream(accepts: AcceptedTypes, request: &ClientRequest, requester: &Requester) -> bool {
     let runs_a_call = match &request.params {
         RequestParams::CallTool(_) => true,
@@ -338,6 +347,11 @@ fn wants_stream(accepts: AcceptedTypes, request: &ClientRequest, requester: &Req
         let questions = requester.questions();
         questions.is_some_and(|questions| can_be_asked(&questions.capabilities()))
     };
-    let has_more_to_say = || request.meta.progress_token().is_some() || may_be_asked();
+    let wants_logs = || match requester.log_level() {
+        Some(level) => level.get().is_some(),
+        None => matches!(request.meta.log_level(), Ok(Some(_))),
+    };
+    let has_more_to_say =
+        || request.meta.progress_token().is_some() || may_be_asked() || wants_logs();
     runs_a_call && accepts.events && (!accepts.json || has_more_to_say())
 }

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::events::EventLog;
 use crate::era::LEGACY;
+use crate::server::client_log::ClientLogLevel;
 use crate::server::in_flight::{InFlightRequests, SessionLifetime};
 use crate::server::list_watch::KnownLists;
 use crate::server::questions::SessionQuestions;
@@ -31,6 +32,7 @@ pub(super) struct HttpSession {
     pub(super) uses: AtomicUsize,
     pub(super) subscriptions: ClientSubscriptions,
     pub(super) questions: SessionQuestions,
+    pub(super) log_level: Arc<ClientLogLevel>,
     state: Mutex<SessionState>,
 }
 
@@ -63,6 +65,7 @@ impl HttpSession {
             uses: AtomicUsize::new(0),
             subscriptions: ClientSubscriptions::default(),
             questions: SessionQuestions::default(),
+            log_level: Arc::default(),
             state: Mutex::new(SessionState {
                 known,
                 ..SessionState::default()

@@ -108,6 +108,7 @@ impl McpHttp {
                 questions: requester.questions(),
                 client: requester.client(),
                 tasks: &state.calls,
+                log_level: requester.log_level(),
                 owner,
                 sink: Some(&*log),
             };

@@ -38,7 +38,7 @@ struct Endings(Arc<parking_lot::Mutex<Vec<Option<ErrorKind>>>>);
 impl Observer for Endings {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
         let error = record.outcome.result.as_ref().err();
-        self.0.lock().push(error.map(|error| error.kind()));
+        self.0.lock().push(error.map(ToolError::kind));
         None
     }
 }

@@ -5,6 +5,7 @@ mod calls;
 mod eras;
 mod http;
 mod lists;
+mod logging;
 mod streams;
 
 use std::io;

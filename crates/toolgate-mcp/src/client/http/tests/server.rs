@@ -217,7 +217,7 @@ impl RecordingInbox {
 }
 
 impl TransportInbox for RecordingInbox {
-    fn on_message(&self, message: RpcMessage) {
+    fn on_message(&self, message: RpcMessage, _request: Option<u64>) {
         self.write(InboxEvent::Message(message));
     }
     fn on_unreadable(&self, id: Option<u64>, problem: UnreadableAnswer) {

@@ -160,7 +160,7 @@ async fn modern_requests_are_cancelled_by_disconnecting() {
     client.http.set_protocol(ProtocolEra::Modern, "2026-07-28");
     let mut call = request(2, "tools/call");
     call.name = Some("echo".to_owned());
-    call.headers = vec![("Region".to_owned(), "Köln".to_owned())];
+    call.headers = vec![("mcp-param-region".to_owned(), "Köln".to_owned())];
     client.send(call).await.unwrap();
     assert_eq!(client.next().await, received_notification("n"));
     client

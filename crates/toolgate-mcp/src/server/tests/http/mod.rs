@@ -4,6 +4,7 @@ mod answers;
 mod asking;
 mod cancelling;
 mod changes;
+mod logging;
 mod resuming;
 mod sessions;
 mod statuses;

@@ -1,0 +1,140 @@
+//! Log messages of servers: asks for the levels that callers want, and passes each message on to the
+//! caller whose call it is about.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use toolgate_core::{CallContext, LogLevel, LogMessage, sanitize};
+use tracing::debug;
+
+use super::{ClientSession, SessionRequest};
+use crate::client::diagnostics::NoiseKind;
+
+/// The server's log as its sessions of revisions up to 2025-11-25 have it.
+const SET_LEVEL: &str = "logging/setLevel";
+// How long a call waits until its server has the level.
+const SET_LEVEL_TIMEOUT: Duration = Duration::from_secs(1);
+// A more verbose level than needed is kept for so long, because the next call may want it again.
+const KEEP_LEVEL: Duration = Duration::from_secs(60);
+const MAX_LOGGER_LEN: usize = 200;
+const MAX_DATA_BYTES: usize = 64 << 10;
+
+/// The level that a server up to 2025-11-25 was told.
+#[derive(Default)]
+pub(super) struct ServerLogLevel(Option<(LogLevel, Instant)>);
+
+impl ServerLogLevel {
+    /// Returns true if the server must be told this level, the most verbose that is wanted now.
+    fn change_to(&mut self, wanted: LogLevel, now: Instant) -> bool {
+        let must_tell = match self.0 {
+            Some((told, _)) if told == wanted => false,
+            Some((told, needed_at)) if told < wanted => now - needed_at > KEEP_LEVEL,
+            _ => true,
+        };
+        if must_tell || self.0.is_some_and(|(told, _)| told == wanted) {
+            self.0 = Some((wanted, now));
+        }
+        must_tell
+    }
+}
+
+impl ClientSession {
+    /// Asks a server up to 2025-11-25 for the messages that callers want. A modern server learns it
+    /// from each request.
+    pub(crate) async fn prepare_logging(self: &Arc<Self>, call: &CallContext) {
+        let Some(wanted) = wanted_level(call) else {
+            return;
+        };
+        if self.is_modern() || !self.offer.get().is_some_and(|offer| offer.logging) {
+            return;
+        }
+        let others = self.pending_calls();
+        let wanted = others
+            .iter()
+            .filter_map(wanted_level)
+            .fold(wanted, Ord::min);
+        if !self.log_level.lock().change_to(wanted, Instant::now()) {
+            return;
+        }
+        let request = SessionRequest::new(SET_LEVEL, json!({ "level": wanted.as_str() }));
+        let told = tokio::time::timeout(SET_LEVEL_TIMEOUT, self.request(request)).await;
+        if !matches!(told, Ok(Ok(_))) {
+            debug!(server = %self.server, level = %wanted, "the server doesn't confirm the log level");
+        }
+    }
+
+    /// Passes a message on. `request` is the request on whose stream it came, if it did.
+    pub(super) fn handle_log(&self, params: &Value, request: Option<u64>) {
+        let level = params["level"].as_str().and_then(LogLevel::from_name);
+        let caller = match request {
+            Some(id) => {
+                let pending = self.pending.lock();
+                let request = pending.requests.get(&id);
+                request.and_then(|request| request.call.clone())
+            }
+            None => self.only_caller(),
+        };
+        let (Some(level), Some(caller)) = (level, caller) else {
+            return self
+                .diagnostics
+                .log_ignored(NoiseKind::Notification, "notifications/message");
+        };
+        // Only what is wanted is worth a copy.
+        if wanted_level(&caller).is_none_or(|wanted| level < wanted) {
+            return;
+        }
+        let redactor = self.diagnostics.redactor();
+        let (data, _) = sanitize::value(redactor, &params["data"], MAX_DATA_BYTES);
+        let logger = params["logger"].as_str().unwrap_or(&self.server);
+        let end = logger.floor_char_boundary(MAX_LOGGER_LEN);
+        caller.relay_log(LogMessage {
+            level,
+            logger: Some(logger[..end].to_owned()),
+            data,
+        });
+    }
+
+    /// A call of the only caller that a message without a request can be for. If there are several,
+    /// nobody knows whose call it is about, and it must not reach a stranger.
+    fn only_caller(&self) -> Option<CallContext> {
+        let mut calls = self.pending_calls();
+        if self.is_modern() {
+            // Only requests that asked for messages cause any.
+            calls.retain(|call| wanted_level(call).is_some());
+        }
+        let caller = |call: &CallContext| call.logs().map(|logs| logs.caller());
+        let first = calls.pop()?;
+        let is_same = |other: &CallContext| caller(other) == caller(&first);
+        (caller(&first).is_some() && calls.iter().all(is_same)).then_some(first)
+    }
+}
+
+pub(super) fn wanted_level(call: &CallContext) -> Option<LogLevel> {
+    call.logs()?.level()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_is_told_a_more_verbose_level_at_once_and_a_quieter_one_later() {
+        let mut level = ServerLogLevel::default();
+        let start = Instant::now();
+        for (seconds, wanted, must_tell) in [
+            (0, LogLevel::Warning, true),
+            (1, LogLevel::Warning, false),
+            (2, LogLevel::Debug, true),
+            (3, LogLevel::Error, false),
+            (60, LogLevel::Debug, false),
+            (119, LogLevel::Error, false),
+            (121, LogLevel::Error, true),
+            (122, LogLevel::Info, true),
+        ] {
+            let now = start + Duration::from_secs(seconds);
+            assert_eq!(level.change_to(wanted, now), must_tell, "{seconds} s");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Relays what a running tool reports, progress and log messages, to the client that asked for it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::sync::Notify;
+use toolgate_core::{LogLevel, Progress, ToolCall};
+
+use super::client_log::{CallLog, ClientLogLevel, WaitingLogs};
+use super::jsonrpc::{RequestId, notification};
+use super::methods::ClientSink;
+
+// Reports that wait for a slow client. Beyond that the newest replaces the one before.
+const MAX_WAITING: usize = 64;
+
+/// Decouples the tool, which must not wait, from the client, which may be slow.
+pub(super) struct CallReports {
+    progress: Arc<Mutex<VecDeque<Progress>>>,
+    logs: Arc<WaitingLogs>,
+    /// Which log messages the client wants.
+    pub(super) log_level: Option<Arc<ClientLogLevel>>,
+    added: Arc<Notify>,
+}
+
+impl CallReports {
+    pub(super) fn new(log_level: Option<Arc<ClientLogLevel>>) -> Self {
+        let added = Arc::new(Notify::new());
+        Self {
+            progress: Arc::default(),
+            logs: Arc::new(WaitingLogs::new(Arc::clone(&added))),
+            log_level,
+            added,
+        }
+    }
+
+    /// Has everything that the call reports added.
+    pub(super) fn listen(&self, mut call: ToolCall) -> ToolCall {
+        if let Some(level) = &self.log_level {
+            call = call.on_log(Arc::new(CallLog {
+                level: Arc::clone(level),
+                waiting: Arc::clone(&self.logs),
+            }));
+        }
+        let (waiting, added) = (Arc::clone(&self.progress), Arc::clone(&self.added));
+        call.on_progress(move |progress| {
+            let mut waiting = waiting.lock();
+            if waiting.len() == MAX_WAITING {
+                waiting.pop_back();
+            }
+            waiting.push_back(progress.clone());
+            added.notify_one();
+        })
+    }
+
+    pub(super) fn set_log_level(&self, level: Option<LogLevel>) {
+        if let Some(own) = &self.log_level {
+            own.set(level);
+        }
+    }
+}
+
+/// Runs `call` while its reports go to the client. All reports are sent before it returns, because
+/// none may follow the answer. Without a token the client gets no progress.
+pub(super) async fn relay_reports<T>(
+    call: impl Future<Output = T>,
+    reports: &CallReports,
+    token: Option<&RequestId>,
+    sink: &dyn ClientSink,
+) -> T {
+    let mut relay = ReportRelay {
+        reports,
+        sink,
+        token,
+        last: f64::NEG_INFINITY,
+    };
+    let mut call = std::pin::pin!(call);
+    loop {
+        tokio::select! {
+            outcome = &mut call => return relay.finish(outcome).await,
+            () = reports.added.notified() => {}
+        }
+        // The call must go on while a report is being written.
+        let finished = {
+            let mut sending = std::pin::pin!(relay.send_waiting());
+            tokio::select! {
+                outcome = &mut call => {
+                    sending.await;
+                    Some(outcome)
+                }
+                () = &mut sending => None,
+            }
+        };
+        if let Some(outcome) = finished {
+            return relay.finish(outcome).await;
+        }
+    }
+}
+
+struct ReportRelay<'a> {
+    reports: &'a CallReports,
+    sink: &'a dyn ClientSink,
+    token: Option<&'a RequestId>,
+    last: f64,
+}
+
+impl ReportRelay<'_> {
+    /// Sends what waits now. What is added meanwhile waits for the next time, so that a flood can't
+    /// keep the call from going on.
+    async fn send_waiting(&mut self) {
+        for message in self.reports.logs.take() {
+            if !self.sink.send(message).await {
+                return; // The client is gone; the call ends by itself.
+            }
+        }
+        let waiting = std::mem::take(&mut *self.reports.progress.lock());
+        let Some(token) = self.token else { return };
+        for progress in waiting {
+            // MCP wants progress to grow, and JSON can't hold NaN or infinity.
+            if !(progress.done.is_finite() && progress.done > self.last) {
+                continue;
+            }
+            self.last = progress.done;
+            let mut params = json!({ "progressToken": token, "progress": progress.done });
+            if let Some(total) = progress.total.filter(|total| total.is_finite()) {
+                params["total"] = json!(total);
+            }
+            if let Some(message) = progress.message {
+                params["message"] = json!(message);
+            }
+            let message = notification("notifications/progress", params);
+            if !self.sink.send(message).await {
+                return;
+            }
+        }
+    }
+
+    async fn finish<T>(&mut self, outcome: T) -> T {
+        self.send_waiting().await;
+        outcome
+    }
+}
