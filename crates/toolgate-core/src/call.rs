@@ -13,7 +13,8 @@ use crate::context::ProgressSink;
 use crate::policy::CallFlow;
 use crate::text::Hex;
 use crate::{
-    FlowState, LogHandler, Progress, QuestionHandler, Scope, Tool, ToolError, parse_object_within,
+    FlowState, LogHandler, Progress, QuestionHandler, RemoteTask, Scope, Tool, ToolError,
+    parse_object_within,
 };
 
 /// A request to run one tool once.
@@ -29,6 +30,7 @@ pub struct ToolCall {
     pub(crate) questions: Option<Arc<dyn QuestionHandler>>,
     pub(crate) logs: Option<Arc<dyn LogHandler>>,
     pub(crate) meta: Option<Arc<Map<String, Value>>>,
+    pub(crate) resumes: Option<RemoteTask>,
     pub(crate) trace_parent: Option<String>,
     pub(crate) trace_state: Option<String>,
     pub(crate) trace_of: Option<CallId>,
@@ -122,6 +124,7 @@ impl ToolCall {
             questions: None,
             logs: None,
             meta: None,
+            resumes: None,
             trace_parent: None,
             trace_state: None,
             trace_of: None,
@@ -167,6 +170,13 @@ impl ToolCall {
     #[must_use]
     pub fn on_log(mut self, handler: Arc<dyn LogHandler>) -> Self {
         self.logs = Some(handler);
+        self
+    }
+
+    /// Waits for a task that the tool's server already has, instead of running the tool again.
+    #[must_use]
+    pub fn resume(mut self, task: RemoteTask) -> Self {
+        self.resumes = Some(task);
         self
     }
 

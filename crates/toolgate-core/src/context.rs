@@ -1,6 +1,7 @@
 //! [`CallContext`]: what a running tool knows about its call, and how it learns to stop.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -11,11 +12,13 @@ use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
+use crate::executor::panic_text;
 use crate::policy::CallFlow;
 use crate::{
-    CallId, FlowState, Limits, LogHandler, LogLevel, LogMessage, Origin, QuestionHandler, Scope,
-    ToolCall, ToolExecutor, ToolOutcome, TraceContext,
+    CallId, FlowState, Limits, LogHandler, LogLevel, LogMessage, Origin, QuestionHandler,
+    RemoteTask, Scope, ToolCall, ToolExecutor, ToolOutcome, TraceContext,
 };
 
 // A timer that fires late by more than this shows that the whole process was suspended, for example
@@ -51,6 +54,7 @@ struct CallContextState {
     questions: Option<Arc<dyn QuestionHandler>>,
     logs: Option<Arc<dyn LogHandler>>,
     meta: Option<Arc<Map<String, Value>>>,
+    resumes: Option<RemoteTask>,
     executor: ToolExecutor,
     scope: Scope,
     flow: Option<Arc<FlowState>>,
@@ -106,6 +110,7 @@ impl CallContext {
             questions: call.questions.take(),
             logs: call.logs.take(),
             meta: call.meta.take(),
+            resumes: call.resumes.take(),
             executor,
             scope: call.scope.clone(),
             flow: call.flow.as_ref().map(CallFlow::state),
@@ -216,6 +221,23 @@ impl CallContext {
     /// Where log messages of this call go; `None` if the caller never wants any.
     pub fn logs(&self) -> Option<&Arc<dyn LogHandler>> {
         self.0.logs.as_ref()
+    }
+
+    /// The task to wait for, if this call continues one. The tool must not run again.
+    pub fn resumed_task(&self) -> Option<&RemoteTask> {
+        self.0.resumes.as_ref()
+    }
+
+    /// Tells the observers that the server goes on with this call as a task, so that it can be
+    /// continued after a restart.
+    pub fn announce_task(&self, task: &RemoteTask) {
+        for observer in self.0.executor.observers() {
+            // An observer that panics must not end the call.
+            let announced = AssertUnwindSafe(|| observer.became_task(self.id(), task));
+            if let Err(panic) = catch_unwind(announced) {
+                warn!(panic = panic_text(&*panic), "an observer panicked");
+            }
+        }
     }
 
     /// The caller's `_meta` for the tool's server.

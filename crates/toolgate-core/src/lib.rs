@@ -130,6 +130,7 @@ mod policy;
 mod question;
 mod readiness;
 mod redact;
+mod remote_task;
 mod rules;
 pub mod sanitize;
 mod schema;
@@ -183,6 +184,7 @@ pub use policy::{Decision, Destructive, DestructiveCaller, FlowPolicy, FlowState
 pub use question::{ClientId, Question, QuestionError, QuestionHandler};
 pub use readiness::{ToolReadiness, ToolWait, ToolWaitListener};
 pub use redact::{Redactor, is_redacted};
+pub use remote_task::RemoteTask;
 pub use rules::ExecutionRules;
 pub use schema::{Schema, SchemaError, Violation};
 pub use scope::Scope;

@@ -7,8 +7,8 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 use crate::{
-    ApprovalRecord, CallId, Origin, SentRequest, Tool, ToolDefinition, ToolError, ToolOutcome,
-    TraceContext,
+    ApprovalRecord, CallId, Origin, RemoteTask, SentRequest, Tool, ToolDefinition, ToolError,
+    ToolOutcome, TraceContext,
 };
 
 /// Receives every call, for a log, metrics, a journal or a live view. An observer that fails, hangs
@@ -43,6 +43,9 @@ pub trait Observer: Send + Sync {
     fn started<'a>(&'a self, _call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
         None
     }
+
+    /// Called when the server of a running call goes on with it as a task.
+    fn became_task(&self, _call: CallId, _task: &RemoteTask) {}
 
     /// Called when a call has ended, even if it never started. A returned future is awaited before
     /// the caller gets the outcome.

@@ -51,7 +51,7 @@ impl McpService {
         let binding = self.binding(identity, context);
         let waiting = self.shared.suspended.resume(&state, &binding).await?;
         let call = waiting.answer(answers.responses);
-        // Each request says anew what its client wants.
+        // Each request says again what its client wants.
         call.reports.set_log_level(meta.log_level()?);
         Ok(Some(self.run_asking(call, binding, meta, context).await))
     }
