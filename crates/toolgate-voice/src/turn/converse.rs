@@ -39,6 +39,21 @@ enum ConverseStep {
 }
 
 impl ConverseStep {
+    /// The next step while the model hasn't finished.
+    fn while_pending(
+        progress: &TurnProgress,
+        stopped: bool,
+        working: Option<Instant>,
+    ) -> Poll<Self> {
+        if stopped && !progress.is_uninterruptible() {
+            return Poll::Ready(Self::BrokenOff);
+        }
+        match progress.state().working != working {
+            true => Poll::Ready(Self::Worked),
+            false => Poll::Pending,
+        }
+    }
+
     fn at_stop(progress: &TurnProgress) -> Self {
         match progress.is_uninterruptible() {
             true => Self::Worked,
@@ -77,13 +92,7 @@ pub(super) async fn converse(
             has_said |= progress.pass_words(script, ended);
             match polled {
                 Poll::Ready(result) => Poll::Ready(ConverseStep::Over(result)),
-                Poll::Pending if stopped && !progress.is_uninterruptible() => {
-                    Poll::Ready(ConverseStep::BrokenOff)
-                }
-                Poll::Pending if progress.state().working != working => {
-                    Poll::Ready(ConverseStep::Worked)
-                }
-                Poll::Pending => Poll::Pending,
+                Poll::Pending => ConverseStep::while_pending(progress, stopped, working),
             }
         });
         let step = tokio::select! {
