@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_of_the_same_name_are_told_apart_by_their_server() {
+    fn clashing_prompts_are_prefixed_with_their_server() {
         let manager = ToolManager::new();
         add(&manager, "a", 0, &[], &["review", "b__plan", "review"]);
         add(&manager, "b", 1, &[], &["review", "plan"]);

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_with_its_server_leads_back_to_the_uri() {
+    fn a_prefixed_address_maps_back_to_its_uri() {
         for (server, uri, address) in [
             (
                 "files",

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_result_is_the_structured_value_else_the_single_text_else_the_blocks() {
+    fn the_result_prefers_structured_content_then_text_then_blocks() {
         let both = ToolOutput {
             content: vec![text("4")],
             structured: Some(json!({ "sum": 4 })),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_the_string_or_the_joined_blocks_or_compact_json() {
+    fn text_is_the_string_joined_blocks_or_compact_json() {
         let image = json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" });
         for (output, expected) in [
             (ToolOutput::text("as it is\n"), "as it is\n"),

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn an_underscore_before_a_small_letter_becomes_a_capital() {
+    fn snake_case_becomes_camel_case() {
         for (given, expected) in [
             ("new_parameter_name", "newParameterName"),
             ("level", "level"),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn always_checks_the_declared_spelling_and_sends_the_other() {
+    fn mode_always_validates_the_declared_spelling_and_sends_the_other() {
         let snake = json!({ "properties": { "device_name": {}, "command": {}, "level": {} } });
         let camel = json!({ "properties": { "deviceName": {}, "action": {} } });
         for (schema, given, checked, to_send) in [

@@ -183,7 +183,7 @@ mod tests {
     // Two servers have a tool of the same name: the second is listed with its
     // server's name in front.
     #[test]
-    fn a_bare_name_grants_one_tool_and_withholds_all() {
+    fn a_bare_name_allows_one_tool_but_denies_all_of_that_name() {
         let first = tool(ToolSource::Mcp("a".to_owned()), "delete_all", "delete_all");
         let second = tool(
             ToolSource::Mcp("b".to_owned()),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_is_only_ever_narrowed_by_another() {
+    fn policies_only_narrow_each_other() {
         use Decision::{Allow, Ask, Hide};
         let echo = tool(ToolSource::Builtin, "echo", "echo");
         let policies: Vec<(Policy, Decision)> = [

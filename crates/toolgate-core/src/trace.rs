@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_belong_together_are_in_the_trace_of_the_first() {
+    fn related_calls_share_a_trace() {
         let (first, second) = (CallId::next(), CallId::next());
         let begun = TraceContext::for_call(first, None).in_trace_of(Some(first));
         let next = TraceContext::for_call(second, None).in_trace_of(Some(first));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_belongs_to_a_callers_trace_and_is_bounded_by_whole_entries() {
+    fn tracestate_needs_a_trace_and_is_cut_at_an_entry() {
         let id = CallId::next();
         let entry = |name: &str, length: usize| format!("{name}={}", "v".repeat(length - 2));
         let (short, long) = (entry("a", 100), entry("b", 129));

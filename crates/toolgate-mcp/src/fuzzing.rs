@@ -19,7 +19,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nearly_a_message_breaks_nothing(text in PIECES) {
+        fn malformed_messages_do_no_harm(text in PIECES) {
             json_rpc(text.as_bytes());
         }
 

@@ -44,7 +44,7 @@ fn expect_checks(said: &str, scenarios: &[(&str, usize)]) {
 }
 
 #[test]
-fn the_official_suite_passes_but_for_the_baseline() {
+fn the_official_suite_passes_except_for_the_baseline() {
     let Some(servers) = fakemcp::real_servers() else {
         return;
     };
@@ -94,7 +94,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn the_official_suite_passes_on_our_server_but_for_the_baseline() {
+fn the_official_suite_passes_on_our_server_except_for_the_baseline() {
     let Some(servers) = fakemcp::real_servers() else {
         return;
     };

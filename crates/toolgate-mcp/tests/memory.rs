@@ -78,7 +78,7 @@ async fn a_hundred_servers_are_ready_soon_and_cost_less_than_a_megabyte_each() {
 }
 
 #[tokio::test]
-async fn no_answer_of_any_size_fills_our_memory() {
+async fn answers_of_any_size_take_bounded_memory() {
     let _alone = ALONE.lock().await;
     let (servers, executor) = start(1).await;
     let objects = format!(

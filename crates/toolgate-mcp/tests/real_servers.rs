@@ -222,7 +222,7 @@ async fn sequential_thinking_counts_thoughts() {
 }
 
 #[tokio::test]
-async fn pn6_a_real_server_with_snake_case_parameters_gets_them_as_they_are() {
+async fn pn6_a_real_server_gets_snake_case_parameters_unchanged() {
     let Some(servers) = fakemcp::real_servers() else {
         return;
     };
@@ -298,7 +298,7 @@ fn repository() -> TempDir {
 }
 
 #[tokio::test]
-async fn mc4_a_real_server_that_dies_at_its_start_is_shown_with_its_traceback() {
+async fn mc4_a_server_that_dies_at_its_start_is_reported_with_its_traceback() {
     let Some(servers) = fakemcp::real_servers() else {
         return;
     };

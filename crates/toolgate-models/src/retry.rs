@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_providers_own_pause_is_kept_and_many_do_not_come_back_at_once() {
+    async fn the_providers_pause_is_kept_with_jitter() {
         let mut taken = Vec::new();
         for _ in 0..20 {
             for error in [failed(Some(7)), limited(Some(7), true)] {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn there_are_as_many_attempts_as_were_set() {
+    async fn the_configured_number_of_attempts_is_made() {
         for most in [0, 1, 2, 5] {
             let always: Vec<_> = (0..9).map(|_| ("", failed(Some(1)))).collect();
             let seen = ask_failing(60, most, &always).await;

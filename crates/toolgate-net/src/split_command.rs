@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_split_like_in_a_shell() {
+    fn commands_are_split_as_in_a_shell() {
         for (command, expected) in [
             ("arecord -t raw", Some(vec!["arecord", "-t", "raw"])),
             ("  a\t b\n", Some(vec!["a", "b"])),

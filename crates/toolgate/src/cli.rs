@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn origins_are_called_as_the_journal_writes_them() {
+    fn origins_are_named_as_in_the_journal() {
         use Origin::{Chat, CommandLine, Http, Library, Mcp, Voice, Worker};
         let all = [CommandLine, Chat, Http, Mcp, Voice, Worker, Library];
         assert_eq!(all.map(|origin| origin.to_string()), ORIGINS);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_is_sound_and_every_command_has_examples() {
+    fn the_command_line_is_valid_and_every_command_has_examples() {
         let mut command = Cli::command();
         command.build();
         command.clone().debug_assert();

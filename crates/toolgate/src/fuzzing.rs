@@ -229,7 +229,7 @@ mod tests {
         }
 
         #[test]
-        fn nearly_a_configuration_breaks_nothing(text in PIECES) {
+        fn malformed_configurations_do_no_harm(text in PIECES) {
             config(text.as_bytes());
         }
 

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_match_are_not_told() {
+    fn patterns_that_match_are_not_reported() {
         let config = json!({
             "policy": {
                 "allow": ["*"],
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_near_leads_to_the_list() {
+    fn a_pattern_without_similar_names_points_to_the_list() {
         let messages = messages_for(&json!({ "policy": { "deny": ["frobnicate"] } }));
         assert_eq!(
             messages,

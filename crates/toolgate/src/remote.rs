@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_overheard_beyond_this_machine_unless_it_is_encrypted() {
+    fn only_unencrypted_remote_connections_can_be_overheard() {
         for (url, expected) in [
             ("http://127.0.0.1:7460/", false),
             ("http://localhost:7460/", false),

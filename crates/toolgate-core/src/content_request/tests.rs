@@ -42,7 +42,7 @@ async fn run(executor: &ToolExecutor, request: &ContentRequest) -> Result<Value,
 }
 
 #[tokio::test]
-async fn a_server_gets_its_own_uri_and_the_caller_the_one_it_asked_for() {
+async fn servers_and_callers_each_see_their_own_uri() {
     let executor = executor();
     for (asked, own) in [
         ("notes:1", "notes:1"),
@@ -73,7 +73,7 @@ async fn prompts_are_found_by_their_listed_names() {
 }
 
 #[tokio::test]
-async fn what_a_caller_may_not_use_is_as_absent_as_what_nobody_offers() {
+async fn forbidden_content_looks_like_missing_content() {
     let executor = executor();
     let only_b = Scope::only(vec![ToolPattern::new("b/resources/read")]);
     for (asked, scope) in [
@@ -101,7 +101,7 @@ async fn what_a_caller_may_not_use_is_as_absent_as_what_nobody_offers() {
 }
 
 #[test]
-fn lists_hold_what_the_caller_may_use_under_its_address() {
+fn lists_contain_only_what_the_caller_may_use() {
     let executor = executor();
     let (content, rules) = (executor.manager().content(), executor.rules());
     let uris = |scope: &Scope| -> Vec<String> {
@@ -122,7 +122,7 @@ fn lists_hold_what_the_caller_may_use_under_its_address() {
 }
 
 #[test]
-fn parameters_of_another_form_are_noticed() {
+fn invalid_parameters_find_nothing() {
     let executor = executor();
     for (method, params) in [
         (ContentMethod::ReadResource, json!({ "uri": 1 })),

@@ -46,7 +46,7 @@ async fn callers_get_the_log_messages_that_they_want() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_paused_call_does_not_time_out_and_goes_on_with_the_time_it_had_left() {
+async fn a_paused_call_resumes_with_its_remaining_time() {
     let (context, start) = (context(30), Instant::now());
     let expired = tokio::spawn({
         let context = context.clone();

@@ -86,7 +86,7 @@ fn long_values_are_cut_with_their_true_size() {
 }
 
 #[test]
-fn what_is_kept_is_the_redacted_value_to_the_byte_or_its_beginning() {
+fn a_kept_value_is_the_redacted_value_or_its_beginning() {
     let redactor = Redactor::new(["s3cret".to_owned(), "4711".to_owned()]);
     let value = json!({
         "a s3cret": "x\n\u{202e}\"s3cret", "n": [4711.5, -3, 1e300, true, null], "pin": 1, "é": {},

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_wherever_a_schema_speaks_of_the_same_object() {
+    fn names_are_found_in_all_subschemas_of_an_object() {
         let by_name = |name: &str| json!({ "properties": { name: {} } });
         for schema in [
             by_name("a_b"),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_take_too_long_to_match_are_told_apart() {
+    fn names_that_take_too_long_to_match_are_detected() {
         let schema = json!({ "patternProperties": { "^[a-z_]{1,20000}$": {} } });
         let declared = declared(&schema);
         let short = ["a_b".to_owned()];

@@ -47,7 +47,7 @@ fn asking(approver: impl Approver + 'static, recorder: &Recorder) -> ToolExecuto
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_answer_of_a_person_decides() {
+async fn a_persons_answer_decides() {
     for (answer, expected) in [
         (granted(), None),
         (
@@ -65,7 +65,7 @@ async fn the_answer_of_a_person_decides() {
 }
 
 #[tokio::test]
-async fn nobody_to_ask_means_denied() {
+async fn without_an_approver_the_call_is_denied() {
     let executor = builder_of([scripted(open_definition("lock"), |_, _| async {
         panic!("ran")
     })])
@@ -80,7 +80,7 @@ async fn nobody_to_ask_means_denied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ex5_the_wait_for_a_person_is_not_in_the_execution_time_nor_in_the_timeout() {
+async fn ex5_waiting_for_approval_counts_towards_no_limit() {
     let recorder = Recorder::default();
     let executor = asking(DelayedApprover(secs(100), granted()), &recorder);
     let outcome = executor.execute(ToolCall::new("lock", json!({}))).await;
@@ -90,7 +90,7 @@ async fn ex5_the_wait_for_a_person_is_not_in_the_execution_time_nor_in_the_timeo
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_has_two_minutes() {
+async fn an_approval_times_out_after_two_minutes() {
     let recorder = Recorder::default();
     let executor = asking(DelayedApprover(secs(1_000), granted()), &recorder);
     let begin = tokio::time::Instant::now();
@@ -103,7 +103,7 @@ async fn a_person_has_two_minutes() {
 }
 
 #[tokio::test]
-async fn ex9_panicking_approver_is_no_approver() {
+async fn ex9_a_panicking_approver_counts_as_none() {
     struct PanickingApprover;
     impl Approver for PanickingApprover {
         fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
@@ -128,7 +128,7 @@ async fn ex9_panicking_approver_is_no_approver() {
 }
 
 #[tokio::test]
-async fn the_person_sees_who_asks_and_exactly_what_the_tool_would_get() {
+async fn an_approval_request_shows_caller_and_exact_arguments() {
     struct RecordingApprover(std::sync::mpsc::Sender<(serde_json::Value, Origin, String)>);
     impl Approver for RecordingApprover {
         fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
@@ -238,7 +238,7 @@ async fn a_dry_run_says_whether_a_person_would_be_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_answered_and_when_is_on_record() {
+async fn approvals_record_who_answered_and_when() {
     for (answer, expected) in [
         (granted(), Some((true, "terminal"))),
         (refused(), Some((false, "kitchen (browser)"))),

@@ -112,7 +112,7 @@ async fn ex6_the_callers_token_cancels_a_call_that_waits_for_approval_or_a_slot(
 }
 
 #[tokio::test(start_paused = true)]
-async fn ex6_a_caller_that_is_gone_while_the_tool_runs_is_recorded_once_and_the_tool_told() {
+async fn ex6_a_call_dropped_while_running_is_recorded_once_and_cancelled() {
     let recorder = Recorder::default();
     let noticed = CancellationToken::new();
     let notice = noticed.clone();
@@ -137,7 +137,7 @@ async fn ex6_a_caller_that_is_gone_while_the_tool_runs_is_recorded_once_and_the_
 }
 
 #[tokio::test(start_paused = true)]
-async fn ex6_a_caller_that_is_gone_while_a_person_is_asked_is_recorded_once() {
+async fn ex6_a_call_dropped_during_approval_is_recorded_once() {
     let recorder = Recorder::default();
     let policy: Policy = serde_json::from_value(json!({ "ask": ["*"] })).unwrap();
     let executor = builder_of([echo(open_definition("t"))])
@@ -159,7 +159,7 @@ async fn ex6_a_caller_that_is_gone_while_a_person_is_asked_is_recorded_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ex6_a_caller_that_is_gone_while_it_waits_for_a_slot_is_recorded_once() {
+async fn ex6_a_call_dropped_while_queued_is_recorded_once() {
     let recorder = Recorder::default();
     let mut limits = Limits::default();
     limits.concurrency = 1;

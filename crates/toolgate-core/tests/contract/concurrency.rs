@@ -34,7 +34,7 @@ fn with_slots(slots: usize) -> ToolExecutor {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hundred_calls_run_side_by_side_as_far_as_there_are_slots() {
+async fn a_hundred_calls_share_the_slots() {
     for (slots, seconds) in [(100, 1), (1_000, 1), (50, 2), (1, 100)] {
         let executor = with_slots(slots);
         let begin = Instant::now();
@@ -147,7 +147,7 @@ async fn a_server_that_hangs_fills_its_own_slots_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ex9_a_hung_tool_holds_up_no_other_call() {
+async fn ex9_a_hung_tool_delays_no_other_call() {
     let executor = executor_of([hung(open_definition("hung")), echo(open_definition("echo"))]);
     let hung = executor.execute(ToolCall::new("hung", json!({})));
     let others = async {
@@ -185,7 +185,7 @@ fn blocking() -> (ToolExecutor, mpsc::Sender<()>) {
 }
 
 #[tokio::test]
-async fn ex9_a_tool_that_blocks_its_thread_holds_up_no_other_call() {
+async fn ex9_a_tool_that_blocks_its_thread_delays_no_other_call() {
     // Everything runs on one thread: if the tool blocked it, nobody would release the tool.
     let (executor, release) = blocking();
     let others = async {
@@ -207,7 +207,7 @@ async fn ex9_a_tool_that_blocks_its_thread_holds_up_no_other_call() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ex9_a_tool_that_blocks_inside_invoke_holds_up_no_other_call() {
+async fn ex9_a_tool_that_blocks_inside_invoke_delays_no_other_call() {
     let (begun, begins) = mpsc::channel();
     let (release, wait) = mpsc::channel::<()>();
     let (begun, wait) = (Mutex::new(begun), Mutex::new(wait));
@@ -235,7 +235,7 @@ async fn ex9_a_tool_that_blocks_inside_invoke_holds_up_no_other_call() {
 }
 
 #[tokio::test]
-async fn ex9_a_tool_that_never_ends_holds_eight_threads_at_most() {
+async fn ex9_a_tool_that_never_returns_takes_at_most_eight_threads() {
     let (executor, release) = blocking();
     let call = || executor.execute(ToolCall::new("blocking", json!({})));
     let nine = join_all((0..9).map(|_| call()));
@@ -281,7 +281,7 @@ async fn ex9_a_blocking_tool_that_panics_is_contained_and_gives_its_thread_back(
 }
 
 #[tokio::test]
-async fn ex6_a_blocking_tool_learns_that_nobody_waits_any_more() {
+async fn ex6_a_blocking_tool_sees_its_cancellation() {
     let (sender, receiver) = mpsc::channel();
     let tool = FunctionTool::blocking("t", "Waits", move |_: Nothing, context| {
         while !context.cancellation().is_cancelled() {

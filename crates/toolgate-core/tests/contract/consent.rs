@@ -128,7 +128,7 @@ async fn a_denial_says_how_to_allow_the_call() {
 }
 
 #[tokio::test]
-async fn an_edited_policy_holds_at_once() {
+async fn an_edited_policy_applies_at_once() {
     let executor = destructive_executor(json!({}));
     let allowing = policy(json!({ "destructive": "allow" }));
     executor.set_rules(Limits::default(), allowing);
@@ -154,7 +154,7 @@ async fn run(executor: &ToolExecutor, conversation: &Arc<FlowState>, names: &[&s
 }
 
 #[tokio::test]
-async fn what_was_read_decides_whether_something_may_go_out() {
+async fn data_already_read_decides_what_may_be_sent() {
     for (before, asks) in [
         (&[][..], false),
         (&["mail", "clock"], false),
@@ -182,7 +182,7 @@ async fn other_conversations_have_read_nothing() {
 }
 
 #[tokio::test]
-async fn a_call_is_judged_by_what_was_read_when_it_was_written() {
+async fn a_call_is_judged_by_the_data_read_before_it() {
     let (executor, person) = flow_executor(FLOW);
     let conversation = Arc::default();
     let reply = ["mail", "notes", "post"].map(|name| call(name).flow(&conversation));

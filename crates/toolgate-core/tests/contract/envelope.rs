@@ -259,7 +259,7 @@ async fn ex5_bad_json_ends_in_the_envelope() {
 }
 
 #[tokio::test]
-async fn ex5_structured_else_text_else_blocks_of_an_output() {
+async fn ex5_a_result_prefers_structured_content_then_text_then_blocks() {
     let text = |text: &str| ToolContent::text(text);
     let mut both = ToolOutput::text("4");
     both.structured = Some(json!({ "sum": 4 }));

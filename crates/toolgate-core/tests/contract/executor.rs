@@ -140,7 +140,7 @@ async fn ex3_speech_names_the_unknown_tool_and_lists_the_others() {
 }
 
 #[tokio::test]
-async fn ex3_thousands_of_long_look_alikes_are_all_compared_and_the_nearest_is_named() {
+async fn ex3_the_nearest_of_thousands_of_similar_names_is_found() {
     // The longest names that are compared, similar enough that none is ruled out by its length.
     let long = |i: usize| format!("{}{i:04}", "ab".repeat(48));
     let executor = executor_of((0..2_000).map(|i| echo(open_definition(&long(i)))));
@@ -171,7 +171,7 @@ async fn ex4_the_tools_own_message_is_unchanged() {
 }
 
 #[tokio::test]
-async fn ex4_a_cause_is_not_part_of_the_sentence() {
+async fn ex4_the_message_leaves_out_its_cause() {
     let cause = std::io::Error::from_raw_os_error(111);
     let outcome = failing(ToolError::failed_because("The lamp did not answer", cause))
         .execute(ToolCall::new("t", json!({})))
@@ -330,7 +330,7 @@ async fn ex9_a_panic_while_a_tool_is_stopped_is_contained() {
 }
 
 #[tokio::test]
-async fn ex10_the_text_of_a_success_is_the_string_the_joined_blocks_or_compact_json() {
+async fn ex10_text_is_the_string_joined_blocks_or_compact_json() {
     let text = |text: &str| ToolContent::text(text);
     for (output, expected) in [
         (ToolOutput::json("as it is\n"), "as it is\n"),

@@ -117,7 +117,7 @@ async fn numbers_arrive_exactly_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn text_that_a_shell_would_obey_reaches_the_tool_as_data() {
+async fn shell_syntax_reaches_the_tool_as_data() {
     let executor = executor_of([echo(open_definition("echo"))]);
     for text in [
         "; touch pwned",
@@ -138,7 +138,7 @@ async fn text_that_a_shell_would_obey_reaches_the_tool_as_data() {
 }
 
 #[tokio::test]
-async fn a_name_of_any_size_is_only_a_name() {
+async fn names_of_any_length_are_harmless() {
     let recorder = Recorder::default();
     let executor = builder_of([echo(open_definition("echo"))])
         .observer(recorder.clone())

@@ -109,7 +109,7 @@ fn va6_doubling_through_recursion_that_consumes_input_is_refused() {
 }
 
 #[test]
-fn va6_what_asks_for_the_unevaluated_again_and_again_is_refused() {
+fn va6_nested_unevaluated_keywords_are_refused() {
     for (keyword, unevaluated) in [
         ("allOf", "unevaluatedProperties"),
         ("anyOf", "unevaluatedProperties"),

@@ -64,7 +64,7 @@ async fn sent(
 }
 
 #[tokio::test]
-async fn pn1_the_device_and_its_command_reach_the_server_as_it_calls_them() {
+async fn pn1_device_and_command_reach_the_server_under_its_names() {
     let executor = builder_of([lamp(RenameMode::Undeclared, camel())]).build();
     let asked = json!({ "device_name": "Switch One", "command": "on" });
     assert_eq!(
@@ -74,7 +74,7 @@ async fn pn1_the_device_and_its_command_reach_the_server_as_it_calls_them() {
 }
 
 #[tokio::test]
-async fn pn3_unmapped_names_are_written_in_camel_case_and_the_schema_decides() {
+async fn pn3_unmapped_names_become_camel_case_and_the_schema_decides() {
     let closed = json!({ "properties": { "level": {} }, "additionalProperties": false });
     let strict = json!({ "required": ["new_parameter_name"] });
     for (schema, asked, expected) in [
@@ -123,7 +123,7 @@ async fn pn4_local_tools_are_never_renamed() {
 }
 
 #[tokio::test]
-async fn pn6_undeclared_names_are_mapped_then_written_in_camel_case() {
+async fn pn6_undeclared_names_are_mapped_or_become_camel_case() {
     let executor = builder_of([lamp(RenameMode::Undeclared, camel())]).build();
     for (asked, sent) in [
         (
@@ -329,7 +329,7 @@ async fn pn6_mode_never_sends_the_arguments_unchanged() {
 }
 
 #[tokio::test]
-async fn pn7_two_spellings_of_one_parameter_are_an_error_and_the_tool_is_left_alone() {
+async fn pn7_two_spellings_of_one_parameter_are_rejected() {
     let ran = Arc::new(AtomicBool::new(false));
     let executor = |mode, schema| {
         let runs = Arc::clone(&ran);
@@ -401,7 +401,7 @@ async fn pn7_renaming_happens_before_validation() {
 }
 
 #[tokio::test]
-async fn pn7_what_was_validated_is_what_is_sent_to_the_order_of_the_keys() {
+async fn pn7_validated_arguments_are_sent_in_the_same_order() {
     let recorder = Recorder::default();
     let executor = builder_of([lamp(RenameMode::Undeclared, camel())])
         .observer(recorder.clone())

@@ -217,7 +217,7 @@ proptest! {
 
     /// Any JSON value at all as a schema.
     #[test]
-    fn va6_any_value_as_a_schema_is_taken_or_refused_in_no_time(schema in prop_oneof![json_value(), document()], arguments in arguments()) {
+    fn va6_any_value_as_a_schema_is_judged_quickly(schema in prop_oneof![json_value(), document()], arguments in arguments()) {
         let begin = Instant::now();
         if let Ok(schema) = Schema::compile(schema, &SchemaLimits::default()) {
             let _verdict = schema.check(arguments);

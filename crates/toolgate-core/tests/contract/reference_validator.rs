@@ -137,14 +137,14 @@ fn verdict(schema: &Value, given: &Value) -> Option<bool> {
 }
 
 #[test]
-fn va1_schemas_of_servers_are_judged_as_the_standard_says() {
+fn va1_server_schemas_are_applied_as_the_standard_says() {
     for (schema, given, expected) in known() {
         assert_eq!(verdict(&schema, &given), Some(expected), "{schema} {given}");
     }
 }
 
 #[test]
-fn va1_the_verdict_is_that_of_a_validator_that_others_wrote() {
+fn va1_results_agree_with_a_reference_validator() {
     let Some(clients) = thirdparty::MCP_CLIENTS.folder() else {
         return;
     };

@@ -22,7 +22,7 @@ fn kind(outcome: &ToolOutcome) -> Option<ErrorKind> {
 }
 
 #[tokio::test]
-async fn a_new_policy_holds_for_the_next_call_and_notifies_subscribers() {
+async fn a_new_policy_applies_to_the_next_call_and_notifies_subscribers() {
     let executor = executor_of([echo(open_definition("lamp")), echo(open_definition("lock"))]);
     let mut changes = executor.manager().subscribe();
     for (rules, expected) in [
@@ -61,7 +61,7 @@ async fn a_call_ends_under_the_rules_it_started_with() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_concurrency_holds_for_new_calls() {
+async fn a_changed_concurrency_applies_to_new_calls() {
     let executor = executor_of([sleeping(open_definition("slow"), secs(1))]);
     let mut limits = Limits::default();
     limits.concurrency = 1;
@@ -84,7 +84,7 @@ async fn another_concurrency_holds_for_new_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_counts_as_slow_follows_the_limits() {
+async fn the_slow_threshold_follows_the_limits() {
     let log = LogCapture::json();
     let executor = builder_of([sleeping(open_definition("slow"), secs(5))])
         .observer(LogObserver::default())
@@ -97,7 +97,7 @@ async fn what_counts_as_slow_follows_the_limits() {
 }
 
 #[test]
-fn what_is_shown_follows_the_policy_and_the_scope() {
+fn visible_tools_follow_policy_and_scope() {
     let executor = executor_of([echo(open_definition("lamp"))]);
     let tool = executor.find("lamp").unwrap();
     let (all, nothing) = (Scope::default(), Scope::only(Vec::new()));

@@ -41,7 +41,7 @@ async fn error(executor: &ToolExecutor, arguments: Value) -> Option<String> {
 }
 
 #[tokio::test]
-async fn va5_a_server_gets_unknown_arguments_unless_its_schema_allows_no_others() {
+async fn va5_unknown_arguments_are_forwarded_unless_the_schema_is_closed() {
     let closed = json!({ "properties": { "a": {} }, "additionalProperties": false });
     for (schema, sent, dropped) in [
         (
@@ -129,7 +129,7 @@ async fn va7_validate_false_leaves_the_checking_to_the_server() {
 }
 
 #[test]
-fn va7_a_schema_that_can_not_be_run_here_can_be_kept_unchecked() {
+fn va7_an_unsupported_schema_can_be_kept_unchecked() {
     let doubling = |next: usize| json!({ "allOf": [{ "$ref": format!("#/$defs/d{next}") }, { "$ref": format!("#/$defs/d{next}") }] });
     let mut doubled: Value = (0..40)
         .map(|i| (format!("d{i}"), doubling(i + 1)))
@@ -151,7 +151,7 @@ fn va7_a_schema_that_can_not_be_run_here_can_be_kept_unchecked() {
 }
 
 #[test]
-fn va7_what_describes_no_object_or_is_too_deep_is_refused_checked_or_not() {
+fn va7_non_object_and_overly_deep_schemas_are_always_refused() {
     let deep = (0..150).fold(json!({}), |inner, _| json!({ "not": inner }));
     for schema in [
         Value::Null,
@@ -175,7 +175,7 @@ fn va7_what_describes_no_object_or_is_too_deep_is_refused_checked_or_not() {
 }
 
 #[test]
-fn va7_a_schema_that_doubles_is_kept_unchecked_in_no_time() {
+fn va7_an_exponential_schema_is_kept_unchecked_quickly() {
     let link = |next: usize| json!({ "properties": { format!("p_{next}"): {} }, "anyOf": vec![json!({ "$ref": format!("#/$defs/d{next}") }); 100] });
     let mut defs: Value = (0..30).map(|i| (format!("d{i}"), link(i + 1))).collect();
     defs["d30"] = json!({ "$ref": "#/$defs/d0" });
@@ -184,7 +184,7 @@ fn va7_a_schema_that_doubles_is_kept_unchecked_in_no_time() {
 }
 
 #[tokio::test]
-async fn ex5_the_blocks_of_a_server_come_out_as_they_came_in() {
+async fn ex5_a_servers_blocks_are_passed_on_unchanged() {
     let blocks: Value = serde_json::from_str(
         r#"[{"text":"hi","type":"text","annotations":{"audience":["user"],"priority":0.5},"_meta":{"x/y":1}},
             {"type":"image","mimeType":"image/png","data":"aGk=","_meta":{}},

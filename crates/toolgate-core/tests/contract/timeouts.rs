@@ -113,7 +113,7 @@ async fn ex6_the_text_does_not_claim_that_nothing_happened() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ex6_progress_extends_the_limit_until_the_hard_end() {
+async fn ex6_progress_extends_the_limit_up_to_the_maximum() {
     let reporting = |name: &str, times: u32| {
         scripted(open_definition(name), move |_, context| async move {
             for _ in 0..times {
@@ -167,7 +167,7 @@ async fn ex6_the_limit_of_a_call_is_absolute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ex6_the_caller_hears_the_progress() {
+async fn ex6_the_caller_receives_progress() {
     let received = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let receiver = Arc::clone(&received);
     let executor = executor_of([scripted(open_definition("t"), |_, context| async move {

@@ -224,7 +224,7 @@ fn shared(manager: &ToolManager) {
 }
 
 #[tokio::test]
-async fn tm5_an_original_name_that_servers_share_finds_none_and_the_error_lists_them() {
+async fn tm5_an_ambiguous_original_name_finds_none_and_lists_them() {
     // A policy hides the local tool, and with it the bare name.
     let manager = manager_of([
         echo(open_definition("lamb")),
@@ -253,7 +253,7 @@ async fn tm5_an_original_name_that_servers_share_finds_none_and_the_error_lists_
 }
 
 #[tokio::test]
-async fn tm5_when_one_of_two_servers_is_gone_the_original_name_finds_the_other() {
+async fn tm5_an_original_name_is_unambiguous_once_one_server_is_gone() {
     let manager = manager_of([]);
     shared(&manager);
     let source = |name: &str| manager.find(name).unwrap().definition().source().clone();
@@ -268,7 +268,7 @@ async fn tm5_when_one_of_two_servers_is_gone_the_original_name_finds_the_other()
 }
 
 #[test]
-fn tm6_a_definition_without_a_name_a_description_or_an_object_schema_is_refused() {
+fn tm6_an_incomplete_definition_is_refused() {
     let object = || json!({ "type": "object" });
     for (name, description, parameters, expected) in [
         ("", "d", object(), "tool name '' is empty".to_owned()),
@@ -307,7 +307,7 @@ fn tm6_a_definition_without_a_name_a_description_or_an_object_schema_is_refused(
 }
 
 #[test]
-fn tm6_an_object_schema_may_be_said_in_several_ways() {
+fn tm6_an_object_schema_may_be_written_in_several_ways() {
     for parameters in [
         json!({}),
         json!({ "type": "object" }),
@@ -336,7 +336,7 @@ async fn tm6_an_unknown_schema_uri_is_ignored_and_kept() {
 }
 
 #[test]
-fn tm6_a_refusal_says_which_keyword_is_to_blame() {
+fn tm6_a_refusal_names_the_keyword() {
     let schema = json!({ "properties": { "a": { "$ref": "http://example.org/a" } } });
     let DefinitionError::Schema { error, .. } = with_schema("t", schema).build().unwrap_err()
     else {
@@ -378,7 +378,7 @@ async fn tm7_registering_a_name_again_replaces_in_place_and_warns() {
 }
 
 #[test]
-fn tm8_local_tools_stay_first_however_many_servers_come_and_go() {
+fn tm8_local_tools_stay_first_while_servers_come_and_go() {
     let manager = manager_of([
         echo(open_definition("echo").source(ToolSource::Builtin)),
         echo(open_definition("now").source(ToolSource::Builtin)),
@@ -393,7 +393,7 @@ fn tm8_local_tools_stay_first_however_many_servers_come_and_go() {
 }
 
 #[test]
-fn tm9_lookup_takes_no_time_with_20_and_with_10_000_tools() {
+fn tm9_lookup_is_fast_with_20_and_with_10_000_tools() {
     const LOOKUPS: usize = 1_000;
     for count in [20, 10_000] {
         let manager = manager_of((0..count).map(|i| echo(open_definition(&format!("tool_{i}")))));

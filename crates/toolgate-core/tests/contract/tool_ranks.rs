@@ -92,7 +92,7 @@ fn tm2_tools_of_a_server_are_listed_as_they_were_discovered() {
 }
 
 #[test]
-fn tm7_a_name_belongs_to_the_highest_rank_however_late_it_answers() {
+fn tm7_a_name_belongs_to_the_highest_rank_however_late() {
     type Step = fn(&ToolManager);
     let steps: [Step; 3] = [
         |manager| manager.add(local("lamp")),
@@ -157,7 +157,7 @@ async fn tm7_a_server_never_takes_over_a_local_tool_unless_it_may() {
 }
 
 #[test]
-fn tm7_server_and_tool_find_it_clash_or_not() {
+fn tm7_server_and_tool_name_always_find_it() {
     let manager = manager_of([local("lamp")]);
     serve(&manager, "attic", ToolRank::Server(0), &["lamp", "door"]);
     serve(&manager, "my höuse", ToolRank::Server(1), &["lamp", "gate"]);
@@ -308,7 +308,7 @@ async fn tm7_no_server_lists_a_tool_as_that_of_another() {
 }
 
 #[test]
-fn tm7_a_clash_is_warned_of_once_and_both_are_named() {
+fn tm7_a_clash_is_one_warning_that_names_both() {
     let log = LogCapture::json();
     let manager = manager_of([local("lamp")]);
     serve(&manager, "attic\nERROR", ToolRank::Server(1), &["lamp"]);
@@ -446,7 +446,7 @@ async fn tm7_an_allow_list_grants_only_what_it_names() {
 }
 
 #[test]
-fn tm7_under_another_name_a_tool_is_the_same() {
+fn tm7_a_renamed_tool_is_otherwise_the_same() {
     let definition = |builder: DefinitionBuilder| {
         let mut annotations = Annotations::READ_ONLY;
         annotations.open_world = Some(true);

@@ -85,7 +85,7 @@ fn va2_all_violations_are_reported_at_once() {
 }
 
 #[test]
-fn va2_null_for_a_required_parameter_that_does_not_allow_it_counts_as_missing() {
+fn va2_null_counts_as_missing_unless_it_is_allowed() {
     let schema = compile(json!({
         "properties": {
             "s": { "type": "string" },
@@ -106,7 +106,7 @@ fn va2_null_for_a_required_parameter_that_does_not_allow_it_counts_as_missing() 
 }
 
 #[test]
-fn va2_required_parameters_behind_a_combinator_or_a_reference_are_missing_too() {
+fn va2_missing_parameters_behind_combinators_and_references_are_found() {
     for schema in [
         json!({ "allOf": [{ "properties": { "a": { "type": "string" } }, "required": ["a"] }] }),
         json!({ "$ref": "#/$defs/x", "$defs": { "x": { "properties": { "a": { "type": "string" } }, "required": ["a"] } } }),
@@ -219,7 +219,7 @@ async fn va3_nothing_is_coerced() {
 }
 
 #[tokio::test]
-async fn va3_null_for_an_optional_parameter_that_does_not_allow_it_counts_as_not_given() {
+async fn va3_null_for_an_optional_parameter_counts_as_absent() {
     let log = LogCapture::json();
     let schema = json!({
         "properties": {

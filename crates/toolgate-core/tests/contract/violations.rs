@@ -66,7 +66,7 @@ fn va4_names_are_paths() {
 }
 
 #[test]
-fn va4_missing_ones_come_first_then_the_order_of_the_arguments() {
+fn va4_missing_parameters_come_first() {
     let integer = || json!({ "type": "integer" });
     let schema = compile(json!({
         "properties": { "a": integer(), "b": integer(), "c": { "required": ["x"], "properties": { "y": integer() } } },
@@ -250,7 +250,7 @@ fn va4_more_than_fifty_violations_are_counted() {
 }
 
 #[test]
-fn va4_names_and_patterns_from_outside_can_not_forge_a_text() {
+fn va4_untrusted_names_and_patterns_cannot_forge_a_message() {
     let schema = compile(json!({ "additionalProperties": { "type": "string" } }));
     let said = violation_text(&schema, json!({ "x\n'y'\u{1b}[31m\u{202e}": 1 }));
     assert_eq!(said, r"'x\n'y'\u{1b}[31m\u{202e}' must be string");

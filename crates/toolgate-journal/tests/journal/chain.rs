@@ -56,7 +56,7 @@ fn call_at(fixture: &TestJournal, offset: i64) -> (i64, String) {
 }
 
 #[tokio::test]
-async fn a_journal_that_nobody_touched_is_intact() {
+async fn an_untouched_journal_is_intact() {
     let fixture = ten_calls(&JournalSettings::default()).await;
     let verified = verify(&fixture);
     assert!(verified.is_intact(), "{:?}", verified.findings);
@@ -86,7 +86,7 @@ async fn a_call_that_runs_and_one_that_was_interrupted_are_in_the_chain() {
 }
 
 #[tokio::test]
-async fn a_changed_call_is_found_whichever_column_it_is() {
+async fn a_change_in_any_column_is_found() {
     let columns: Vec<String> = {
         let fixture = ten_calls(&JournalSettings::default()).await;
         let database = fixture.sqlite();
@@ -222,7 +222,7 @@ async fn an_inserted_call_is_foreign() {
 }
 
 #[tokio::test]
-async fn calls_and_entries_that_changed_places_are_found() {
+async fn swapped_calls_and_entries_are_found() {
     let fixture = ten_calls(&JournalSettings::default()).await;
     let database = fixture.sqlite();
     let swap = |table: &str, column: &str, one: i64, other: i64| {
@@ -256,7 +256,7 @@ async fn calls_and_entries_that_changed_places_are_found() {
 }
 
 #[tokio::test]
-async fn a_chain_made_again_is_found_by_a_head_that_was_noted_elsewhere() {
+async fn a_rebuilt_chain_does_not_contain_a_noted_head() {
     let fixture = ten_calls(&JournalSettings::default()).await;
     let noted = verify(&fixture).head;
     assert!(expecting(&fixture, &noted).is_intact());
@@ -290,7 +290,7 @@ async fn a_chain_made_again_is_found_by_a_head_that_was_noted_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_journal_that_was_deleted_is_named_by_the_next() {
+async fn a_deleted_journal_is_reported_by_the_next() {
     let fixture = ten_calls(&JournalSettings::default()).await;
     let head = verify(&fixture).head;
     for name in ["journal.db", "journal.db-wal", "journal.db-shm"] {
@@ -303,7 +303,7 @@ async fn a_journal_that_was_deleted_is_named_by_the_next() {
 }
 
 #[tokio::test]
-async fn without_the_key_nobody_makes_an_entry_that_verifies() {
+async fn without_the_key_no_forged_entry_verifies() {
     let mut settings = JournalSettings::default();
     settings.key = true;
     let fixture = ten_calls(&settings).await;
@@ -331,7 +331,7 @@ async fn without_the_key_nobody_makes_an_entry_that_verifies() {
 }
 
 #[tokio::test]
-async fn the_chain_of_a_journal_without_one_begins_when_it_is_written_to() {
+async fn an_old_journal_gets_a_chain_at_its_first_write() {
     let fixture = ten_calls(&JournalSettings::default()).await;
     fixture.sqlite().execute_batch(FIRST_FORM).unwrap();
     fs::remove_file(fixture.file().with_file_name("journal.db.head")).unwrap();

@@ -220,7 +220,7 @@ async fn a_database_with_a_flipped_bit_is_used_or_set_aside() {
 }
 
 #[tokio::test]
-async fn damage_that_shows_while_calls_are_written_is_dealt_with() {
+async fn damage_found_while_writing_is_handled() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
@@ -291,7 +291,7 @@ async fn upkeep_recovers_from_damage() {
 }
 
 #[tokio::test]
-async fn damage_that_only_a_reader_meets_is_dealt_with() {
+async fn damage_found_by_a_reader_is_handled() {
     let fixture = large_and_damaged().await;
     let journal = fixture.journal();
     let search = filtered(|filter| filter.search = Some("nowhere".to_owned()));

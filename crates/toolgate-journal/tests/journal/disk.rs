@@ -25,7 +25,7 @@ fn limit_files(bytes: Option<u64>) {
 
 #[test]
 #[ignore = "run by others as a process of its own"]
-fn a_process_whose_disk_is_full_for_a_while() {
+fn make_calls_while_the_disk_is_full() {
     let log = JournalLog::for_all_threads();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -89,7 +89,7 @@ fn a_process_whose_disk_is_full_for_a_while() {
 }
 
 #[test]
-fn a_full_disk_costs_no_call_and_is_over_when_there_is_space() {
+fn a_full_disk_loses_no_call_and_recording_resumes() {
     let fixture = TestJournal::new();
     // The signal that comes with the limit is ignored: a full disk sends none.
     let output = Command::new("sh")
@@ -97,7 +97,7 @@ fn a_full_disk_costs_no_call_and_is_over_when_there_is_space() {
         .arg(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "disk::a_process_whose_disk_is_full_for_a_while",
+            "disk::make_calls_while_the_disk_is_full",
             "--ignored",
             "--nocapture",
         ])

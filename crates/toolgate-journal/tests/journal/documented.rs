@@ -10,7 +10,7 @@ use crate::support::{TestJournal, any_arguments, executor_of};
 const PAGE: &str = include_str!("../../../../docs/journal.md");
 
 #[tokio::test]
-async fn every_question_of_the_page_is_answered_and_that_of_the_lock_in_full() {
+async fn every_documented_query_works() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     let executor = executor_of(&journal, [scripted::echo(any_arguments("control_lock"))]);

@@ -27,7 +27,7 @@ async fn with_calls(count: usize) -> TestJournal {
 }
 
 #[tokio::test]
-async fn every_call_is_a_line_with_its_hash_and_the_last_line_tells_the_head() {
+async fn an_export_has_a_line_per_call_and_ends_with_the_head() {
     let fixture = with_calls(1200).await;
     let reader = fixture.other_reader();
     let mut bytes = Vec::new();
@@ -62,7 +62,7 @@ async fn every_call_is_a_line_with_its_hash_and_the_last_line_tells_the_head() {
 }
 
 #[tokio::test]
-async fn filters_apply_and_a_writer_that_fails_ends_it() {
+async fn an_export_is_filtered_and_ends_if_writing_fails() {
     let fixture = with_calls(5).await;
     let reader = fixture.other_reader();
     let mut bytes = Vec::new();

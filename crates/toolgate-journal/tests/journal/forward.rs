@@ -63,7 +63,7 @@ async fn each_call_is_a_datagram_for_syslog() {
 }
 
 #[tokio::test]
-async fn a_socket_of_this_machine_that_comes_late_gets_what_it_missed() {
+async fn a_late_local_socket_gets_the_records_it_missed() {
     let fixture = TestJournal::new();
     let path = fixture.folder().join("log");
     let settings = to(ForwardTarget::SyslogUnix(path.clone()));
@@ -147,7 +147,7 @@ fn answer_once(listener: &TcpListener, status: &str) -> (String, Value) {
 }
 
 #[tokio::test]
-async fn a_collector_of_otlp_gets_logs_and_is_asked_again_where_it_fails() {
+async fn an_otlp_collector_gets_logs_and_failures_are_retried() {
     let fixture = TestJournal::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -170,7 +170,7 @@ async fn a_collector_of_otlp_gets_logs_and_is_asked_again_where_it_fails() {
 }
 
 #[tokio::test]
-async fn a_destination_that_is_away_holds_up_no_call() {
+async fn an_unreachable_destination_delays_no_call() {
     let fixture = TestJournal::new();
     // UDP to an unused port succeeds, but a missing socket accepts nothing.
     let nowhere = fixture.folder().join("nowhere");

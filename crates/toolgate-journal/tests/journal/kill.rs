@@ -32,7 +32,7 @@ fn say(line: &str) {
 /// runs, by when its start is written, and when an answer comes.
 #[test]
 #[ignore = "run by others as a process of its own"]
-fn calls_without_end() {
+fn make_calls_endlessly() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -83,11 +83,11 @@ fn calls_without_end() {
 }
 
 #[test]
-fn what_was_acknowledged_is_there_once_and_what_was_open_is_interrupted() {
+fn a_kill_keeps_finished_calls_and_interrupts_open_ones() {
     let fixture = TestJournal::new();
     let (mut started, mut done) = (HashSet::new(), HashSet::new());
     for round in 0..rounds() {
-        let mut child = spawn_test("kill::calls_without_end", &fixture.file());
+        let mut child = spawn_test("kill::make_calls_endlessly", &fixture.file());
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         // At another moment each time: after a different number of lines.
         let until = 1 + round * 13 % 200;
@@ -168,9 +168,9 @@ fn what_was_acknowledged_is_there_once_and_what_was_open_is_interrupted() {
 }
 
 #[tokio::test]
-async fn a_reader_sees_what_was_interrupted_before_anyone_marked_it() {
+async fn a_reader_sees_interrupted_calls_before_they_are_marked() {
     let fixture = TestJournal::new();
-    let mut child = spawn_test("sharing::a_hundred_calls", &fixture.file());
+    let mut child = spawn_test("sharing::make_a_hundred_calls", &fixture.file());
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     while lines.next().unwrap().unwrap() != "ready" {}
     let of = |outcome: &str| {

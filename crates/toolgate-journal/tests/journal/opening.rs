@@ -49,7 +49,7 @@ async fn opening_is_retried_and_no_call_is_lost() {
 }
 
 #[tokio::test]
-async fn a_program_that_ends_before_does_not_wait_and_counts_what_is_lost() {
+async fn a_program_that_exits_first_counts_its_lost_calls() {
     let (fixture, _state) = blocked();
     let journal = open(&fixture, OpenRetry::Endless).unwrap();
     let executor = executor_of(&journal, [echo()]);

@@ -173,7 +173,7 @@ async fn calls_are_followed_in_the_order_in_which_they_end() {
 }
 
 #[test]
-fn without_a_journal_a_reader_says_so_and_makes_nothing() {
+fn a_reader_reports_a_missing_journal_and_creates_nothing() {
     let fixture = TestJournal::new();
     let error = toolgate_journal::JournalReader::open(&fixture.file()).unwrap_err();
     assert!(matches!(error, JournalError::Missing(_)));
@@ -181,7 +181,7 @@ fn without_a_journal_a_reader_says_so_and_makes_nothing() {
 }
 
 #[tokio::test]
-async fn a_journal_is_read_where_nothing_may_be_written() {
+async fn a_journal_in_a_read_only_folder_is_readable() {
     use std::os::unix::fs::PermissionsExt;
     let fixture = TestJournal::new();
     let journal = fixture.journal();

@@ -23,7 +23,7 @@ impl Tool for RecentCallsTool {
 }
 
 #[tokio::test]
-async fn im6_recent_calls_tells_the_newest_without_itself() {
+async fn im6_recent_calls_lists_the_newest_without_itself() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     let service = RecentCalls::default();

@@ -18,7 +18,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn a_call_is_kept_with_all_there_is_to_know() {
+async fn a_call_is_recorded_completely() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     let parameters = json!({ "type": "object", "properties": { "deviceName": { "type": "string" }, "unit": { "type": "string" } }, "required": ["deviceName"] });
@@ -86,7 +86,7 @@ async fn a_call_is_kept_with_all_there_is_to_know() {
 }
 
 #[tokio::test]
-async fn every_way_to_fail_is_kept() {
+async fn every_kind_of_failure_is_recorded() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     let failed = ToolError::failed("Out of paper").with_details("tray 2");
@@ -173,7 +173,7 @@ async fn every_way_to_fail_is_kept() {
 }
 
 #[tokio::test]
-async fn a_start_is_written_before_the_tool_runs_and_an_end_before_the_answer_leaves() {
+async fn starts_precede_the_tool_and_ends_precede_the_answer() {
     let fixture = Arc::new(TestJournal::new());
     for sync in [SyncMode::Normal, SyncMode::Full] {
         let mut settings = JournalSettings::default();
@@ -333,7 +333,7 @@ async fn hostile_names_are_kept_as_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_that_goes_away_leaves_a_record() {
+async fn a_dropped_call_is_recorded() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     let executor = executor_of(&journal, [never_answers()]);

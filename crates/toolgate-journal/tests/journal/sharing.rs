@@ -17,7 +17,7 @@ use crate::support::{
 /// Makes a hundred calls, leaves one open, and waits until its stdin is closed.
 #[test]
 #[ignore = "run by others as a process of its own"]
-fn a_hundred_calls() {
+fn make_a_hundred_calls() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -42,11 +42,11 @@ fn a_hundred_calls() {
 }
 
 #[tokio::test]
-async fn two_processes_write_to_one_file_and_only_those_of_the_dead_are_interrupted() {
+async fn only_calls_of_dead_processes_are_interrupted() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     let mut children: Vec<_> = (0..3)
-        .map(|_| spawn_test("sharing::a_hundred_calls", &fixture.file()))
+        .map(|_| spawn_test("sharing::make_a_hundred_calls", &fixture.file()))
         .collect();
     let executor = executor_of(&journal, [echo()]);
     for n in 0..100 {
@@ -111,7 +111,7 @@ async fn two_processes_write_to_one_file_and_only_those_of_the_dead_are_interrup
 }
 
 #[tokio::test]
-async fn a_file_that_others_keep_locked_costs_a_warning_and_no_call() {
+async fn a_locked_file_is_a_warning_and_loses_no_call() {
     for sync in [SyncMode::Normal, SyncMode::Full] {
         let fixture = TestJournal::new();
         let mut settings = JournalSettings::default();
@@ -144,7 +144,7 @@ async fn a_file_that_others_keep_locked_costs_a_warning_and_no_call() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_deleted_or_moved_away_is_begun_anew() {
+async fn a_deleted_or_moved_file_is_recreated() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
@@ -162,7 +162,7 @@ async fn a_file_that_is_deleted_or_moved_away_is_begun_anew() {
 }
 
 #[test]
-fn files_of_others_and_of_later_versions_are_left_alone() {
+fn foreign_and_newer_files_are_left_alone() {
     for (sql, problem) in [
         (
             "CREATE TABLE notes (text TEXT)",

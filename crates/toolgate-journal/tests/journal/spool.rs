@@ -21,7 +21,7 @@ const CALLS: usize = 20;
 /// Waits for a line, makes some calls, leaves one open, and says so.
 #[test]
 #[ignore = "run by others as a process of its own"]
-fn some_calls_when_told() {
+fn make_calls_on_command() {
     let say = |text: &str| {
         let line = format!("\n{text}\n");
         std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
@@ -50,7 +50,7 @@ fn some_calls_when_told() {
 
 /// Leaves the files of a process that was killed before any row was in the database.
 fn leave_spool(fixture: &TestJournal) {
-    let mut child = spawn_test("spool::some_calls_when_told", &fixture.file());
+    let mut child = spawn_test("spool::make_calls_on_command", &fixture.file());
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     while lines.next().unwrap().unwrap() != "open" {}
     let other = fixture.sqlite();
@@ -76,7 +76,7 @@ fn count(calls: &[CallSummary]) -> (usize, usize) {
 }
 
 #[test]
-fn what_was_acknowledged_survives_a_kill_before_it_is_in_the_database() {
+fn acknowledged_calls_survive_a_kill_in_the_spool() {
     for is_reader in [false, true] {
         let fixture = TestJournal::new();
         leave_spool(&fixture);
@@ -154,7 +154,7 @@ fn a_spool_that_is_cut_anywhere_loses_only_its_end() {
 }
 
 #[test]
-fn a_flipped_bit_in_a_spool_costs_one_record_and_is_said() {
+fn a_flipped_bit_in_a_spool_loses_one_record_with_a_warning() {
     let remains = KilledRunFiles::new();
     let length = remains.spool.len();
     for at in (0..length - 1).step_by(length / 60) {
@@ -348,7 +348,7 @@ async fn a_run_recreates_its_deleted_files() {
 }
 
 #[tokio::test]
-async fn when_the_whole_folder_is_deleted_a_new_one_is_begun() {
+async fn a_deleted_folder_is_recreated() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);

@@ -137,7 +137,7 @@ async fn turns_are_redacted_and_cut() {
 }
 
 #[tokio::test]
-async fn a_turn_that_cannot_be_kept_is_counted() {
+async fn an_unrecordable_turn_is_counted() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     journal.close().await;
@@ -147,7 +147,7 @@ async fn a_turn_that_cannot_be_kept_is_counted() {
 }
 
 #[tokio::test]
-async fn a_file_without_turns_gets_them_when_it_is_written() {
+async fn an_old_file_gets_a_turns_table_at_its_first_write() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
@@ -250,7 +250,7 @@ async fn turns_older_than_the_days_are_deleted() {
 }
 
 #[tokio::test]
-async fn the_larger_share_makes_room_be_it_calls_or_turns() {
+async fn the_larger_share_of_calls_or_turns_is_evicted() {
     let fixture = TestJournal::new();
     let mut settings = JournalSettings::default();
     settings.max_size = 2 << 20;

@@ -79,7 +79,7 @@ async fn a_destructive_start_is_recorded_before_it_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_database_that_others_hold_refuses_nothing_while_there_is_a_spool() {
+async fn a_locked_database_refuses_nothing_while_the_spool_works() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
     let executor = executor_of(&journal, tools());

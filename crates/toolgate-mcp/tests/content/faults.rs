@@ -139,7 +139,7 @@ async fn a_client_can_cancel_a_read() {
 }
 
 #[tokio::test]
-async fn giant_contents_are_refused_and_the_server_stays() {
+async fn oversized_contents_are_refused_and_the_server_keeps_running() {
     for era in ERAS {
         let gateway = faulty(ProtocolEra::Legacy).await;
         let mut client = gateway.client(era).await;
@@ -206,7 +206,7 @@ async fn nonsense_instead_of_a_result_fails_its_request_and_no_other() {
 }
 
 #[tokio::test]
-async fn ids_of_nobody_and_of_others_answer_no_request() {
+async fn foreign_ids_answer_no_request() {
     let gateway = faulty(ProtocolEra::Legacy).await;
     let mut client = gateway.client(ProtocolEra::Modern).await;
     let answer = |id: &str, text: &str| {

@@ -9,7 +9,7 @@ use toolgate_mcp::ProtocolEra;
 use crate::gateway::{ERAS, Gateway, pairs};
 
 #[tokio::test]
-async fn lists_without_end_come_to_an_end() {
+async fn endless_lists_are_cut() {
     let content = json!({
         "resources": [{ "uri": "x:1" }], "templates": [{ "uriTemplate": "x:{n}" }],
         "prompts": [{ "name": "p" }],
@@ -74,7 +74,7 @@ async fn garbage_in_lists_is_left_out_and_the_rest_is_offered() {
 }
 
 #[tokio::test]
-async fn a_list_that_is_no_list_costs_only_itself() {
+async fn an_invalid_list_affects_nothing_else() {
     for broken in [json!("none"), json!({ "uri": "x:1" }), json!(3)] {
         let content = json!({ "resources": broken, "prompts": [{ "name": "p" }] });
         let mut gateway = Gateway::prepare(ProtocolEra::Legacy, &[("s", content)], |_| {});
@@ -89,7 +89,7 @@ async fn a_list_that_is_no_list_costs_only_itself() {
 }
 
 #[tokio::test]
-async fn a_flood_of_updates_becomes_a_few_and_holds_up_nothing() {
+async fn a_flood_of_updates_is_coalesced() {
     let content = json!({ "resources": [{ "uri": "x:1" }, { "uri": "x:2" }] });
     for (client_era, server_era) in pairs() {
         let servers = [
@@ -136,7 +136,7 @@ async fn a_client_that_does_not_read_gets_one_update_of_each_resource() {
 }
 
 #[tokio::test]
-async fn announcements_that_make_no_sense_are_ignored() {
+async fn invalid_notifications_are_ignored() {
     let gateway = Gateway::start(
         ProtocolEra::Legacy,
         &[("s", json!({ "resources": [{ "uri": "x:1" }] }))],

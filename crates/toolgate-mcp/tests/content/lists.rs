@@ -70,7 +70,7 @@ async fn everything_is_listed_read_and_completed() {
 }
 
 #[tokio::test]
-async fn what_nobody_offers_is_not_found_and_reaches_no_server() {
+async fn unknown_content_is_not_found_and_reaches_no_server() {
     for (client_era, server_era) in pairs() {
         let gateway = Gateway::start(server_era, &[("notes", notes())]).await;
         let mut client = gateway.client(client_era).await;

@@ -132,7 +132,7 @@ async fn answer_with(client: &mut TestClient, result: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn results_of_tools_keep_blocks_meta_and_structured_content_even_in_failures() {
+async fn tool_results_keep_every_part_even_in_failures() {
     let blocks = json!([
         { "type": "text", "text": "a\nb", "annotations": resource_annotations(), "_meta": meta() },
         { "type": "image", "data": "aW1hZ2U=", "mimeType": "image/png", "annotations": { "audience": ["user"] } },

@@ -48,7 +48,7 @@ async fn a_subscription_survives_the_death_of_its_server() {
 }
 
 #[tokio::test]
-async fn a_removed_server_takes_its_content_along_and_brings_it_back() {
+async fn content_goes_and_returns_with_its_server() {
     for (client_era, server_era) in pairs() {
         let servers = [
             ("keep", json!({ "resources": [{ "uri": "y:1" }] })),

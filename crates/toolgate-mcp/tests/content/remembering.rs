@@ -44,7 +44,7 @@ async fn a_restart_lists_without_starting_the_server_and_a_read_starts_it() {
 }
 
 #[tokio::test]
-async fn a_server_that_offers_other_content_after_a_restart_is_listed_anew() {
+async fn changed_content_after_a_restart_is_listed() {
     for (client_era, server_era) in pairs() {
         let gateway = Gateway::start(server_era, &[("s", content())]).await;
         gateway.servers.stop().await;

@@ -295,7 +295,7 @@ fn content(server: &str) -> Value {
 }
 
 #[test]
-fn rights_decide_which_server_is_reached_and_answers_reach_their_client_only() {
+fn permissions_decide_and_answers_reach_only_their_client() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

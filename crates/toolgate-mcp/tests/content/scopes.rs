@@ -94,7 +94,7 @@ async fn a_token_for_another_server_does_not_learn_that_there_is_one() {
 }
 
 #[tokio::test]
-async fn a_policy_that_changes_ends_access_and_updates_at_once() {
+async fn a_policy_change_ends_access_and_updates_at_once() {
     for (client_era, server_era) in pairs() {
         let gateway = Gateway::start(server_era, &[("files", content())]).await;
         let mut client = gateway.client(client_era).await;

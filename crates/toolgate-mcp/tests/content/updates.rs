@@ -93,7 +93,7 @@ async fn updates_of_sub_resources_reach_their_subscriber() {
 }
 
 #[tokio::test]
-async fn what_can_not_be_watched_is_refused() {
+async fn unsubscribable_resources_are_refused() {
     let silent = json!({
         "capabilities": { "tools": {}, "resources": {} }, "resources": [{ "uri": "silent:1" }],
     });
@@ -181,7 +181,7 @@ async fn no_update_is_lost_while_other_clients_subscribe() {
 }
 
 #[tokio::test]
-async fn a_modern_client_hears_only_of_the_lists_it_asked_for() {
+async fn a_modern_client_is_notified_only_of_requested_lists() {
     let gateway = Gateway::start(ProtocolEra::Legacy, &[("a", two())]).await;
     let mut client = gateway.client(ProtocolEra::Modern).await;
     let filter = json!({ "promptsListChanged": true });

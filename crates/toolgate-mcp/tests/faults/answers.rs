@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::fault_test::{FaultTest, within};
 
 #[tokio::test]
-async fn an_answer_that_is_too_large_fails_its_call_at_once_and_the_server_stays() {
+async fn an_oversized_answer_fails_only_its_call() {
     let house = FaultTest::start(&[]).await;
     let pid = house.answer("pid", json!({})).await;
     let envelope = within(
@@ -87,7 +87,7 @@ async fn a_broken_answer_fails_its_call_and_no_other() {
 }
 
 #[tokio::test]
-async fn odd_answers_are_read_all_the_same() {
+async fn unusual_answers_are_understood() {
     let house = FaultTest::start(&[]).await;
     for (raw, result) in [
         (
@@ -112,7 +112,7 @@ async fn odd_answers_are_read_all_the_same() {
 }
 
 #[tokio::test]
-async fn ex5_structured_else_text_else_blocks_end_to_end() {
+async fn ex5_results_prefer_structured_content_end_to_end() {
     let house = FaultTest::start(&[]).await;
     assert_eq!(
         house

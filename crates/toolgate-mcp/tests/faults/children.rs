@@ -11,7 +11,7 @@ use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR, signal, wit
 const TEXTS: [&str; 3] = ["a line\\n", "no end ", "10 %\\r"];
 
 #[tokio::test]
-async fn mc2_a_flood_on_stderr_holds_up_no_call() {
+async fn mc2_a_flood_on_stderr_delays_no_call() {
     let house = FaultTest::start(&["flood=1000000:before the handshake\\n"]).await;
     for text in TEXTS {
         let block = text.repeat(8192 / text.len());

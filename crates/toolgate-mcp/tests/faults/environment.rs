@@ -59,7 +59,7 @@ async fn a_server_gets_a_clean_environment() {
 }
 
 #[tokio::test]
-async fn inherit_env_passes_everything_and_what_is_configured_wins() {
+async fn inherit_env_passes_everything_and_configured_values_win() {
     let house = FaultTestBuilder::new()
         .settings(FAKE, &[], |fake| {
             let ServerConnection::Stdio(program) = &mut fake.connection else {

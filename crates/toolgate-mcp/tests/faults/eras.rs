@@ -15,7 +15,7 @@ fn era(house: &FaultTest) -> Option<ProtocolEra> {
 }
 
 #[tokio::test]
-async fn every_kind_of_server_is_spoken_to_in_its_own_way() {
+async fn every_server_is_spoken_to_in_its_own_era() {
     for (modes, expected, revision) in [
         (&[][..], ProtocolEra::Legacy, "2025-11-25"),
         (&["strict"], ProtocolEra::Legacy, "2025-11-25"),
@@ -39,7 +39,7 @@ async fn every_kind_of_server_is_spoken_to_in_its_own_way() {
 }
 
 #[tokio::test]
-async fn the_era_of_the_configuration_is_kept() {
+async fn a_configured_era_is_used() {
     for (choice, modes, expected) in [
         (EraChoice::Modern, &["dual"][..], Some(ProtocolEra::Modern)),
         (EraChoice::Legacy, &["dual"], Some(ProtocolEra::Legacy)),

@@ -31,7 +31,7 @@ fn tool(name: &str, description: &str) -> Value {
 }
 
 #[tokio::test]
-async fn pages_without_end_come_to_an_end() {
+async fn endless_pages_are_cut() {
     for (modes, warned) in [
         (&["cursor=same"][..], "cursor"),
         (&["cursor=endless", "list=@/tools"], "pages"),
@@ -101,7 +101,7 @@ async fn tm2_tools_are_added_as_discovered() {
 }
 
 #[tokio::test]
-async fn tm6_a_tool_without_a_usable_definition_is_left_out_and_the_rest_load() {
+async fn tm6_only_unusable_definitions_are_left_out() {
     let object = json!({ "type": "object" });
     let house = FaultTestBuilder::new()
         .file("tools", &json!([
@@ -201,7 +201,7 @@ async fn a_changed_list_is_applied_at_once_and_its_difference_logged() {
 }
 
 #[tokio::test]
-async fn a_list_that_breaks_later_leaves_the_old_one_in_force() {
+async fn a_list_that_breaks_later_leaves_the_old_one_in_use() {
     let house = FaultTest::start(&["list=@/tools"]).await;
     assert!(listed(&house.manager).is_empty());
     let tools = json!([tool("changed", "c"), tool("echo", "e")]);

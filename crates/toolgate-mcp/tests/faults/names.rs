@@ -30,7 +30,7 @@ async fn sent(house: &FaultTest, tool: &str, arguments: Value) -> Value {
 }
 
 #[tokio::test]
-async fn pn1_the_call_of_the_specification_reaches_a_real_server_exactly_so() {
+async fn pn1_the_specified_call_reaches_a_real_server_exactly() {
     let house = FaultTestBuilder::new()
         .file("tools", &zwave())
         .server(FAKE, &["list=@/tools"])
@@ -99,7 +99,7 @@ async fn pn6_always_and_never_are_settings_of_a_server() {
 }
 
 #[tokio::test]
-async fn va5_what_the_schema_closes_out_is_dropped_and_the_rest_is_forwarded() {
+async fn va5_only_arguments_outside_a_closed_schema_are_dropped() {
     let house = FaultTestBuilder::new()
         .file("tools", &zwave())
         .server(FAKE, &["list=@/tools"])
@@ -122,7 +122,7 @@ async fn va5_what_the_schema_closes_out_is_dropped_and_the_rest_is_forwarded() {
 }
 
 #[tokio::test]
-async fn va7_arguments_of_mcp_tools_are_checked_unless_the_server_is_said_to_do_it() {
+async fn va7_mcp_arguments_are_validated_unless_switched_off() {
     for (validate, error) in [
         (
             true,
@@ -143,7 +143,7 @@ async fn va7_arguments_of_mcp_tools_are_checked_unless_the_server_is_said_to_do_
 }
 
 #[tokio::test]
-async fn tm7_a_name_belongs_to_the_source_of_highest_rank_however_late_it_answers() {
+async fn tm7_a_name_belongs_to_the_source_of_highest_rank() {
     let tools = json!([
         { "name": "datetime", "description": "Another clock", "inputSchema": { "type": "object" } },
         { "name": "shared", "description": "d", "inputSchema": { "type": "object" } },
@@ -183,7 +183,7 @@ async fn tm7_a_name_belongs_to_the_source_of_highest_rank_however_late_it_answer
 }
 
 #[tokio::test]
-async fn tm2_a_tool_of_any_name_is_listed_and_called_by_the_name_its_server_gave_it() {
+async fn tm2_any_tool_name_is_listed_and_called_unchanged() {
     let long = "long ".repeat(20_000);
     let odd = [
         "get weather",
@@ -234,7 +234,7 @@ async fn tm2_a_tool_of_any_name_is_listed_and_called_by_the_name_its_server_gave
 }
 
 #[tokio::test]
-async fn tm7_a_name_twice_in_a_servers_list_is_the_later_tool_and_no_alarm() {
+async fn tm7_the_later_of_two_equal_names_wins() {
     let tool = |description: &str, parameter: &str| json!({ "name": "twice", "description": description, "inputSchema": { "type": "object", "required": [parameter] } });
     let other = json!({ "name": "once", "description": "d", "inputSchema": { "type": "object" } });
     let house = FaultTestBuilder::new()
@@ -264,7 +264,7 @@ async fn tm7_a_name_twice_in_a_servers_list_is_the_later_tool_and_no_alarm() {
 }
 
 #[tokio::test]
-async fn tm5_a_name_of_several_servers_is_found_with_the_server_in_front_at_all_times() {
+async fn tm5_a_shared_name_is_found_with_its_server_prefix() {
     let house = FaultTest::start(&[]).await;
     for server in [FAKE, NEIGHBOR] {
         let envelope = house

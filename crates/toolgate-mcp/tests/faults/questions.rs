@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::fault_test::FaultTest;
 
 #[tokio::test]
-async fn questions_of_a_server_get_a_proper_answer_when_nobody_can_answer() {
+async fn a_servers_questions_are_declined_when_nobody_can_answer() {
     let house = FaultTest::start(&[]).await;
     let elicited = house.answer("elicit", json!({})).await;
     let declined =
@@ -49,7 +49,7 @@ async fn modern_questions_are_answered_by_the_retry() {
 }
 
 #[tokio::test]
-async fn strange_questions_harm_nothing() {
+async fn malformed_questions_do_no_harm() {
     let house = FaultTest::start(&[]).await;
     let asked = [
         r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#,

@@ -15,7 +15,7 @@ fn reply(id: &str, text: &str) -> String {
 }
 
 #[tokio::test]
-async fn strange_ids_reach_no_call() {
+async fn unknown_ids_reach_no_call() {
     let house = FaultTest::start(&[]).await;
     for strange in [
         "999999",
@@ -47,7 +47,7 @@ async fn strange_ids_reach_no_call() {
 }
 
 #[tokio::test]
-async fn of_two_answers_to_one_call_the_first_counts() {
+async fn the_first_of_two_answers_counts() {
     let house = FaultTest::start(&[]).await;
     for _ in 0..3 {
         let text = reply("$ID", "first") + &reply("$ID", "second");
@@ -58,7 +58,7 @@ async fn of_two_answers_to_one_call_the_first_counts() {
 }
 
 #[tokio::test]
-async fn ids_are_never_used_again() {
+async fn ids_are_never_reused() {
     let house = FaultTest::start(&[]).await;
     for _ in 0..20 {
         house.call_within(5, "sleep", json!({ "ms": 20 })).await;
@@ -121,7 +121,7 @@ async fn progress_extends_the_limit_but_not_the_hard_maximum() {
 }
 
 #[tokio::test]
-async fn a_storm_of_progress_holds_up_nothing() {
+async fn a_flood_of_progress_delays_nothing() {
     let house = FaultTest::start(&[]).await;
     let (done, other) = within(
         Duration::from_secs(60),

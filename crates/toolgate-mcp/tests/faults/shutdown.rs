@@ -62,7 +62,7 @@ async fn an_attempt_that_failed_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_leader_that_dies_while_its_child_holds_the_pipe_is_seen_at_once() {
+async fn a_dead_process_is_noticed_while_its_child_holds_the_pipe() {
     for child in ["child", "child=setsid"] {
         let house = FaultTest::start(&[child]).await;
         let envelope = within(

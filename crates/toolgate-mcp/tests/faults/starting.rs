@@ -14,7 +14,7 @@ fn quick(plan: FaultTestBuilder) -> FaultTestBuilder {
 }
 
 #[tokio::test]
-async fn mc4_a_program_that_can_not_be_started_is_explained_and_the_rest_goes_on() {
+async fn mc4_an_unstartable_program_is_explained_and_the_rest_continues() {
     let plan = FaultTestBuilder::new();
     let file = |name: &str, text: &str, mode: u32| {
         let path = plan.path(name);
@@ -88,7 +88,7 @@ async fn mc4_the_zwave_server_names_its_broker_by_default() {
 }
 
 #[tokio::test]
-async fn mc4_the_block_has_what_the_server_said_on_stderr() {
+async fn mc4_the_block_quotes_stderr() {
     let plan = quick(FaultTestBuilder::new()).settings(
         "zwave",
         &[

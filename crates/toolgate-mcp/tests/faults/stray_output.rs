@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder};
 
 #[tokio::test]
-async fn mc1_stray_output_is_logged_with_server_and_content_and_nothing_stops() {
+async fn mc1_stray_output_is_logged_with_server_and_content() {
     for (before, quoted) in [
         (
             "Server started on port 3000\\n",
@@ -50,7 +50,7 @@ async fn mc1_stray_output_is_logged_with_server_and_content_and_nothing_stops() 
 }
 
 #[tokio::test]
-async fn mc1_a_message_with_something_in_front_or_around_is_rescued() {
+async fn mc1_a_message_among_other_text_is_rescued() {
     for modes in [
         &["before=\\n\\n"][..],
         &["before=INFO: "],
@@ -76,7 +76,7 @@ async fn mc1_a_message_with_something_in_front_or_around_is_rescued() {
 }
 
 #[tokio::test]
-async fn mc1_nothing_is_written_back_because_of_it() {
+async fn mc1_stray_output_gets_no_reply() {
     let house = FaultTest::start(&[
         "before=[1]\\nno message\\n{\"id\":3}\\n{\"jsonrpc\":\"2.0\",\"id\":9}\\n",
     ])
@@ -94,7 +94,7 @@ async fn mc1_nothing_is_written_back_because_of_it() {
 }
 
 #[tokio::test]
-async fn mc1_a_thousand_lines_a_second_hold_up_nothing_and_fill_no_log() {
+async fn mc1_a_thousand_lines_a_second_delay_nothing_and_fill_no_log() {
     let house = FaultTest::start(&["noise=1000"]).await;
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(2) {

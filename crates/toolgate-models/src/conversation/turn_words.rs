@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_count_are_kept_over_all_replies_of_a_turn() {
+    fn valid_words_are_kept_across_the_replies_of_a_turn() {
         let mut words = TurnWords::default();
         assert_eq!(words.text(), None, "the turn before is not meant");
         let asking = || ModelEvent::Asking { round: 1, tools: 0 };

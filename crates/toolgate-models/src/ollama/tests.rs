@@ -321,7 +321,7 @@ async fn a_key_is_sent_and_never_shown() {
 }
 
 #[tokio::test]
-async fn the_window_is_what_is_configured_else_what_the_model_holds_within_reason() {
+async fn the_window_is_configured_or_taken_from_the_model() {
     for (fixed, expected) in [(Some(3000), 3000), (None, 32_768)] {
         let settings = ModelSettings {
             context_tokens: fixed,
@@ -343,7 +343,7 @@ async fn the_window_is_what_is_configured_else_what_the_model_holds_within_reaso
 }
 
 #[tokio::test]
-async fn models_are_found_with_what_they_can_do_on_new_servers_and_old() {
+async fn models_are_listed_with_capabilities_by_old_and_new_servers() {
     let new = json!({ "models": [
         { "name": "a", "model": "a:latest", "capabilities": ["completion", "tools", "thinking"], "details": { "context_length": 40_960 } },
         { "name": "b:1b", "capabilities": ["completion"] },
@@ -387,7 +387,7 @@ async fn a_probe_ends_in_time() {
 }
 
 #[tokio::test]
-async fn ai2_tools_go_out_in_the_qwen_form_calls_are_executed_unchanged_and_results_go_back() {
+async fn ai2_tools_are_sent_in_qwen_form_and_calls_run_unchanged() {
     let call = json!({ "message": { "role": "assistant", "content": "", "tool_calls": [
         { "id": "call_1", "function": { "index": 0, "name": "weather", "arguments": { "city": " 5 " } } },
         { "id": "call_2", "function": { "index": 1, "name": "lamp", "arguments": { "on": true } } }] },

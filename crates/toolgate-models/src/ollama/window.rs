@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_larger_than_the_window_is_told_once_whatever_was_read() {
+    fn an_oversized_prompt_is_reported_once() {
         for count in [0, 4096, 9000] {
             let window = OllamaWindow::new(Some(4096));
             let told = window.check(report(9000, 4096, count), None).unwrap();

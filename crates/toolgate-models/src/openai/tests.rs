@@ -251,7 +251,7 @@ async fn every_failure_has_its_own_message_without_the_key() {
 }
 
 #[tokio::test]
-async fn an_address_without_its_path_is_told() {
+async fn an_address_without_its_path_is_reported() {
     let server =
         LoopbackServer::start(vec![refusal(404, &json!({ "error": "nothing here" }))]).await;
     let client = OpenAiClient::new(&ModelSettings {
@@ -263,7 +263,7 @@ async fn an_address_without_its_path_is_told() {
 }
 
 #[tokio::test]
-async fn e1_an_error_in_a_stream_is_what_it_would_have_been_before() {
+async fn e1_an_error_in_a_stream_is_treated_like_one_before_it() {
     let begun = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel\"}}]}\n\n";
     let failed = format!(
         "{begun}data: {{\"error\":{{\"message\":\"overloaded\",\"type\":\"server_error\",\"code\":503}}}}\n\n"
@@ -291,7 +291,7 @@ async fn e1_an_error_in_a_stream_is_what_it_would_have_been_before() {
 }
 
 #[tokio::test]
-async fn e2_a_cut_inside_a_call_is_asked_again_and_never_half_a_call() {
+async fn e2_a_cut_call_is_requested_again_and_never_run() {
     let (half, _) = CALL.split_at(CALL.find("\\\"Oslo").unwrap());
     let mut reset = stream(half);
     reset.pop();
@@ -325,7 +325,7 @@ async fn a_connection_may_break_after_the_answer() {
 }
 
 #[tokio::test]
-async fn e5_leaving_closes_the_connection() {
+async fn e5_dropping_a_reply_closes_the_connection() {
     let mut steps =
         stream("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel\"}}]}\n\n");
     steps.pop();

@@ -162,7 +162,7 @@ fn at_most(most: usize) -> RankingOptions<'static> {
 }
 
 #[test]
-fn the_tools_that_a_sentence_is_about_are_among_the_best() {
+fn relevant_tools_are_ranked_among_the_best() {
     let catalog = two_hundred();
     for (request, expected) in [
         ("What is the weather in Oslo?", "get_weather"),
@@ -194,7 +194,7 @@ fn the_tools_that_a_sentence_is_about_are_among_the_best() {
 }
 
 #[test]
-fn everything_is_offered_where_everything_fits() {
+fn all_tools_are_offered_if_they_fit() {
     let catalog = two_hundred();
     for (most, tokens) in [
         (0, 0),

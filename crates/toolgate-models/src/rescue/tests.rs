@@ -312,7 +312,7 @@ fn text_is_typed_by_the_schema_between_tags_and_in_quotes() {
 }
 
 #[test]
-fn pn7_a_parameter_given_twice_is_told_to_the_model() {
+fn pn7_a_duplicate_parameter_is_reported_to_the_model() {
     for (text, raw) in [
         (
             "<function=weather><parameter=city>A</parameter><parameter=city>B</parameter></function>",

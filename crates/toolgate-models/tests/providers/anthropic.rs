@@ -138,7 +138,7 @@ async fn other_stop_reasons_are_reported() {
 }
 
 #[tokio::test]
-async fn a_call_cut_by_the_limit_of_tokens_does_not_run() {
+async fn a_call_cut_by_the_token_limit_does_not_run() {
     let cut = Answer::text("Let me see")
         .and_broken_call("toolu_1", "get_weather", r#"{"city": "Os"#)
         .stop("max_tokens");

@@ -110,7 +110,7 @@ async fn nothing_is_coerced_and_the_violation_goes_back() {
 }
 
 #[tokio::test]
-async fn null_for_an_optional_parameter_is_not_given() {
+async fn null_for_an_optional_parameter_counts_as_absent() {
     for api in APIS {
         let (ran, _) =
             with_arguments(api, "get_weather", r#"{"city": "Oslo", "days": null}"#).await;

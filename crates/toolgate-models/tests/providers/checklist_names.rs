@@ -9,7 +9,7 @@ use crate::recorded_tools::RecordedTools;
 use crate::test_conversation::{APIS, TestConversation, history};
 
 #[tokio::test]
-async fn an_unknown_name_is_answered_with_the_names_there_are_nearest_first() {
+async fn an_unknown_name_gets_the_available_names_nearest_first() {
     for api in APIS {
         for name in ["get_wether", "get-the-weather", "weather.get"] {
             let (ran, told) = with_arguments(api, name, r#"{"city": "Oslo"}"#).await;
@@ -46,7 +46,7 @@ async fn an_unknown_name_is_answered_with_the_names_there_are_nearest_first() {
 }
 
 #[tokio::test]
-async fn a_name_in_another_case_or_behind_a_prefix_means_the_tool() {
+async fn names_match_in_any_case_and_with_a_prefix() {
     for api in APIS {
         for name in ["Get_Weather", "functions.get_weather"] {
             let (ran, _) = with_arguments(api, name, r#"{"city": "Oslo"}"#).await;
@@ -56,7 +56,7 @@ async fn a_name_in_another_case_or_behind_a_prefix_means_the_tool() {
 }
 
 #[tokio::test]
-async fn dotted_long_and_colliding_names_come_back_as_the_tools_they_are() {
+async fn dotted_long_and_colliding_names_resolve_to_their_tools() {
     let long = format!("{}/status", "a".repeat(100));
     let longer = format!("{}/state", "a".repeat(100));
     let names = ["home.door", "home/door", "home_door", &long, &longer];
@@ -181,7 +181,7 @@ async fn schemas_that_providers_choke_on_are_lowered_and_checked_in_full() {
 
 /// A schema whose root isn't an object never reaches a model.
 #[test]
-fn a_root_that_is_no_object_is_refused_at_registration() {
+fn a_non_object_root_is_refused_at_registration() {
     for schema in [
         json!({ "type": "array" }),
         json!(true),

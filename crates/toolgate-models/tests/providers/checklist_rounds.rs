@@ -58,7 +58,7 @@ async fn one_of_several_calls_fails_and_the_others_are_answered_in_order() {
 
 /// Each call waits for all later ones, so running them one by one would never end.
 #[tokio::test]
-async fn calls_of_one_reply_run_side_by_side_and_are_answered_in_their_order() {
+async fn calls_of_one_reply_run_in_parallel_and_are_answered_in_order() {
     const CALLS: usize = 8;
     for api in APIS {
         let answered = Arc::new(watch::Sender::new(0));
@@ -201,7 +201,7 @@ fn must_answer(request: &RecordedRequest) -> bool {
 }
 
 #[tokio::test]
-async fn the_same_call_for_ever_is_stopped_with_an_answer() {
+async fn an_endlessly_repeated_call_is_stopped_with_an_answer() {
     for api in APIS {
         let mut count = 0;
         let script = Script::from_fn(move |request| {
@@ -257,7 +257,7 @@ async fn after_the_last_round_there_is_an_answer_without_tools() {
 }
 
 #[tokio::test]
-async fn a_stream_cut_in_its_arguments_runs_nothing_and_is_asked_again() {
+async fn a_stream_cut_in_its_arguments_runs_nothing_and_is_retried() {
     for api in APIS {
         let cut =
             Answer::text("Wait.").and_call("call_1", "get_weather", &json!({ "city": "Oslo" }));

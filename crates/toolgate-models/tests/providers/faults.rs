@@ -24,7 +24,7 @@ pub(crate) async fn after(
 }
 
 #[tokio::test]
-async fn e1_what_may_pass_is_tried_again() {
+async fn e1_temporary_errors_are_retried() {
     for api in APIS {
         for status in [429, 500, 502, 503, 529] {
             let (talk, answer) =
@@ -66,7 +66,7 @@ async fn e1_retry_after_is_honored() {
 }
 
 #[tokio::test]
-async fn e1_after_three_attempts_the_person_is_told() {
+async fn e1_after_three_attempts_the_error_is_reported() {
     for api in APIS {
         let busy = Answer::fails(529, "overloaded_error", "Overloaded").header("retry-after", "0");
         let (talk, answer) = after(api, vec![busy; 3]).await;
@@ -77,7 +77,7 @@ async fn e1_after_three_attempts_the_person_is_told() {
 }
 
 #[tokio::test]
-async fn e1_what_can_not_pass_is_never_tried_again() {
+async fn e1_permanent_errors_are_not_retried() {
     for api in APIS {
         let spent = match api {
             Api::Anthropic => Answer::fails(
@@ -146,7 +146,7 @@ async fn e1_no_error_shows_the_key() {
 }
 
 #[tokio::test]
-async fn e1_an_error_after_200_is_tried_again_and_its_words_do_not_count() {
+async fn e1_an_error_after_200_is_retried_and_its_text_withdrawn() {
     for api in APIS {
         let begun = Answer::text("Wrong words").body_for(api);
         let error = match api {
@@ -187,7 +187,7 @@ async fn e1_an_error_after_200_is_tried_again_and_its_words_do_not_count() {
 }
 
 #[tokio::test]
-async fn e1_a_reset_or_closed_connection_is_tried_again() {
+async fn e1_a_reset_or_closed_connection_is_retried() {
     for api in APIS {
         for broken in [
             Answer::text("Wrong").reset_after(0),
@@ -205,7 +205,7 @@ async fn e1_a_reset_or_closed_connection_is_tried_again() {
 /// A body that ends properly but before the answer does: no provider ends a stream
 /// without its last event.
 #[tokio::test]
-async fn e1_a_stream_without_its_end_is_no_answer() {
+async fn e1_an_unfinished_stream_is_not_an_answer() {
     for api in APIS {
         let whole = Answer::text("Half a sentence").body_for(api);
         let end: &[u8] = match api {
@@ -225,7 +225,7 @@ async fn e1_a_stream_without_its_end_is_no_answer() {
 }
 
 #[tokio::test]
-async fn e1_a_black_hole_ends_at_the_first_byte_limit() {
+async fn e1_a_silent_server_ends_at_the_first_byte_limit() {
     for api in APIS {
         let script = Script::always(Answer::black_hole());
         let mut talk = TestConversation::with(api, script, RecordedTools::new(), |settings| {

@@ -15,7 +15,7 @@ use crate::recorded_tools::RecordedTools;
 use crate::test_conversation::{APIS, HANG, TestConversation, asks_for_oslo, history};
 
 #[tokio::test]
-async fn e2_tools_that_ran_are_not_run_again_when_the_model_is_asked_again() {
+async fn e2_tools_are_not_rerun_when_the_model_is_asked_again() {
     for api in APIS {
         let answers = [
             asks_for_oslo(),
@@ -184,7 +184,7 @@ async fn e5_bytes_may_be_split_anywhere() {
 }
 
 #[tokio::test]
-async fn e5_an_error_under_any_key_is_told() {
+async fn e5_an_error_under_any_key_is_reported() {
     let bodies = [
         r#"{"error":"the words"}"#,
         r#"{"error":{"message":"the words"}}"#,
@@ -210,7 +210,7 @@ async fn e5_an_error_under_any_key_is_told() {
 
 /// The person presses Ctrl-C or goes away, so the future is dropped.
 #[tokio::test]
-async fn e5_who_leaves_closes_the_connection_to_the_model() {
+async fn e5_a_dropped_turn_closes_the_connection_to_the_model() {
     for api in APIS {
         for stalled in [
             Answer::black_hole(),
@@ -234,7 +234,7 @@ async fn e5_who_leaves_closes_the_connection_to_the_model() {
 
 /// A model that obeys whatever a tool's result says.
 #[tokio::test]
-async fn d3_an_instruction_in_a_result_opens_no_door() {
+async fn d3_an_injected_instruction_gains_no_access() {
     for api in APIS {
         let mut house = RecordedTools::new().with("read_mail", json!({ "type": "object" }), |_| {
             Ok(ToolOutput::text(

@@ -91,7 +91,7 @@ async fn a_call_that_could_not_be_read_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn what_is_not_answered_is_a_refusal_and_no_error() {
+async fn a_blocked_answer_is_a_refusal_not_an_error() {
     let blocked = "data: {\"promptFeedback\":{\"blockReason\":\"PROHIBITED_CONTENT\"}}\n\n";
     for answer in [Answer::raw(blocked), Answer::empty().stop("SAFETY")] {
         let mut talk = TestConversation::new(API, [answer]).await;
@@ -102,7 +102,7 @@ async fn what_is_not_answered_is_a_refusal_and_no_error() {
 }
 
 #[tokio::test]
-async fn a_schema_goes_out_in_the_keywords_that_are_documented() {
+async fn schemas_use_only_documented_keywords() {
     let hard = json!({
         "type": "object",
         "$defs": { "city": { "type": "string", "pattern": "^[A-Z]", "minLength": 2 } },

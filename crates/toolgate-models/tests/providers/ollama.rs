@@ -19,7 +19,7 @@ fn last() -> Value {
 }
 
 #[tokio::test]
-async fn ai2_calls_are_executed_with_their_arguments_unchanged_and_results_go_back() {
+async fn ai2_calls_run_with_unchanged_arguments_and_results_go_back() {
     let arguments = json!({ "city": "Oslo", "days": 2 });
     let call = Answer::call("call_1", "get_weather", &arguments);
     let mut talk = TestConversation::new(API, [call, Answer::text("3 degrees.")]).await;
@@ -109,7 +109,7 @@ async fn a_prompt_that_the_server_cut_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_tell_its_window_is_asked_for_it_once() {
+async fn a_server_that_does_not_report_its_window_is_asked_once() {
     let script = Script::always(Answer::text("Yes."));
     let mut talk = TestConversation::with(API, script, many(60, &"x".repeat(200)), |_| {}).await;
     for question in ["one", "two", "three"] {
@@ -155,7 +155,7 @@ async fn thinking_is_not_part_of_the_answer() {
 }
 
 #[tokio::test]
-async fn a_model_that_can_not_think_is_asked_without() {
+async fn a_model_without_thinking_is_not_asked_to_think() {
     let fake = FakeLlm::with_model(Script::new([Answer::text("Hi.")]), FakeModel::new(MODEL)).await;
     let mut talk = TestConversation::at(API, fake, RecordedTools::new(), |settings| {
         settings.think = Some(true);
@@ -164,7 +164,7 @@ async fn a_model_that_can_not_think_is_asked_without() {
 }
 
 #[tokio::test]
-async fn a_model_that_can_not_use_tools_or_is_not_there_is_named_with_what_to_do() {
+async fn an_unusable_or_missing_model_is_reported_with_advice() {
     let mut model = FakeModel::new(MODEL);
     model
         .capabilities
@@ -185,7 +185,7 @@ async fn a_model_that_can_not_use_tools_or_is_not_there_is_named_with_what_to_do
 }
 
 #[tokio::test]
-async fn a_crashed_runner_is_tried_again() {
+async fn a_crashed_runner_is_retried() {
     let crash = Answer::fails(
         500,
         "",

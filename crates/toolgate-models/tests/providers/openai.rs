@@ -135,7 +135,7 @@ async fn a_self_hosted_server_is_told_whether_to_think() {
 }
 
 #[tokio::test]
-async fn a_server_that_knows_no_templates_is_not_told_again_whether_to_think() {
+async fn a_refused_thinking_option_is_not_sent_again() {
     let script = Script::always(Answer::text("Hi."));
     let talk = TestConversation::with(API, script, RecordedTools::new(), |settings| {
         settings.think = Some(false);

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_json_is_taken_for_json() {
+    fn only_json_content_types_are_accepted() {
         let with = |kind: &str, origin: bool| {
             let mut headers = HeaderMap::new();
             headers.insert(header::CONTENT_TYPE, kind.parse().unwrap());

@@ -14,7 +14,7 @@ fn now(tools: usize) -> MetricsSnapshot {
 }
 
 #[test]
-fn the_queue_and_the_process_are_there_before_anything_is_called() {
+fn queue_and_process_metrics_exist_before_any_call() {
     let page = Metrics::default().render(&now(0));
     let queue = r#"toolgate_call_queue_seconds_count{server="local"} 0"#;
     assert!(page.lines().any(|line| line == queue), "{page}");
@@ -39,7 +39,7 @@ fn the_queue_and_the_process_are_there_before_anything_is_called() {
 }
 
 #[tokio::test]
-async fn callers_have_a_label_each_and_from_some_number_on_one_together() {
+async fn callers_beyond_a_limit_share_a_label() {
     let (metrics, manager) = (Metrics::default(), ToolManager::new());
     let fine = async |_: Nothing, _: toolgate_core::CallContext| Ok::<_, ToolError>("fine");
     manager.add(FunctionTool::new("fine", "Works", fine).unwrap());
@@ -64,7 +64,7 @@ async fn callers_have_a_label_each_and_from_some_number_on_one_together() {
 }
 
 #[tokio::test]
-async fn tools_with_long_names_have_short_labels_of_their_own() {
+async fn long_tool_names_get_short_unique_labels() {
     let (metrics, manager) = (Metrics::default(), ToolManager::new());
     let names = ["a", "b"].map(|last| "long ".repeat(1000) + last);
     for name in &names {
@@ -87,7 +87,7 @@ async fn tools_with_long_names_have_short_labels_of_their_own() {
 }
 
 #[test]
-fn the_journal_is_told_where_there_is_one() {
+fn journal_metrics_exist_only_with_a_journal() {
     let page = Metrics::default().render(&now(0));
     assert!(!page.contains("journal"), "{page}");
     for is_up in [true, false] {
@@ -141,7 +141,7 @@ async fn calls_failures_and_unknown_tools_are_counted_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_wait_for_a_slot_is_counted_where_there_was_one() {
+async fn only_real_waits_for_a_slot_are_counted() {
     let (metrics, manager) = (Metrics::default(), ToolManager::new());
     let slow = async |_: Nothing, _: toolgate_core::CallContext| {
         tokio::time::sleep(std::time::Duration::from_secs(3)).await;

@@ -96,7 +96,7 @@ async fn running_calls_are_known_until_they_end_or_their_caller_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn names_that_mean_no_tool_are_counted_together() {
+async fn unknown_tool_names_are_counted_together() {
     let stats = Stats::default();
     let executor = gate(&stats);
     for number in 0..10 {

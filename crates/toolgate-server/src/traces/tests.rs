@@ -97,7 +97,7 @@ async fn a_call_reaches_the_collector_as_a_child_of_its_caller() {
 }
 
 #[tokio::test]
-async fn a_collector_that_is_away_costs_no_call_anything() {
+async fn an_unreachable_collector_delays_no_call() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
@@ -156,7 +156,7 @@ async fn a_valid_tracestate_is_passed_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn j5_a_panic_costs_the_spans_at_hand_until_there_are_too_many() {
+async fn j5_a_panicking_exporter_loses_a_batch_and_is_given_up_after_five() {
     for (panics, taken) in [(1, 9), (4, 6), (5, 0)] {
         let counter = Arc::<AtomicU64>::default();
         let broken = BrokenExporter {
@@ -193,7 +193,7 @@ impl toolgate_core::Tool for ServerTool {
 }
 
 #[tokio::test]
-async fn only_what_was_sent_to_a_server_is_told_as_a_request_to_it() {
+async fn only_sent_requests_become_client_spans() {
     let kinds = Arc::<parking_lot::Mutex<Vec<(SpanKind, String)>>>::default();
     let kept = Arc::clone(&kinds);
     let traces = Traces::start(&settings("127.0.0.1:9"), Redactor::default());

@@ -139,7 +139,7 @@ async fn with_tokens() -> ApiTestGateway {
 }
 
 #[tokio::test]
-async fn one_token_does_not_fill_the_desk_for_another() {
+async fn one_token_cannot_fill_the_approval_queue_of_another() {
     let mut gateway = with_tokens().await;
     let _operator = gateway.events("/api/events?kinds=approval").await;
     gateway.sign_in("kitchen");
@@ -229,7 +229,7 @@ async fn a_token_never_approves_a_call_made_with_it() {
 }
 
 #[tokio::test]
-async fn all_tools_are_no_right_to_approve() {
+async fn access_to_all_tools_does_not_permit_approvals() {
     let mut gateway = with_tokens().await;
     for (answerer, part) in [
         (

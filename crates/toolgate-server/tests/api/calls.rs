@@ -127,7 +127,7 @@ async fn a_call_is_shown_with_its_steps_and_without_secrets() {
 }
 
 #[tokio::test]
-async fn memory_and_journal_tell_the_same_of_a_call() {
+async fn memory_and_journal_show_a_call_alike() {
     let mut told = Vec::new();
     for gateway in both().await {
         let id = called(&gateway, "dim", &json!({ "level": 5, "other": SECRET })).await;
@@ -150,7 +150,7 @@ async fn memory_and_journal_tell_the_same_of_a_call() {
 }
 
 #[tokio::test]
-async fn a_call_that_may_have_an_effect_is_not_made_again_by_mistake() {
+async fn a_call_with_effects_is_not_replayed_by_mistake() {
     for gateway in both().await {
         let id = called(&gateway, "count", &json!({ "n": 1 })).await;
         let path = format!("/api/calls/{id}/replay");
@@ -206,7 +206,7 @@ async fn a_call_that_may_have_an_effect_is_not_made_again_by_mistake() {
 }
 
 #[tokio::test]
-async fn a_record_that_was_changed_is_not_sent_again_unless_that_is_meant() {
+async fn a_changed_record_is_replayed_only_if_confirmed() {
     let [_, gateway] = both().await;
     let id = called(&gateway, "echo", &json!({ "n": 1 })).await;
     let path = format!("/api/calls/{id}/replay");
@@ -223,7 +223,7 @@ async fn a_record_that_was_changed_is_not_sent_again_unless_that_is_meant() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_not_known_whole_are_not_sent_again() {
+async fn truncated_arguments_are_not_replayed() {
     let [memory, journal] = both().await;
     for gateway in [&memory, &journal] {
         let broken = gateway
@@ -292,7 +292,7 @@ async fn a_call_becomes_a_mock_that_answers_the_same() {
 }
 
 #[tokio::test]
-async fn while_the_journal_fails_the_newest_calls_are_shown_all_the_same() {
+async fn while_the_journal_fails_the_newest_calls_are_still_shown() {
     let gateway = ApiTestGateway::start_with(TestGatewayOptions {
         has_blocked_journal: true,
         ..TestGatewayOptions::default()
@@ -335,7 +335,7 @@ async fn a_mock_of_an_answer_without_its_secret_says_so() {
 }
 
 #[tokio::test]
-async fn nothing_is_done_with_a_call_that_is_only_named_by_its_beginning() {
+async fn actions_on_a_call_need_its_full_id() {
     for gateway in both().await {
         let id = called(&gateway, "count", &json!({})).await;
         for beginning in [&id[..1], &id[..31]] {
@@ -365,7 +365,7 @@ impl ConfigWriter for BrokenConfigWriter {
 }
 
 #[tokio::test]
-async fn j5_what_keeps_mocks_may_refuse_or_panic_and_the_gateway_goes_on() {
+async fn j5_a_failing_mock_store_does_not_harm_the_gateway() {
     for (keep, status) in [
         ((|| Ok("in a file".to_owned())) as fn() -> _, 201),
         (

@@ -80,7 +80,7 @@ async fn the_calls_of_a_turn_share_a_trace_which_may_be_the_callers() {
 }
 
 #[tokio::test]
-async fn a_destructive_call_of_a_model_asks_at_the_dashboard_and_one_over_http_does_not() {
+async fn only_a_models_destructive_call_asks_at_the_dashboard() {
     let call = || Answer::call("c1", "wipe", &json!({ "disk": "a" }));
     let script = Script::new([call(), Answer::text("I may not."), call()]);
     let (gateway, _fake) = with(script, ServeSettings::default()).await;
@@ -114,7 +114,7 @@ async fn a_destructive_call_of_a_model_asks_at_the_dashboard_and_one_over_http_d
 }
 
 #[tokio::test]
-async fn a_turn_is_told_as_it_goes_and_the_next_one_goes_on_from_it() {
+async fn a_turn_is_streamed_and_the_next_one_continues_it() {
     let script = Script::new([
         Answer::call("c1", "tell", &json!({ "q": SECRET })),
         Answer::text("It is told."),
@@ -275,7 +275,7 @@ async fn closing_the_stream_closes_the_request_to_the_model() {
 }
 
 #[tokio::test]
-async fn a_conversation_is_its_callers_alone_and_uses_its_tools_only() {
+async fn a_conversation_belongs_to_its_caller_and_uses_its_tools() {
     let script =
         Script::new([Answer::call("c1", "count", &json!({}))]).then_always(Answer::text("Done."));
     let mut settings = ServeSettings::default();
@@ -346,7 +346,7 @@ async fn many_conversations_of_a_caller_evict_only_its_own() {
 }
 
 #[tokio::test]
-async fn j1_a_turn_begins_no_tool_once_the_gateway_stops_and_says_so() {
+async fn j1_a_turn_starts_no_tool_once_the_gateway_stops() {
     let script = Script::new([Answer::call("c1", "hold", &json!({}))]).then_always(Answer::call(
         "c2",
         "count",

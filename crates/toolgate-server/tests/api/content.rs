@@ -152,7 +152,7 @@ async fn a_prompt_is_filled_in_with_its_arguments() {
 }
 
 #[tokio::test]
-async fn requests_that_name_nothing_are_told_so() {
+async fn requests_for_unknown_content_say_so() {
     let gateway = gateway(TestGatewayOptions::default()).await;
     for (path, body) in [
         ("/api/resources/read", json!({ "uri": "y:1" })),
@@ -243,7 +243,7 @@ async fn a_read_is_recorded_announced_and_counted_like_a_call() {
 }
 
 #[tokio::test]
-async fn a_recorded_read_is_made_again_on_the_same_server() {
+async fn a_recorded_read_is_replayed_on_the_same_server() {
     let plan = TestGatewayOptions {
         has_journal: true,
         ..TestGatewayOptions::default()

@@ -126,7 +126,7 @@ async fn every_operation_is_fully_described() {
 }
 
 #[tokio::test]
-async fn examples_are_of_their_schemas() {
+async fn examples_match_their_schemas() {
     let gateway = ApiTestGateway::start().await;
     let document = gateway.document();
     let mut examples = 0;

@@ -35,7 +35,7 @@ async fn every_finished_call_is_one_line_with_the_tools_name() {
 }
 
 #[tokio::test]
-async fn only_the_kinds_that_were_asked_for_are_told() {
+async fn only_requested_kinds_of_events_are_sent() {
     let gateway = ApiTestGateway::start().await;
     let mut started = gateway.events("/api/events?kinds=started").await;
     let mut status = gateway.events("/api/events?kinds=status,%20call").await;
@@ -57,7 +57,7 @@ async fn only_the_kinds_that_were_asked_for_are_told() {
 }
 
 #[tokio::test]
-async fn changes_of_tools_and_servers_are_told() {
+async fn changes_of_tools_and_servers_are_sent() {
     let gateway = ApiTestGateway::start().await;
     let mut events = gateway.events("/api/events?kinds=tools,server").await;
     events.expect("tools").await;
@@ -87,7 +87,7 @@ async fn changes_of_tools_and_servers_are_told() {
 }
 
 #[tokio::test]
-async fn a_slow_reader_is_told_what_it_missed_and_holds_up_nobody() {
+async fn a_slow_reader_learns_what_it_missed_and_delays_nobody() {
     let gateway = ApiTestGateway::start().await;
     let mut slow = gateway.events("/api/events?kinds=call").await;
     gateway.call("echo", &json!({})).await;

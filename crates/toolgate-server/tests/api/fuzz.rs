@@ -147,7 +147,7 @@ fn fault(odd: &OddRequest, reply: &ApiReply) -> Option<&'static str> {
 }
 
 #[test]
-fn whatever_comes_is_answered_in_order_and_harms_nobody() {
+fn any_requests_are_answered_in_order_and_harm_nobody() {
     let usual = ProptestConfig::default();
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     let config = ProptestConfig {

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::test_gateway::ApiTestGateway;
 
 #[tokio::test]
-async fn calls_are_open_and_the_operators_acts_are_not() {
+async fn without_a_token_anybody_can_call_but_not_operate() {
     let mut gateway = ApiTestGateway::start().await;
     let id = gateway.call("echo", &json!({})).await.json()["call_id"].clone();
     let id = id.as_str().unwrap();

@@ -33,7 +33,7 @@ fn count(list: &Value) -> usize {
 }
 
 #[tokio::test]
-async fn tools_and_calls_outside_of_it_are_not_there() {
+async fn tools_and_calls_outside_the_scope_are_hidden() {
     for has_journal in [false, true] {
         let mut gateway = gateway(has_journal).await;
         let mut ids = Vec::new();
@@ -116,7 +116,7 @@ async fn tools_and_calls_outside_of_it_are_not_there() {
 }
 
 #[tokio::test]
-async fn all_tools_are_no_right_to_see_or_do_more() {
+async fn access_to_all_tools_is_not_operator_access() {
     let mut gateway = gateway(true).await;
     let id = gateway.call("echo", &json!({})).await.json()["call_id"].clone();
     let id = id.as_str().unwrap();
@@ -174,7 +174,7 @@ async fn operator_details_are_hidden_from_restricted_tokens() {
 }
 
 #[tokio::test]
-async fn for_who_may_use_nothing_the_journal_is_not_even_read() {
+async fn a_token_without_tools_causes_no_journal_query() {
     let mut gateway = gateway(true).await;
     gateway.call("echo", &json!({})).await;
     assert_eq!(count(&gateway.get("/api/calls").await.json()), 1);
@@ -187,7 +187,7 @@ async fn for_who_may_use_nothing_the_journal_is_not_even_read() {
 }
 
 #[tokio::test]
-async fn events_and_approvals_outside_of_it_are_not_told() {
+async fn events_and_approvals_outside_the_scope_are_hidden() {
     let mut gateway = gateway(false).await;
     gateway.sign_in("some");
     let mut events = gateway
@@ -272,7 +272,7 @@ async fn server_output_is_shown_only_to_the_operator() {
 }
 
 #[tokio::test]
-async fn servers_outside_of_it_are_not_there() {
+async fn servers_outside_the_scope_are_hidden() {
     let mut gateway = gateway(false).await;
     let away = |name: &str| {
         let nowhere = ServerConnection::Http {

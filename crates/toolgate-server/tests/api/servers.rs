@@ -18,7 +18,7 @@ fn away(name: &str) -> ServerSettings {
 }
 
 #[tokio::test]
-async fn servers_are_listed_as_they_are_and_connected_anew() {
+async fn servers_are_listed_with_their_state_and_reconnected() {
     let gateway = ApiTestGateway::start().await;
     assert_eq!(gateway.get("/api/servers").await.json(), json!([]));
     let mut off = away("off");

@@ -97,7 +97,7 @@ async fn problems_are_reported_in_words() {
 }
 
 #[tokio::test]
-async fn a_server_that_fails_at_first_keeps_nobody_away_from_the_other_tools() {
+async fn a_failed_server_does_not_block_other_tools() {
     let gateway = ApiTestGateway::start().await;
     let nowhere = ServerConnection::Http {
         url: "http://127.0.0.1:1/mcp".to_owned(),

@@ -8,7 +8,7 @@ use crate::client::{send, whole};
 use crate::test_gateway::{ApiTestGateway, TestGatewayOptions, until};
 
 #[tokio::test]
-async fn tools_are_listed_and_shown_with_how_they_are_treated() {
+async fn tools_are_listed_with_their_annotations_and_policy() {
     let gateway = ApiTestGateway::start().await;
     let list = gateway.get("/api/tools").await.json();
     let names: Vec<&str> = list
@@ -40,7 +40,7 @@ async fn tools_are_listed_and_shown_with_how_they_are_treated() {
 }
 
 #[tokio::test]
-async fn names_are_whatever_the_path_says_once_it_is_decoded() {
+async fn tool_names_in_paths_are_decoded() {
     let gateway = ApiTestGateway::start().await;
     for (path, expected) in [
         ("a%2Fb", Some("a/b")),
@@ -138,7 +138,7 @@ async fn tm2_a_tool_of_any_name_is_called_by_its_encoded_path() {
 }
 
 #[tokio::test]
-async fn a_call_answers_with_an_envelope_whatever_became_of_it() {
+async fn every_call_is_answered_with_an_envelope() {
     let gateway = ApiTestGateway::start().await;
     let well = gateway.call("echo", &json!({ "a": 1 })).await;
     assert_eq!(well.json()["result"], json!({ "echo": { "a": 1 } }));
@@ -189,7 +189,7 @@ async fn a_call_with_a_bad_timeout_is_recorded() {
 }
 
 #[tokio::test]
-async fn too_much_is_refused_and_told_so() {
+async fn oversized_and_surplus_calls_are_refused_with_the_reason() {
     let mut limits = Limits::default();
     limits.max_arguments = 1000;
     limits.concurrency = 1;
@@ -241,7 +241,7 @@ async fn too_much_is_refused_and_told_so() {
 }
 
 #[tokio::test]
-async fn a_call_ends_when_its_caller_is_gone() {
+async fn a_call_is_cancelled_when_its_caller_disconnects() {
     let gateway = ApiTestGateway::start().await;
     let (address, headers) = (gateway.address, [("content-type", "application/json")]);
     let gone = send(
@@ -275,7 +275,7 @@ async fn pn7_a_key_given_twice_in_a_body_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_json_is_not_taken_for_it() {
+async fn a_body_of_another_content_type_is_refused() {
     let gateway = ApiTestGateway::start().await;
     for (kind, origin, status) in [
         (None, None, 200),
@@ -311,7 +311,7 @@ async fn a_body_that_is_no_json_is_not_taken_for_it() {
 }
 
 #[tokio::test]
-async fn a_check_says_what_a_call_would_be_and_runs_nothing() {
+async fn a_check_shows_the_call_and_runs_nothing() {
     let gateway = ApiTestGateway::start().await;
     let check = async |tool: &str, body: &str| {
         let reply = gateway
@@ -354,7 +354,7 @@ async fn a_check_says_what_a_call_would_be_and_runs_nothing() {
 }
 
 #[tokio::test]
-async fn a_trace_that_the_caller_names_is_the_one_of_the_call() {
+async fn a_call_joins_its_callers_trace() {
     let gateway = ApiTestGateway::start().await;
     let trace = "0af7651916cd43dd8448eb211c80319c";
     let parent = format!("00-{trace}-b7ad6b7169203331-01");

@@ -93,7 +93,7 @@ async fn turns_of_another_process_are_listed_with_their_calls() {
 }
 
 #[tokio::test]
-async fn pages_go_back_and_what_is_new_is_asked_for() {
+async fn turns_are_paged_back_and_new_ones_fetched() {
     let gateway = gateway().await;
     let journal = voice(&gateway);
     for n in 1..=5 {

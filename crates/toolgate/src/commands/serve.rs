@@ -379,7 +379,7 @@ mod tests {
     const MINE: &str = "token-of-the-variable-0123";
 
     #[test]
-    fn others_get_in_only_with_a_token_and_the_files_goes_first() {
+    fn other_machines_need_a_token_and_the_files_wins() {
         for (text, bind, variable, expected) in [
             (FILES, "0.0.0.0:0", None, Some(FILES)),
             (FILES, "0.0.0.0:0", Some(MINE), Some(FILES)),

@@ -84,7 +84,7 @@ fn file() -> std::path::PathBuf {
 }
 
 #[test]
-fn the_schema_that_ships_is_the_one_the_program_reads_by() {
+fn the_shipped_schema_is_current() {
     let made = format!("{:#}\n", schema());
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
         std::fs::write(file(), &made).unwrap();

@@ -66,7 +66,7 @@ fn everything() -> Value {
 }
 
 #[test]
-fn each_secret_is_fetched_once_and_is_a_secret_wherever_it_stands() {
+fn each_secret_is_fetched_once_and_hidden_everywhere() {
     let folder = SecretFolder::new(&everything());
     let config = folder.read(SecretScope::Everything, None);
     assert_eq!(config.search.url, "http://h/k3yring-value");
@@ -105,7 +105,7 @@ fn a_command_fetches_only_what_it_uses() {
 }
 
 #[test]
-fn what_a_command_printed_stays_until_the_file_says_something_else() {
+fn a_commands_secret_is_kept_until_its_entry_changes() {
     let folder = SecretFolder::new(&everything());
     let first = folder.read(SecretScope::Everything, None);
     std::fs::write(folder.folder.path().join("key"), "other-value").unwrap();
@@ -123,7 +123,7 @@ fn what_a_command_printed_stays_until_the_file_says_something_else() {
 }
 
 #[test]
-fn a_secret_that_is_lost_is_told_without_the_rest() {
+fn only_lost_secrets_are_reported() {
     let folder = SecretFolder::new(&everything());
     let before = folder.read(SecretScope::Everything, None);
     std::fs::remove_file(folder.folder.path().join("key")).unwrap();

@@ -223,7 +223,7 @@ fn errors_have_file_line_column_key_and_fix() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_in_the_order_of_the_file() {
+fn all_problems_are_reported_in_file_order() {
     let text = r#"{
   "limts": {},
   "policy": { "allow": ["a", 1, "b", { "c": 2 }], "dny": [] },
@@ -277,7 +277,7 @@ fn an_unset_variable_counts_only_where_its_section_is_used() {
 }
 
 #[test]
-fn what_a_variable_stands_for_is_in_no_error() {
+fn errors_never_show_the_value_of_a_variable() {
     let error =
         read(r#"{ "search": { "backend": "${KEY}" }, "limits": { "timeout": "x${KEY}" } }"#);
     assert_eq!(
@@ -296,7 +296,7 @@ fn what_a_variable_stands_for_is_in_no_error() {
 }
 
 #[test]
-fn a_file_of_other_clients_may_hold_keys_of_theirs() {
+fn files_of_other_clients_may_have_keys_of_their_own() {
     let config = read(r#"{ "mcpServers": {}, "inputs": [] }"#).unwrap();
     let warnings: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -436,7 +436,7 @@ fn the_journal_lies_beside_the_file_or_in_the_home_folder() {
 
 #[test]
 #[cfg(feature = "voice")]
-fn what_is_said_of_voices_is_read_and_counts_where_it_is_used() {
+fn voice_and_mqtt_settings_are_read() {
     let config = read(
         r#"{ "voice": { "silence": "1s", "output": "spoken.wav" },
              "mqtt": { "url": "mqtt://h", "username": "house", "password": "${KEY}" } }"#,

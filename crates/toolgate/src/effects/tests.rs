@@ -17,7 +17,7 @@ fn texts(config: &Value) -> Vec<String> {
 }
 
 #[test]
-fn all_that_a_file_does_is_shown_what_runs_first() {
+fn everything_a_file_does_is_shown_with_programs_first() {
     let config = json!({
         "limits": { "timeout": "5s" },
         "policy": { "ask": ["*_lock"], "deny": ["search", "reset"], "allow": [] },
@@ -62,7 +62,7 @@ fn all_that_a_file_does_is_shown_what_runs_first() {
 }
 
 #[test]
-fn a_server_is_shown_whole_and_nothing_drives_the_terminal() {
+fn a_server_is_shown_completely_and_cannot_control_the_terminal() {
     for (entry, expected) in [
         (
             json!({ "command": "npx", "args": ["-y", "a b", ""], "timeout": "5s" }),

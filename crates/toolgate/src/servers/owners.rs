@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn owners_alone_decide_like_all_servers() {
+    async fn loading_only_owners_finds_the_same_tools() {
         let plain = json!({ "a": { "listed": ["x"] }, "b": { "listed": ["y"] }, "c": {} });
         let clash =
             json!({ "a": { "listed": ["x"] }, "b": { "listed": ["x"] }, "c": { "listed": ["y"] } });

@@ -32,7 +32,7 @@ fn servers(folder: &Path) -> Value {
 const FAILS: &str = "echo 'the key is wrong' >&2; exit 3";
 
 #[test]
-fn add_starts_the_server_once_and_tells_how_many_tools_it_has() {
+fn add_starts_the_server_once_and_counts_its_tools() {
     let folder = tempfile::tempdir().unwrap();
     let done = run(&folder, &["add", "fake", "--", fake()]);
     assert_eq!(done.code, Some(0), "{done:?}");
@@ -130,7 +130,7 @@ fn drop_removes_a_failed_server_and_restores_the_previous_entry() {
 }
 
 #[test]
-fn a_program_that_is_not_there_and_a_name_with_blanks_are_refused() {
+fn missing_programs_and_names_with_spaces_are_refused() {
     for (arguments, expected) in [
         (
             &["add", "x", "--", "nosuchprogram-zz"][..],

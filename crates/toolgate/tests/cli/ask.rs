@@ -43,7 +43,7 @@ fn ask_lets_openai_and_its_like_use_a_tool() {
 }
 
 #[test]
-fn without_any_model_sentences_are_understood_all_the_same() {
+fn without_a_model_sentences_are_still_understood() {
     for (question, expected) in [
         ("what is 6 times 7", "42"),
         ("which day of the week was 1982-04-24", "Saturday"),
@@ -130,7 +130,7 @@ fn an_unreachable_default_model_falls_back() {
 }
 
 #[test]
-fn words_before_a_call_are_not_the_answer_but_on_record() {
+fn text_before_a_call_is_recorded_but_not_the_answer() {
     let said_first = || {
         let first = Answer::text("Let me look it up.");
         let first = first.and_call("call_1", "datetime", &crate::llm::weekday());
@@ -151,7 +151,7 @@ fn words_before_a_call_are_not_the_answer_but_on_record() {
 }
 
 #[test]
-fn the_record_tells_rounds_calls_and_tokens() {
+fn the_record_shows_rounds_calls_and_tokens() {
     let llm = ScriptedLlm::new(weekday_script());
     let done = llm.ask("ollama", &["--json", "which day"]).done();
     let record = done.json();
@@ -246,7 +246,7 @@ fn a_key_is_never_shown() {
 }
 
 #[test]
-fn an_answer_drives_no_terminal() {
+fn an_answer_cannot_control_the_terminal() {
     let llm = ScriptedLlm::new([Answer::text("a\u{1b}[31m\u{7}b\r\n\tc\u{202e}\u{9b}")]);
     let done = llm.ask("ollama", &["x"]).done();
     assert_eq!(done.stdout, "ab\n\tc\n");
@@ -278,7 +278,7 @@ fn a_cut_prompt_is_reported_in_a_pipe_too() {
 }
 
 #[test]
-fn at_the_limit_of_rounds_there_is_an_answer_and_a_remark() {
+fn the_round_limit_ends_with_an_answer_and_a_note() {
     let llm = ScriptedLlm::new([weekday_call(), Answer::text("Saturday, I think.")]);
     let config = r#"{ "model": { "maxToolRounds": 1 } }"#;
     let done = llm.ask("ollama", &["x"]).config(config).done();
@@ -313,7 +313,7 @@ fn sentences_can_go_before_the_model() {
 }
 
 #[test]
-fn tools_that_are_here_are_used_without_any_server() {
+fn local_tools_are_used_without_any_server() {
     let config = r#"{ "mcpServers": { "gone": { "command": "no-such-command" } } }"#;
     let light = "turn on the kitchen light";
     for (tools, question, answer, is_started) in [
@@ -330,7 +330,7 @@ fn tools_that_are_here_are_used_without_any_server() {
 }
 
 #[test]
-fn mc5_a_late_server_is_waited_for_and_named_only_where_its_tools_may_be_needed() {
+fn mc5_a_late_server_delays_only_questions_that_may_need_it() {
     let folder = tempfile::tempdir().unwrap();
     let started = folder.path().join("started");
     let line = format!("touch '{}'; exec sleep 600", started.display());

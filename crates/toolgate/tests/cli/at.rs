@@ -211,7 +211,7 @@ fn a_dry_run_asks_the_gateway_to_check() {
 }
 
 #[test]
-fn the_timeout_goes_along_and_calls_of_a_gateway_can_be_looked_at() {
+fn the_timeout_is_passed_on_and_gateway_calls_can_be_shown() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let config =
         json!({ "search": { "url": format!("http://{}/", silent.local_addr().unwrap()) } });
@@ -327,7 +327,7 @@ fn the_gateway_replays_its_own_call() {
 }
 
 #[test]
-fn doctor_asks_a_gateway_that_runs() {
+fn doctor_asks_a_running_gateway() {
     let config =
         r#"{ "serve": { "tokens": [{ "token": "kitchen-kitchen-kitchen", "name": "kitchen" }] } }"#;
     let gateway = RunningServe::start(ProgramRun::new(["serve"]).config(config));
@@ -368,7 +368,7 @@ fn doctor_asks_a_gateway_that_runs() {
 }
 
 #[test]
-fn doctor_tells_of_a_gateway_whose_server_is_down() {
+fn doctor_reports_a_gateway_whose_server_is_down() {
     let config = r#"{ "retry": { "attempts": 1 }, "mcpServers": { "lamp": { "command": "/nowhere/lamp" } } }"#;
     let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config);
     let gateway = RunningServe::start(run);

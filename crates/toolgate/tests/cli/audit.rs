@@ -33,7 +33,7 @@ fn forge(folder: &Path, sql: &str) {
 }
 
 #[test]
-fn a_changed_call_is_named_and_not_made_again() {
+fn a_changed_call_is_named_and_not_replayed() {
     let folder = three_calls();
     let folder = folder.path();
     let verified = within(folder, &["calls", "--verify"]);

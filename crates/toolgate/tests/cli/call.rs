@@ -30,7 +30,7 @@ fn im5_echo_gives_back_its_arguments() {
 }
 
 #[test]
-fn im2_a_mock_answers_as_it_is() {
+fn im2_a_mock_response_is_returned_unchanged() {
     assert_eq!(
         ProgramRun::new(["call", "add", "a=1", "b=2"])
             .config(TOOLS)
@@ -135,7 +135,7 @@ fn im3_a_builtin_checks_what_a_foreign_definition_let_through() {
 }
 
 #[test]
-fn im3_im6_a_missing_handler_is_an_error_of_the_call_and_a_warning_at_load() {
+fn im3_im6_a_missing_handler_warns_at_load_and_fails_its_calls() {
     for (tool, text) in [
         ("lost", "Builtin handler 'teleport' not found"),
         ("gone", "Internal handler 'orders' not found"),
@@ -465,7 +465,7 @@ fn a_misspelled_parameter_is_named_with_the_one_that_was_meant() {
 }
 
 #[test]
-fn a_failure_is_on_a_terminal_once() {
+fn a_failure_is_printed_once_on_a_terminal() {
     let config = r#"{ "tools": [{ "name": "lost", "description": "?", "parameters": {},
         "implementation": { "type": "builtin", "handler": "teleport" } }] }"#;
     let command = "call lost";
@@ -514,7 +514,7 @@ fn calls_fit_a_terminal_of_80_columns() {
 }
 
 #[test]
-fn calls_that_are_followed_from_the_first_on_keep_their_columns() {
+fn followed_calls_keep_their_columns() {
     let Some(terminal) = TmuxTerminal::open("{}", "X=1", "calls --follow") else {
         return;
     };

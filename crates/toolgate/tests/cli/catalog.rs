@@ -189,7 +189,7 @@ fn a_call_starts_only_the_server_that_owns_the_name() {
 }
 
 #[test]
-fn mc5_a_mute_server_listed_first_is_not_even_started_for_the_tools_of_others() {
+fn mc5_a_mute_server_is_not_started_for_other_tools() {
     let home = CatalogFolder::new(&[]);
     let tools = home.tools("tools", &["alpha"]);
     home.configure(&[("good", &[&tools])]);
@@ -280,7 +280,7 @@ fn tm7_a_server_whose_variable_is_not_set_keeps_its_names() {
 }
 
 #[test]
-fn a_server_looked_at_alone_shows_its_tools_under_the_names_they_are_called_by() {
+fn inspecting_one_server_shows_callable_names() {
     let home = CatalogFolder::new(&[]);
     let tools = home.tools("tools", &["send_money"]);
     home.configure(&[("bank", &[&tools]), ("evil", &[&tools])]);

@@ -24,7 +24,7 @@ fn open_with(llm: &ScriptedLlm, config: &str, arguments: &str) -> Option<TmuxTer
 }
 
 #[test]
-fn piped_in_one_line_is_one_turn() {
+fn each_piped_line_is_one_turn() {
     let llm = ScriptedLlm::new([Answer::text("one"), weekday_call(), Answer::text("two")]);
     let run = ProgramRun::new(["chat", "-p", "ollama"]).stdin("first\n\nsecond\n");
     let done = llm.known_to(run, "ollama").done();
@@ -41,7 +41,7 @@ fn piped_in_one_line_is_one_turn() {
 }
 
 #[test]
-fn a_model_that_fails_behind_its_tools_names_the_doctor() {
+fn a_model_failure_after_tools_points_to_doctor() {
     let llm = ScriptedLlm::new([weekday_call(), Answer::fails(400, "", "no more")]);
     let run = ProgramRun::new(["chat", "-p", "ollama"]).stdin("which day?\n");
     let done = llm.known_to(run, "ollama").done();
@@ -72,7 +72,7 @@ fn commands_work_in_a_pipe_too() {
 }
 
 #[test]
-fn help_names_every_order_and_a_saved_conversation_is_gone_on_with() {
+fn help_lists_every_command_and_a_saved_conversation_resumes() {
     let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
     let commands =
         "first\n/save talk.json\n/help\n/resume talk.json\nsecond\n/resume nope.json\n/resume\n";
@@ -119,7 +119,7 @@ fn cut(lines: &[String], times: usize) -> (ScriptedLlm, Child, TempDir) {
 }
 
 #[test]
-fn a_result_that_was_cut_for_the_model_can_be_seen_whole() {
+fn a_result_cut_for_the_model_can_be_shown_in_full() {
     let lines: Vec<String> = (0..10_000).map(|n| format!("line {n} of it")).collect();
     let (llm, mut child, _folder) = cut(&lines, 1);
     let mut stdin = child.stdin.take().unwrap();
@@ -216,7 +216,7 @@ fn only_a_saved_conversation_is_overwritten() {
 }
 
 #[test]
-fn a_file_may_stand_in_the_home_folder_or_between_quotes() {
+fn a_file_may_be_in_the_home_folder_or_quoted() {
     let folder = tempfile::tempdir().unwrap();
     let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
     let commands = "hello\n/save ~/talk.json\n/save \"my talk.json\"\n/save '~/b.json'\n/resume ~/talk.json\n/resume 'my talk.json'\n";

@@ -55,7 +55,7 @@ fn a_named_file_must_be_there() {
 }
 
 #[test]
-fn the_file_is_found_in_its_order() {
+fn configuration_files_are_found_in_order() {
     let named = |name: &str| {
         format!(
             r#"{{ "tools": [{{ "name": "{name}", "description": "d", "parameters": {{}}, "implementation": {{ "type": "mock", "mock_response": 1 }} }}] }}"#
@@ -178,7 +178,7 @@ fn d5_a_secret_of_the_configuration_is_never_shown() {
 }
 
 #[test]
-fn a_hidden_tool_is_not_there_at_all() {
+fn a_hidden_tool_is_never_shown() {
     let config = r#"{ "policy": { "deny": ["echo"] } }"#;
     assert!(
         !ProgramRun::new(["list"])
@@ -200,7 +200,7 @@ fn a_hidden_tool_is_not_there_at_all() {
 }
 
 #[test]
-fn i3_a_configuration_that_can_not_be_read_is_never_skipped() {
+fn i3_an_unreadable_configuration_is_never_skipped() {
     use std::os::unix::fs::symlink;
     for make in [
         |path: &std::path::Path| symlink("toolgate.json", path),

@@ -127,7 +127,7 @@ fn a_server_inherits_no_credentials() {
 /// A program that isn't dumpable doesn't own its own files in `/proc`.
 #[test]
 #[cfg(target_os = "linux")]
-fn the_program_still_knows_its_own_figures() {
+fn process_metrics_work_without_privileges() {
     let home = UnprivilegedFolder::new();
     let gateway = RunningServe::of(
         home.command(&["serve", "--bind", "127.0.0.1:0"]),
@@ -197,7 +197,7 @@ fn a_toolgate_that_starts_itself_through_a_server_ends() {
 }
 
 #[test]
-fn a_chain_of_toolgates_has_an_end() {
+fn a_chain_of_toolgates_is_bounded() {
     let run = ProgramRun::new(["--config", "0.json", "list"]);
     let folder = run.path("");
     let run = (0..8).fold(run, |run, number| {
@@ -272,7 +272,7 @@ fn calls(servers: &[(&str, &[&str])], policy: &serde_json::Value, tools: &[&str]
 }
 
 #[test]
-fn a_policy_holds_as_tools_are_listed() {
+fn a_policy_matches_listed_and_original_names() {
     let servers: &[(&str, &[&str])] = &[("a", &["delete_all"]), ("b", &["delete_all"])];
     for (denied, expected) in [
         ("b__delete_all", [true, false]),

@@ -114,7 +114,7 @@ fn approval_in_advance_or_a_lifted_rule_asks_nothing() {
 }
 
 #[test]
-fn a_call_that_a_person_types_is_their_agreement() {
+fn a_call_typed_by_a_person_needs_no_approval() {
     let folder = tempfile::tempdir().unwrap();
     let config = config(folder.path(), &json!({}));
     let run = ProgramRun::new(["--config", "c.json", "call", "control_lock"]);

@@ -49,7 +49,7 @@ fn run(arguments: &[&str]) -> RunOutput {
 }
 
 #[test]
-fn lists_have_what_to_type() {
+fn lists_show_what_to_type() {
     let done = run(&["resources"]);
     let expected = "notes://today\tnotes\ttext/plain\t12\ttoday: What happened\n\
         notes://picture\tnotes\timage/png\t\tpicture\n\
@@ -170,7 +170,7 @@ fn a_read_is_recorded_and_the_list_is_remembered() {
 }
 
 #[test]
-fn a_chat_attaches_resources_and_says_prompts() {
+fn a_chat_attaches_resources_and_shows_prompts() {
     let llm = ScriptedLlm::new([Answer::text("one"), Answer::text("two")]);
     let chat = program(&["chat", "-p", "ollama"], &json!({}));
     let chat = chat.stdin("/prompt review code=1\nwhat of @notes://today?\n/prompt review\n");

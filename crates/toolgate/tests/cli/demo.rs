@@ -160,7 +160,7 @@ fn a_demo_without_a_place_for_its_journal_moves_lights_but_no_locks() {
 }
 
 #[test]
-fn a_script_that_is_not_there_is_a_usage_error() {
+fn a_missing_script_is_a_usage_error() {
     let done = alone(ProgramRun::new(["demo", "--script", "none"])).done();
     assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
     assert!(done.stderr.contains("cannot read none"), "{done:?}");
@@ -300,7 +300,7 @@ impl TestHouse {
 }
 
 #[test]
-fn pn1_the_device_and_its_command_reach_the_broker_and_the_light_is_on() {
+fn pn1_device_and_command_reach_the_broker_and_the_light_is_on() {
     for mut house in TestHouse::each() {
         let said = json!({ "device_name": "Switch One", "command": "on" });
         let envelope = house.call("control_zwave_device", &said);

@@ -33,7 +33,7 @@ fn every_configuration_on_the_page_works() {
 }
 
 #[test]
-fn every_configuration_of_the_gateway_is_read_without_a_word() {
+fn documented_gateway_configurations_cause_no_warning() {
     for page in [CONFIGURATION, DEPLOYING] {
         let blocks = blocks(page, "json");
         assert!(blocks.len() >= 2);
@@ -148,7 +148,7 @@ fn every_documented_rust_block_is_compiled() {
 }
 
 #[test]
-fn every_link_between_our_pages_leads_somewhere() {
+fn every_link_between_our_pages_resolves() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut pages: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
         .map(|page| root.join(page))

@@ -265,7 +265,7 @@ fn import_reports_what_it_takes_and_skips() {
 }
 
 #[test]
-fn import_knows_the_places_of_each_client() {
+fn import_finds_the_files_of_each_client() {
     let entry = |name: &str| format!(r#"{{ "mcpServers": {{ "{name}": {{ "command": "x" }} }} }}"#);
     let vscode =
         r#"{ "inputs": [], "servers": { "code": { "type": "http", "url": "https://h/mcp" } } }"#;

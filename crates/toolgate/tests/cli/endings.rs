@@ -25,7 +25,7 @@ fn interrupt(child: &Child) {
 }
 
 #[test]
-fn ex6_a_timeout_given_with_the_call_holds() {
+fn ex6_a_timeout_given_with_the_call_applies() {
     let (_server, config) = silent();
     let done = ProgramRun::new(["call", "search", "query=x", "--timeout", "200ms"])
         .config(&config)
@@ -90,7 +90,7 @@ fn a_tool_that_needs_approval_runs_only_with_it() {
 }
 
 #[test]
-fn a_call_ends_soon_after_it_began() {
+fn a_call_finishes_quickly() {
     let started = Instant::now();
     assert_eq!(ProgramRun::new(["call", "echo"]).done().code, Some(0));
     assert!(started.elapsed() < Duration::from_secs(5), "a hang guard");

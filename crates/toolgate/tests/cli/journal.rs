@@ -187,7 +187,7 @@ fn a_call_whose_process_was_killed_is_interrupted_outcome_unknown() {
 }
 
 #[test]
-fn processes_share_one_journal_and_none_takes_the_others_for_dead() {
+fn processes_that_share_a_journal_count_each_other_as_alive() {
     let (server, config) = silent();
     let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config);
     let gateway = RunningServe::start(run);
@@ -222,7 +222,7 @@ fn processes_share_one_journal_and_none_takes_the_others_for_dead() {
 }
 
 #[test]
-fn a_journal_that_can_not_be_written_costs_one_warning_and_no_call() {
+fn an_unwritable_journal_is_one_warning_and_fails_no_call() {
     let folder_there = json!({ "journal": { "file": "somewhere" } }).to_string();
     for (name, text) in [
         ("somewhere/inside", ""),
@@ -380,7 +380,7 @@ fn following_shows_each_call_once() {
 }
 
 #[test]
-fn a_gateway_whose_journal_can_not_be_opened_at_first_records_once_it_can() {
+fn a_gateway_records_once_its_journal_can_be_opened() {
     let config = r#"{ "journal": { "file": "late/journal.db" } }"#;
     let run = ProgramRun::new(["serve"])
         .config(config)
@@ -397,7 +397,7 @@ fn a_gateway_whose_journal_can_not_be_opened_at_first_records_once_it_can() {
 }
 
 #[test]
-fn inspect_tells_how_the_calls_of_a_tool_went() {
+fn inspect_shows_the_statistics_of_a_tool() {
     let (child, folder) = ProgramRun::new(["call", "datetime"]).start();
     child.wait_with_output().unwrap();
     let folder = folder.path();

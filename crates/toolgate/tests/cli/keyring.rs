@@ -10,7 +10,7 @@ use crate::secrets::server;
 const INDEX: &str = ".local/state/toolgate/secrets.json";
 
 #[test]
-fn a_secret_has_a_sound_name_and_a_value_and_needs_a_keyring() {
+fn a_secret_needs_a_valid_name_a_value_and_a_keyring() {
     for (arguments, stdin, code, expected) in [
         (
             ["set", "a b"],

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::run::{ProgramRun, RunOutput};
 
 #[test]
-fn im7_the_local_tools_are_there_without_a_file() {
+fn im7_local_tools_exist_without_a_file() {
     let done = ProgramRun::new(["list"]).done();
     let names: Vec<&str> = done
         .stdout
@@ -105,7 +105,7 @@ fn list_as_json_is_a_list_of_objects_with_a_name() {
 }
 
 #[test]
-fn list_takes_words_that_must_all_be_there() {
+fn list_filters_by_all_given_words() {
     let names = |arguments: &[&str]| {
         let done = ProgramRun::new(["list"]).args(arguments).done();
         let names = done
@@ -173,7 +173,7 @@ fn inspect_shows_one_tool() {
 }
 
 #[test]
-fn init_writes_a_file_that_is_understood_and_never_overwrites_by_itself() {
+fn init_writes_a_valid_file_and_never_overwrites_one() {
     let run = |arguments: &[&str]| {
         ProgramRun::new([])
             .args(arguments)
@@ -370,7 +370,7 @@ FAILED   configuration  toolgate.json:1:44: serve.bind: ports go to 65535; write
 }
 
 #[test]
-fn inspect_shows_what_lists_hold_and_what_may_be_chosen() {
+fn inspect_shows_item_types_and_choices() {
     let config = json!({ "tools": [{
         "name": "file_issue", "description": "Files", "implementation": { "type": "mock", "mock_response": 1 },
         "parameters": { "type": "object", "properties": {

@@ -150,7 +150,7 @@ fn instructions_explain_the_gateway_and_approvals() {
 }
 
 #[test]
-fn the_log_tells_of_calls_without_being_asked() {
+fn calls_are_logged_by_default() {
     let input = session(&[call(1, "echo", &json!({}))]);
     let loud = ProgramRun::new(["mcp"]).stdin(input.as_str()).done();
     assert!(
@@ -222,7 +222,7 @@ fn started(config: &str) -> (Child, BufReader<ChildStdout>, tempfile::TempDir) {
 }
 
 #[test]
-fn signals_end_it_in_an_orderly_way() {
+fn signals_shut_it_down_cleanly() {
     for (signal, code) in [("-INT", 130), ("-TERM", 0)] {
         let (mut child, mut lines, _folder) = started("{}");
         // Open to the end: its end would end the program too.
@@ -238,7 +238,7 @@ fn signals_end_it_in_an_orderly_way() {
 }
 
 #[test]
-fn sighup_ends_nothing_and_a_tool_that_is_denied_later_is_a_change_of_the_list() {
+fn sighup_ends_nothing_and_a_denied_tool_changes_the_list() {
     let (mut child, mut lines, folder) = started("{}");
     crate::gateway::signal("-HUP", &child);
     let policy = r#"{ "policy": { "deny": ["echo"] } }"#;
@@ -280,7 +280,7 @@ fn a_client_that_no_longer_reads_ends_it_quietly() {
 }
 
 #[test]
-fn a_call_that_hangs_does_not_hold_up_the_end() {
+fn a_hanging_call_does_not_delay_the_shutdown() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", silent.local_addr().unwrap());
     let (mut child, mut lines, _folder) = started(&json!({ "search": { "url": url } }).to_string());

@@ -111,7 +111,7 @@ fn wrong_usage_or_settings_print_nothing_to_stdout() {
 }
 
 #[test]
-fn a_variable_that_only_the_model_needs_is_missed_by_no_other_command() {
+fn only_model_commands_need_the_models_variable() {
     let config = r#"{ "model": { "key": "${NOPE}" } }"#;
     for arguments in [&["list"][..], &["call", "echo"], &["mcp"]] {
         let done = ProgramRun::new([]).args(arguments).config(config).done();
@@ -137,7 +137,7 @@ fn an_unreachable_model_is_reported_with_the_fix() {
 }
 
 #[test]
-fn doctor_fails_if_the_model_that_is_named_can_not_be_had() {
+fn doctor_fails_if_the_named_model_is_unavailable() {
     let named =
         r#"{ "search": { "url": "http://127.0.0.1:1" }, "model": { "provider": "openai" } }"#;
     let nobody = r#"{ "search": { "url": "http://127.0.0.1:1" } }"#;
@@ -182,7 +182,7 @@ fn the_configuration_names_the_model_and_the_command_line_wins() {
 }
 
 #[test]
-fn doctor_tells_of_the_model() {
+fn doctor_reports_the_model() {
     let search = r#""search": { "url": "http://127.0.0.1:1" }"#;
     let done = alone(ProgramRun::new(["doctor"]))
         .config(&format!("{{ {search} }}"))

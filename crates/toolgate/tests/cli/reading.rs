@@ -116,7 +116,7 @@ fn without_colors_markdown_still_has_its_structure() {
 }
 
 #[test]
-fn hostile_markdown_drives_no_terminal() {
+fn hostile_markdown_cannot_control_the_terminal() {
     let hostile = "&#27;]0;title&#7;one &#27;[2J\u{1b}[2Jtwo\n\n> > > > > > > > > > deep\n\n`\u{1b}[31m`three";
     let llm = ScriptedLlm::new([Answer::text(hostile)]);
     let variable = format!("OLLAMA_HOST={}", llm.url());
@@ -153,7 +153,7 @@ fn a_model_error_is_printed_once() {
 }
 
 #[test]
-fn remarks_and_the_log_break_between_words_too() {
+fn notes_and_log_lines_wrap_between_words() {
     let config = r#"{ "mcpServers": { "lamp": { "command": "cat", "disabled": true, "a_key_that_nobody_knows": [] } } }"#;
     let Some(terminal) = TmuxTerminal::open_sized(config, ALONE, "list frobnicate", (40, 24))
     else {
@@ -196,7 +196,7 @@ fn tools_are_listed_by_source_and_no_name_is_cut() {
 }
 
 #[test]
-fn help_flows_to_the_width_of_the_terminal() {
+fn help_wraps_at_the_width_of_the_terminal() {
     let Some(terminal) = TmuxTerminal::open_sized("{}", ALONE, "demo --help", (80, 60)) else {
         return;
     };

@@ -188,7 +188,7 @@ fn a_confined_server_reads_no_secret_through_links_or_other_processes() {
 }
 
 #[test]
-fn a_confined_server_writes_only_to_its_folder_and_to_temporary_and_cache_folders() {
+fn a_confined_server_writes_only_to_allowed_folders() {
     if !can_confine() {
         return;
     }

@@ -9,7 +9,7 @@ use crate::gateway::{HANG, RunningServe, request, send, wait_until};
 use crate::run::ProgramRun;
 
 #[test]
-fn tools_are_called_over_http_and_signals_end_it_in_an_orderly_way() {
+fn tools_are_called_over_http_and_signals_shut_it_down_cleanly() {
     for (signal, code) in [("-TERM", 0), ("-INT", 130)] {
         let mut gateway = RunningServe::plain();
         assert_eq!(gateway.get("/healthz").0, 200);
@@ -32,7 +32,7 @@ fn tools_are_called_over_http_and_signals_end_it_in_an_orderly_way() {
 }
 
 #[test]
-fn others_get_in_only_with_a_token() {
+fn other_machines_need_a_token() {
     let file = r#"{ "serve": { "bind": "0.0.0.0:0" } }"#;
     for run in [
         ProgramRun::new(["serve", "--bind", "0.0.0.0"]),
@@ -76,7 +76,7 @@ fn a_port_that_is_taken_ends_it_before_anything_starts() {
 }
 
 #[test]
-fn an_address_that_is_none_ends_it_before_anything_starts() {
+fn an_invalid_address_ends_it_before_anything_starts() {
     let config = "{\n\"telemetry\": { \"otlp\": \"localhost:4318\" }\n}";
     let done = ProgramRun::new(["--config", "t.json", "serve", "--bind", "127.0.0.1:0"])
         .file("t.json", config)
@@ -158,7 +158,7 @@ fn config(answer: u32) -> String {
 }
 
 #[test]
-fn edits_of_the_file_are_applied_under_load_and_cost_no_call() {
+fn edits_are_applied_under_load_and_lose_no_call() {
     let gateway = RunningServe::start(ProgramRun::new(["serve"]).config(&config(0)));
     let path = gateway.folder.path().join("toolgate.json");
     let address = gateway.address.clone();
@@ -321,7 +321,7 @@ fn status(gateway: &RunningServe) -> Value {
 }
 
 #[test]
-fn policy_and_limits_of_an_edited_file_hold_for_the_next_call() {
+fn an_edited_policy_and_limits_apply_to_the_next_call() {
     let gateway = RunningServe::start(ProgramRun::new(["serve"]).config("{}"));
     let path = gateway.folder.path().join("toolgate.json");
     assert_eq!(gateway.call("echo", "{}")["success"], true);
@@ -497,7 +497,7 @@ fn health_is_asked_without_a_token_and_answered_by_the_exit_code() {
 }
 
 #[test]
-fn beyond_loopback_it_tells_how_names_are_added() {
+fn beyond_loopback_it_explains_how_to_add_names() {
     let run = ProgramRun::new(["serve"]).env("TOOLGATE_TOKEN", "0123456789abcdef0123456789abcdef");
     let gateway = RunningServe::start_at(run, "0.0.0.0:0");
     let told = "other machines get in by an address in numbers alone; to add a name: \"serve\": { \"hosts\": [\"tools.example.org\"] } in the configuration";
@@ -505,7 +505,7 @@ fn beyond_loopback_it_tells_how_names_are_added() {
 }
 
 #[test]
-fn retry_of_an_edited_file_holds_for_the_next_server() {
+fn an_edited_retry_policy_applies_to_the_next_server() {
     let config = |attempts: u32, servers: &Value| {
         json!({ "retry": { "attempts": attempts, "baseDelay": "10ms" }, "mcpServers": servers })
             .to_string()

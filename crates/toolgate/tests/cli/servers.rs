@@ -241,7 +241,7 @@ fn ctrl_c_while_servers_start_ends_everything() {
 }
 
 #[test]
-fn inspect_and_doctor_show_how_servers_are() {
+fn inspect_and_doctor_show_the_state_of_servers() {
     let servers: &[(&str, &[&str])] = &[
         ("house", &["stdout=a stray line\\n"]),
         (
@@ -278,7 +278,7 @@ fn inspect_and_doctor_show_how_servers_are() {
 }
 
 #[test]
-fn doctor_fails_and_names_the_broker_that_the_zwave_server_can_not_reach() {
+fn doctor_fails_and_names_the_broker_the_zwave_server_cannot_reach() {
     // Nobody listens on this port.
     let server = json!({
         "command": env!("CARGO_BIN_EXE_toolgate"),

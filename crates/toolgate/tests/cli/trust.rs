@@ -197,7 +197,7 @@ fn only_what_a_command_writes_counts_as_agreed_to() {
 }
 
 #[test]
-fn a_store_that_is_broken_old_or_open_to_others_counts_for_nothing() {
+fn a_broken_outdated_or_public_trust_store_is_ignored() {
     let old = r#"{ "files": { "/x/toolgate.json": { "lamp": "0123" } } }"#;
     for (text, mode, expected) in [
         ("{ nope", 0o600, "is ignored: key must be a string"),
@@ -260,7 +260,7 @@ fn on_a_terminal_the_question_shows_everything_and_a_no_is_asked_once() {
 }
 
 #[test]
-fn servers_that_are_trusted_break_between_names_on_a_terminal() {
+fn lists_of_trusted_servers_wrap_between_names() {
     let servers = (0..12).map(|n| (format!("server-{n}"), json!({ "command": "x" })));
     let servers: serde_json::Map<_, _> = servers.collect();
     let names: Vec<String> = servers.keys().cloned().collect();

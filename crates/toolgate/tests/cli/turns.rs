@@ -24,7 +24,7 @@ fn the_record_of_tools_that_ran_survives_a_model_that_fails_after_them() {
 }
 
 #[test]
-fn a_model_that_can_not_be_had_is_a_failure() {
+fn an_unavailable_model_is_a_failure() {
     for (provider, answer, expected) in [
         (
             "anthropic",
@@ -78,7 +78,7 @@ fn ctrl_c_ends_the_question_and_closes_the_request() {
 }
 
 #[test]
-fn only_the_tools_that_were_chosen_are_offered() {
+fn only_chosen_tools_are_offered() {
     for chosen in [
         &["-t", "date*", "--tools", "echo"][..],
         &["--tools", "datetime, echo"],
@@ -211,7 +211,7 @@ fn unknown_tools_are_reported() {
 }
 
 #[test]
-fn a_signal_to_terminate_is_seen_in_the_exit_code() {
+fn sigterm_sets_the_exit_code() {
     let llm = ScriptedLlm::new([Answer::black_hole()]);
     let (child, _folder) = llm.ask("ollama", &["x"]).start();
     llm.asked(1);
@@ -231,7 +231,7 @@ fn a_turn_that_takes_too_long_ends() {
 }
 
 #[test]
-fn a_model_that_says_nothing_has_not_answered() {
+fn an_empty_reply_is_a_failure() {
     let llm = ScriptedLlm::scripted(Script::always(Answer::empty()));
     let done = llm.ask("ollama", &["x"]).done();
     assert_eq!((done.stdout.as_str(), done.code), ("", Some(1)), "{done:?}");

@@ -132,7 +132,7 @@ fn a_turn_is_one_line_of_json_for_programs() {
 }
 
 #[test]
-fn a_request_that_fails_or_is_none_is_a_failure() {
+fn failed_and_missing_requests_are_failures() {
     let llm = ScriptedLlm::new([Answer::fails(400, "invalid_request_error", "no")]);
     let engines = FakeEngines::new(["hello there"]);
     let run = engines.voice(&["-q", "-p", "ollama", "--wav", SPOKEN]);
@@ -229,7 +229,7 @@ fn raw_sound_is_heard_from_stdin_until_it_ends() {
 }
 
 #[test]
-fn one_request_can_be_enough() {
+fn once_ends_after_one_request() {
     let engines = FakeEngines::new([SUM, SUM, SUM]);
     let files = ["--once", "--wav", SPOKEN, SPOKEN, SPOKEN];
     let done = engines.intents(&files).done();

@@ -171,7 +171,7 @@ fn a_token_with_a_list_is_shown_only_what_it_may_do() {
 }
 
 #[test]
-fn the_list_stays_quick_with_ten_thousand_calls() {
+fn the_list_stays_fast_with_ten_thousand_calls() {
     let Some(tools) = browser_tools() else {
         return;
     };

@@ -101,7 +101,7 @@ fn g6_idle_sockets_cost_little_and_are_dropped_after_ten_seconds() {
 }
 
 #[test]
-fn g6_more_idle_sockets_than_there_is_room_for_leave_room_for_others() {
+fn g6_too_many_idle_sockets_leave_room_for_others() {
     let sockets = size("SOAK_SOCKETS", 500);
     // So little room that it is seen if nobody is sent away.
     idle_sockets(sockets, sockets / 4);
@@ -143,7 +143,7 @@ fn slowest(mut times: Vec<Duration>) -> (usize, Duration) {
 }
 
 #[test]
-fn h1_ten_times_the_calls_that_fit_are_refused_at_once_and_the_others_answered_in_time() {
+fn h1_surplus_calls_are_refused_at_once_and_the_others_answered() {
     let seconds = size("SOAK_LOAD_SECONDS", 3);
     let folder = tempfile::tempdir().unwrap();
     let config = json!({

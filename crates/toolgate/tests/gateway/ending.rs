@@ -92,7 +92,7 @@ fn j1_sigterm_answers_a_hundred_running_calls_and_leaves_no_process() {
 }
 
 #[test]
-fn j1_a_server_that_does_not_want_to_end_is_ended_in_time() {
+fn j1_a_server_that_ignores_shutdown_is_killed_in_time() {
     let folder = tempfile::tempdir().unwrap();
     let mark = format!("deaf-{}", std::process::id());
     let mut server = marked_server(&mark);

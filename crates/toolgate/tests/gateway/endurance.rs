@@ -75,7 +75,7 @@ fn house(folder: &std::path::Path, mark: &str) -> ServeProcess {
 }
 
 #[test]
-fn h3_calls_without_end_leave_nothing_behind() {
+fn h3_endless_calls_leave_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let gateway = house(folder.path(), &format!("calls-{}", std::process::id()));
     let times = size("SOAK_CALLS", 5000);
@@ -83,7 +83,7 @@ fn h3_calls_without_end_leave_nothing_behind() {
 }
 
 #[test]
-fn h3_a_server_that_is_started_again_and_again_leaves_nothing_behind() {
+fn h3_repeated_server_restarts_leave_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let mark = format!("restarts-{}", std::process::id());
     let gateway = house(folder.path(), &mark);
@@ -98,7 +98,7 @@ fn h3_a_server_that_is_started_again_and_again_leaves_nothing_behind() {
 }
 
 #[test]
-fn h3_sessions_that_their_clients_forget_leave_nothing_behind() {
+fn h3_abandoned_sessions_leave_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let gateway = house(folder.path(), &format!("sessions-{}", std::process::id()));
     let times = size("SOAK_SESSIONS", 500);

@@ -10,7 +10,7 @@ use crate::support::{ServeProcess, fake_server, get};
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance";
 
 #[test]
-fn requests_made_from_the_apis_document_are_answered_as_it_says() {
+fn generated_requests_are_answered_as_the_api_document_says() {
     let Some(tools) = thirdparty::HTTP.folder() else {
         return;
     };

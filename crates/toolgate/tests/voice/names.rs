@@ -70,7 +70,7 @@ async fn heard_in(parts: &[(&str, u32)]) -> Option<(SimulatedHome, VoiceRun)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn vo2_a_request_after_its_name_is_done_and_one_without_is_not_heard() {
+async fn vo2_only_requests_after_the_wake_word_are_answered() {
     let parts = [
         ("turn on the lamp", 1500),
         ("hey jarvis", 700),

@@ -12,7 +12,7 @@ pub(crate) const SPEECH: &str = concat!(
 );
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_dies_in_a_call_costs_that_call_and_is_used_again() {
+async fn a_server_that_dies_during_a_call_fails_only_that_call() {
     let asr = FakeAsr::start(["break it", "use it"]).await;
     let tts = FakeTts::start().await;
     let answers = [

@@ -37,7 +37,7 @@ async fn written(address: &str, text: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn vo1_a_request_of_the_first_second_finds_the_tool_of_a_server_that_takes_two() {
+async fn vo1_a_request_in_the_first_second_waits_for_a_slow_server() {
     // A tool that only the server has.
     let words = json!({ "text": "good morning" });
     let answers = [
@@ -118,7 +118,7 @@ async fn vo1_a_request_by_a_satellite_waits_for_a_server_in_its_first_round() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mc5_mqtt_model_and_speech_are_there_while_a_server_is_retried() {
+async fn mc5_mqtt_model_and_speech_are_ready_while_a_server_is_retried() {
     let (_llm, model) = qwen([Answer::text("never asked")]).await;
     let (tts, port) = (FakeTts::start().await, Port::reserve());
     let broker = RunningBroker::start(Kind::Embedded).await;

@@ -18,7 +18,7 @@ fn list() -> &'static str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_documented_access_list_lets_lights_go_on_and_locks_stay() {
+async fn the_documented_access_list_permits_lights_but_not_locks() {
     if !mosquitto_is_there() {
         return;
     }

@@ -63,7 +63,7 @@ fn calls() -> Vec<(&'static str, Value, bool)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ms1_every_line_of_a_whole_run_in_a_house_is_json_rpc() {
+async fn ms1_every_line_of_a_whole_session_is_json_rpc() {
     let each = kinds().into_iter().map(|kind| async move {
         let fixture = HouseFixture::demo(kind).await;
         let witness = BrokerObserver::of(&fixture).await;

@@ -56,7 +56,7 @@ async fn ms1_stdout_is_json_rpc_alone_at_every_log_level() {
 }
 
 #[tokio::test]
-async fn ms1_a_line_that_cannot_be_read_is_answered_without_an_id_and_the_next_is_served() {
+async fn ms1_an_unreadable_line_is_answered_without_an_id() {
     let (_taken, url) = silent_address();
     let mut client = StdioClient::start(&[("MQTT_BROKER_URL", &url)]).await;
     for (line, code) in [

@@ -214,7 +214,7 @@ fn the_subject_of_a_topic_is_parsed() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(
+    fn written_topics_are_read_back(
         class in 32u16..=255, endpoint in 0u16..=127, property in "[A-Za-z_-]{1,12}", key in proptest::option::of("[A-Za-z0-9_]{1,8}"),
         name in "\\PC{0,20}", location in "\\PC{0,20}", names in any::<bool>(), locations in any::<bool>(), numbered in any::<bool>(),
     ) {
@@ -235,7 +235,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_arrives_breaks_it(topic in ".*") {
+    fn any_topic_is_split_without_a_panic(topic in ".*") {
         let topics = HomeTopics::new("zwave");
         for topic in [topic.clone(), format!("zwave/{topic}")] {
             if let TopicSubject::Node(rest) = topics.subject(&topic) {

@@ -27,7 +27,7 @@ fn gemini() -> Value {
 }
 
 #[test]
-fn gemini_requests_are_checked_like_by_the_provider() {
+fn gemini_requests_are_checked_as_the_provider_does() {
     let declaration = "/tools/0/functionDeclarations/0";
     let at = |rest: &str| format!("{declaration}{rest}");
     let property = at("/parametersJsonSchema/properties/city");

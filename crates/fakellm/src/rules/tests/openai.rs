@@ -41,7 +41,7 @@ fn reasoning_models_refuse_a_temperature() {
 }
 
 #[test]
-fn openai_requests_are_checked_like_by_the_provider() {
+fn openai_requests_are_checked_as_the_provider_does() {
     let parameters = "/tools/0/function/parameters";
     let at = |rest: &str| format!("{parameters}{rest}");
     let arguments = "/messages/2/tool_calls/0/function/arguments";

@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mc6_an_end_is_told_within_a_second_whatever_it_waits_for() {
+    fn mc6_an_exit_is_reported_within_a_second() {
         // A pipe that closes before the exit, then the rest of stdout and stderr. The tests `a8_…`
         // have processes that hold the pipes.
         assert!(EXIT_TIMEOUT + DRAIN_TIMEOUT < Duration::from_secs(1));

@@ -105,7 +105,7 @@ async fn calls_carry_the_callers_trace() {
 }
 
 #[tokio::test]
-async fn ex5_structured_else_text_else_blocks_from_an_mcp_server() {
+async fn ex5_mcp_results_prefer_structured_content_then_text_then_blocks() {
     let text = |text: &str| json!({ "type": "text", "text": text });
     let odd = json!({ "type": "hologram", "depth": 3 });
     for (answer, expected) in [
@@ -380,7 +380,7 @@ async fn modern_servers_may_ask_for_input() {
 }
 
 #[tokio::test]
-async fn tm6_a_tool_that_is_no_good_costs_nobody_else() {
+async fn tm6_an_unusable_tool_affects_no_other() {
     let listed = vec![
         json!({ "name": "good", "description": "Good", "inputSchema": { "type": "object" } }),
         json!({ "name": "", "description": "…", "inputSchema": { "type": "object" } }),
@@ -454,7 +454,7 @@ async fn only_what_the_settings_allow_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_wait_while_the_server_is_being_connected_and_fail_at_once_when_it_is_down() {
+async fn calls_wait_for_a_connecting_server_but_not_for_one_that_is_down() {
     let (session, _server) =
         ScriptedServer::session(|_, _| ScriptedReply::Answers(json!({ "content": [] })));
     let link = ServerLink::new();

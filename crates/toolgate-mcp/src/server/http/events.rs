@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_was_read_is_kept_only_for_who_can_ask_again() {
+    async fn events_are_kept_only_for_clients_that_can_resume() {
         for (stream, is_kept) in [(None, false), (Some(7), true)] {
             let kept = Arc::new(AtomicUsize::new(0));
             let log = EventLog::new(stream, Arc::clone(&kept));

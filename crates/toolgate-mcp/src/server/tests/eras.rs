@@ -1,7 +1,7 @@
 use super::*;
 
 #[tokio::test]
-async fn every_older_revision_is_spoken_as_asked() {
+async fn every_older_revision_is_supported() {
     for (asked, answered) in [
         ("2024-11-05", "2024-11-05"),
         ("2025-03-26", "2025-03-26"),

@@ -96,7 +96,7 @@ fn refused_settings_are_omitted() {
 }
 
 #[test]
-fn ai1_a_whole_round_of_tools_goes_out_in_the_form_of_the_messages_api() {
+fn ai1_a_round_of_tools_is_sent_in_messages_api_form() {
     let parameters = json!({ "type": "object", "properties": { "zone": { "type": "string" } } });
     let time = tool("home.time", "What time it is", parameters);
     let dice = tool("dice", "Rolls dice", json!({ "type": "object" }));

@@ -115,7 +115,7 @@ async fn a_failed_call_does_not_affect_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn arguments_that_are_no_object_are_an_error_the_model_can_mend() {
+async fn non_object_arguments_are_an_error_the_model_can_fix() {
     let strict = ToolDefinition::builder(
         "add",
         "Adds",
@@ -151,7 +151,7 @@ async fn arguments_that_are_no_object_are_an_error_the_model_can_mend() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e3_of_200_calls_at_once_each_has_its_result() {
+async fn e3_each_of_200_calls_gets_its_result() {
     let most = Arc::new(AtomicUsize::new(0));
     let now = Arc::new(AtomicUsize::new(0));
     let work = {
@@ -194,7 +194,7 @@ fn counting(runs: &Arc<AtomicUsize>) -> Arc<dyn Tool> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e2_a_call_that_stands_there_twice_runs_once() {
+async fn e2_a_duplicated_call_runs_once() {
     let runs = Arc::default();
     let twice = call("a", "count", json!({}));
     let script = ModelScript::new([calls([twice.clone(), twice])]);
@@ -205,7 +205,7 @@ async fn e2_a_call_that_stands_there_twice_runs_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e2_different_calls_under_one_id_are_told_apart() {
+async fn e2_different_calls_with_one_id_stay_separate() {
     let script = ModelScript::new([
         calls([
             call("a", "echo", json!({ "n": 1 })),
@@ -226,7 +226,7 @@ async fn e2_different_calls_under_one_id_are_told_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e2_a_reply_that_comes_again_runs_nothing_again() {
+async fn e2_a_repeated_reply_runs_nothing_twice() {
     let runs = Arc::default();
     let same = || calls([call("toolu_1", "count", json!({}))]);
     let script = ModelScript::new([same(), same(), words("Once.")]);
@@ -245,7 +245,7 @@ async fn e2_a_reply_that_comes_again_runs_nothing_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e2_after_a_failure_of_the_model_tools_that_ran_are_not_run_again() {
+async fn e2_tools_are_not_rerun_after_a_model_failure() {
     let runs = Arc::default();
     let script = ModelScript::new([
         calls([call("a", "count", json!({}))]).into(),

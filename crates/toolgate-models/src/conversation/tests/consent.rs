@@ -114,7 +114,7 @@ async fn an_edited_policy_applies_to_earlier_results() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_users_own_words_are_an_order() {
+async fn the_users_own_words_need_no_approval() {
     let memory = Default::default();
     let said = MessagePart::Sentence { memory };
     let reply = calls([said, call("intent_1", "control_lock", json!({}))]);

@@ -44,7 +44,7 @@ async fn after_the_last_round_of_tools_the_model_answers_in_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endless_calling_model_is_stopped() {
+async fn a_model_that_calls_endlessly_is_stopped() {
     let runs = Arc::default();
     let script = ModelScript::new(endless("count"));
     let mut conversation = conversation(&script, [counting(&runs)]);

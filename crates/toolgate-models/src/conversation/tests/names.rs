@@ -14,7 +14,7 @@ fn dotted() -> Arc<dyn Tool> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn errors_speak_of_tools_by_the_names_the_model_knows() {
+async fn errors_use_the_tool_names_the_model_knows() {
     let script = ModelScript::new([calls([
         call("a", "house.lamp", json!({})),
         call("b", "house_lomp", json!({})),
@@ -109,7 +109,7 @@ async fn a_hidden_tool_is_not_offered_named_or_run() {
 }
 
 #[test]
-fn a_list_of_tools_is_the_same_until_something_changes() {
+fn a_tool_list_is_reused_until_something_changes() {
     let manager = manager([echo()]);
     let toolbox = Toolbox::new(ToolExecutor::new(Arc::clone(&manager)));
     let first = toolbox.current();

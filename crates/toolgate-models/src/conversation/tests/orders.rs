@@ -32,7 +32,7 @@ impl Approver for ConstantApprover {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d3_an_order_in_a_result_meets_the_policy() {
+async fn d3_an_injected_order_meets_the_policy() {
     for (approver, expected) in [
         (None, "Tool 'unlock' needs approval"),
         (Some(Approval::Nobody), "Tool 'unlock' needs approval"),

@@ -143,7 +143,7 @@ async fn d6_a_result_that_just_fits_is_not_cut() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d6_a_picture_that_is_too_large_is_named_and_nothing_is_sent_twice() {
+async fn d6_an_oversized_picture_is_described_and_nothing_is_sent_twice() {
     let data = "A".repeat(7_000_000);
     let image = json!({ "type": "image", "data": data, "mimeType": "image/png" });
     let (result, _) = told(ToolOutput::blocks(vec![block(image.clone())]), 1000).await;
@@ -203,7 +203,7 @@ async fn images_count_towards_the_size_of_kept_results() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d4_what_nobody_sees_is_not_told() {
+async fn d4_invisible_text_is_not_sent() {
     for (hidden, expected) in [
         ("plain\ntext\t!", "plain\ntext\t!"),
         ("\u{1b}[31mred\u{1b}[0m", "red"),
@@ -227,7 +227,7 @@ async fn d4_what_nobody_sees_is_not_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d4_an_error_hides_nothing_either() {
+async fn d4_errors_contain_no_invisible_text() {
     let fail = tool("fail", async |_| {
         Err(ToolError::failed("no\u{202e}pe \u{1b}[2J"))
     });

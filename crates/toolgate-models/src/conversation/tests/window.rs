@@ -8,7 +8,7 @@ fn long(mark: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e4_the_oldest_turns_are_left_out_whole_when_the_window_is_full() {
+async fn e4_a_full_window_drops_whole_turns_oldest_first() {
     let script = ModelScript::with_window(8000, Vec::<ModelReply>::new());
     let mut conversation = conversation(&script, [echo()]);
     let mut heard = ModelEventLog::default();
@@ -58,7 +58,7 @@ async fn e4_the_oldest_turns_are_left_out_whole_when_the_window_is_full() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e4_results_of_a_turn_that_alone_is_too_long_are_shortened_oldest_first() {
+async fn e4_results_of_an_overlong_turn_are_shortened_oldest_first() {
     let large = tool("large", async |_| Ok(ToolOutput::text(long("result"))));
     let replies = (0..9).map(|n| calls([call(&format!("id{n}"), "large", json!({ "n": n }))]));
     let script = ModelScript::with_window(4000, replies);
@@ -85,7 +85,7 @@ async fn e4_results_of_a_turn_that_alone_is_too_long_are_shortened_oldest_first(
 }
 
 #[tokio::test(start_paused = true)]
-async fn e4_a_question_that_can_not_fit_is_told_so_before_it_is_sent() {
+async fn e4_a_question_that_cannot_fit_is_refused_before_it_is_sent() {
     let script = ModelScript::with_window(2000, Vec::<ModelReply>::new());
     let mut conversation = conversation(&script, []);
     let error = conversation
@@ -225,7 +225,7 @@ async fn with_a_small_model(whole: &str) -> Conversation {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e4_another_model_is_sent_as_much_of_earlier_results_as_it_can_hold() {
+async fn e4_another_model_gets_as_much_of_earlier_results_as_fits() {
     let whole = "word ".repeat(10_000);
     let mut conversation = with_a_small_model(&whole).await;
     for (window, expected) in [(200_000, 50_000), (20_000, 20_000), (200_000, 50_000)] {
@@ -244,7 +244,7 @@ async fn e4_another_model_is_sent_as_much_of_earlier_results_as_it_can_hold() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e4_a_file_holds_whole_results_and_is_cut_for_the_model_that_goes_on_with_it() {
+async fn e4_a_saved_conversation_is_cut_for_the_model_that_resumes_it() {
     let whole = "word ".repeat(10_000);
     let saved = with_a_small_model(&whole).await.save();
     assert_eq!(results(&saved.messages)[0], whole);

@@ -57,7 +57,7 @@ fn the_smallest_request_has_no_optional_fields() {
 }
 
 #[test]
-fn a_whole_round_of_tools_goes_out_in_the_form_of_the_api() {
+fn a_round_of_tools_is_sent_in_api_form() {
     let parameters = json!({ "type": "object", "properties": { "zone": { "type": "string", "format": "tz" } }, "required": ["zone"], "additionalProperties": false });
     let tools = offer(&[tool("home.time", "What time it is", parameters)]);
     let options = RequestOptions {

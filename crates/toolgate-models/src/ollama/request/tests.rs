@@ -165,7 +165,7 @@ fn parts_of_other_providers_are_not_sent() {
 }
 
 #[test]
-fn history_is_replayed_under_the_names_that_go_out_with_arguments_that_are_objects() {
+fn history_has_wire_names_and_object_arguments() {
     let said = AssistantMessage {
         parts: vec![
             call("a", "house__lamp", "{\"on\": tru"),
@@ -247,7 +247,7 @@ fn an_answer_never_fills_the_window() {
 }
 
 #[test]
-fn tools_and_all_that_was_said_count_for_the_size_of_a_prompt() {
+fn tools_and_history_count_towards_the_prompt_size() {
     let (none, some) = (offer_of(&[]), offer());
     let size =
         |messages: &[Message], tools: &OfferedTools| prompt_tokens(&request(messages, tools));

@@ -276,7 +276,7 @@ fn a_reply_cut_by_the_token_limit_has_no_half_calls() {
 }
 
 #[test]
-fn a_stream_that_ends_before_it_is_done_is_cut_whatever_came() {
+fn a_stream_without_its_end_is_cut() {
     let call = calls(
         r#"[{"id":"a","function":{"name":"weather","arguments":{}}}]"#,
         r#""done":false"#,

@@ -81,7 +81,7 @@ async fn a_long_call_is_cut_in_the_message() {
 }
 
 #[tokio::test]
-async fn the_model_is_asked_again_only_where_it_may_write_something_else() {
+async fn the_model_is_asked_again_only_if_its_reply_may_differ() {
     let free = ModelSettings::default();
     let warm = ModelSettings {
         temperature: Some(0.7),

@@ -58,7 +58,7 @@ fn qw2_the_name_is_the_one_on_its_own_server() {
 }
 
 #[test]
-fn qw2_names_that_clash_are_made_unique_and_lead_back_to_their_tools() {
+fn qw2_clashing_names_become_unique_and_resolve_to_their_tools() {
     let tools = [
         remote("garden__list", "garden", "list"),
         remote("house__list", "house", "list"),
@@ -97,7 +97,7 @@ fn qw3_parameters_are_always_an_object_with_properties() {
 }
 
 #[test]
-fn qw3_what_ollama_would_lose_of_a_schema_is_said_in_words() {
+fn qw3_schema_parts_that_ollama_drops_are_described() {
     let schema = json!({ "type": "object", "properties": {
         "level": { "type": "integer", "minimum": 0, "maximum": 99, "description": "How bright" },
         "lamp": { "$ref": "#/$defs/lamp" },
@@ -165,7 +165,7 @@ fn parameters(sent: &Value) -> &Value {
 }
 
 #[test]
-fn qw3_original_schemas_are_sent_as_they_are_stored() {
+fn qw3_original_schemas_are_sent_as_stored() {
     let stored: Value = serde_json::from_str(
         r##"{"required":["lamp"],"type":"object","$schema":"http://json-schema.org/draft-07/schema#","additionalProperties":false,
             "oneOf":[{"required":["a"]},{"required":["lamp"]}],"properties":{"lamp":{"$ref":"#/definitions/lamp"},
@@ -188,7 +188,7 @@ fn qw3_original_schemas_are_sent_as_they_are_stored() {
 }
 
 #[test]
-fn qw2_any_name_is_legal_unique_and_leads_back_at_every_provider() {
+fn qw2_wire_names_are_legal_unique_and_reversible() {
     let long = "a long name of a tool, in words ".repeat(20);
     let other = format!("{long}!");
     let odd = [
@@ -234,7 +234,7 @@ fn qw2_any_name_is_legal_unique_and_leads_back_at_every_provider() {
 }
 
 #[test]
-fn qw4_the_conversion_is_pure_and_nothing_gives_nothing() {
+fn qw4_the_conversion_is_pure_and_empty_stays_empty() {
     let tools = [weather(), remote("house__lamp", "house", "lamp")];
     let before: Vec<String> = tools
         .iter()
@@ -257,7 +257,7 @@ fn qw4_the_order_does_not_depend_on_the_order_of_the_tools() {
 }
 
 #[test]
-fn qw5_the_conversion_is_logged_in_these_words() {
+fn qw5_the_conversion_is_logged() {
     let (_, log) = logged(|| to_qwen(&[weather(), remote("house__lamp", "house", "lamp")]));
     assert_eq!(
         log,
@@ -290,7 +290,7 @@ fn qw5_a_client_converts_a_list_of_tools_once() {
 }
 
 #[test]
-fn qw6_only_ollamas_client_converts_so() {
+fn qw6_only_the_ollama_client_converts() {
     let settings = ModelSettings {
         key: "k".to_owned(),
         url: "http://127.0.0.1:1".to_owned(),
@@ -320,7 +320,7 @@ fn qw6_only_ollamas_client_converts_so() {
 }
 
 #[test]
-fn qw6_tools_as_stored_know_nothing_of_this_form() {
+fn qw6_stored_tools_stay_unconverted() {
     let tools = [remote("house__lamp", "house", "lamp")];
     to_qwen(&tools);
     let definition = tools[0].definition();

@@ -59,7 +59,7 @@ fn end(reason: &str) -> String {
 }
 
 #[test]
-fn words_are_told_as_they_come_and_usage_comes_last() {
+fn text_is_forwarded_as_it_arrives_and_usage_comes_last() {
     let usage = r#"{"choices":[],"usage":{"prompt_tokens":12,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":8}}}"#;
     let (heard, reply) = read(
         true,
@@ -85,7 +85,7 @@ fn words_are_told_as_they_come_and_usage_comes_last() {
 }
 
 #[test]
-fn e2_a_stream_that_is_cut_is_no_answer() {
+fn e2_a_cut_stream_is_not_an_answer() {
     let half = pieces(
         &json!([{ "index": 0, "id": "a", "function": { "name": "time", "arguments": "{\"a\"" } }]),
     );
@@ -108,7 +108,7 @@ fn e2_a_stream_that_is_cut_is_no_answer() {
 }
 
 #[test]
-fn thinking_is_told_from_words_under_each_of_its_names() {
+fn thinking_is_separated_under_each_of_its_field_names() {
     let thought = |name: &str| choice(&json!({ name: "Hm.", "content": null }), None);
     let both = choice(
         &json!({ "reasoning": "Hm.", "reasoning_content": "Hm." }),
@@ -157,7 +157,7 @@ fn tokens_are_counted_however_they_are_written() {
 }
 
 #[test]
-fn a_refusal_is_told_and_nothing_is_called() {
+fn a_refusal_is_reported_and_calls_nothing() {
     let call = pieces(
         &json!([{ "index": 0, "id": "a", "function": { "name": "time", "arguments": "{}" } }]),
     );
@@ -178,7 +178,7 @@ fn a_refusal_is_told_and_nothing_is_called() {
 }
 
 #[test]
-fn an_error_in_the_stream_is_told_in_its_own_words() {
+fn an_error_in_the_stream_is_quoted() {
     for error in [
         json!({ "error": { "message": "The server had an error", "type": "server_error", "code": null } }),
         json!({ "error": "queue full" }),
@@ -266,7 +266,7 @@ proptest! {
     }
 
     #[test]
-    fn strange_events_never_panic(events in prop::collection::vec(prop_oneof![
+    fn unexpected_events_never_panic(events in prop::collection::vec(prop_oneof![
         ".{0,40}",
         Just("[DONE]".to_owned()),
         "\\{\"choices\":\\[\\{\"delta\":\\{\"(content|tool_calls|refusal|reasoning)\":(null|5|\"x\"|\\[\\]|\\[\\{\\}\\]|\\[null\\]|\\{\\})\\},\"finish_reason\":(null|\"stop\"|\"length\"|7)\\}\\]\\}",

@@ -129,7 +129,7 @@ fn scraps() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn strange_text_never_panics(text in scraps()) {
+    fn any_text_is_handled_without_a_panic(text in scraps()) {
         if let Some(rescued) = rescue(&text, &offer()) {
             prop_assert!(!rescued.calls.is_empty());
             prop_assert!(rescued.text.len() <= text.len());

@@ -155,7 +155,7 @@ async fn further_attempts_are_awaited_only_without_a_sentence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_must_end_tells_what_was_done() {
+async fn a_turn_that_must_end_reports_its_results() {
     let client = last(UnreliableModel::away());
     let history = vec![user("what is 2 plus 2")];
     let reply = ask(&client, &history).await;
@@ -228,7 +228,7 @@ async fn sentences_do_not_wait_for_all_tools() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sentence_whose_call_failed_is_explained_by_the_model_if_it_is_there() {
+async fn a_failed_sentence_is_explained_by_an_available_model() {
     for is_there in [true, false] {
         let model = UnreliableModel::away();
         model.is_there.store(is_there, Ordering::Relaxed);

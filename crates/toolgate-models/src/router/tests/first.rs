@@ -80,7 +80,7 @@ async fn sentences_end_the_turn_they_begin() {
 }
 
 #[tokio::test]
-async fn several_wishes_are_all_certain_or_the_models() {
+async fn several_requests_go_to_the_model_unless_all_are_certain() {
     let client = first();
     let half = "turn on the kitchen lamp and sing a song";
     assert_eq!(say(&client, half).await, "the model");

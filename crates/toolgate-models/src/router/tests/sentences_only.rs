@@ -89,7 +89,7 @@ async fn ids_are_unique_in_a_conversation() {
 }
 
 #[tokio::test]
-async fn a_history_it_can_not_go_on_from_is_answered_too() {
+async fn an_unusable_history_still_gets_a_reply() {
     let client = alone();
     for history in [
         vec![],
@@ -137,7 +137,7 @@ async fn events_and_history_say_that_a_sentence_asked_for_a_call() {
 }
 
 #[tokio::test]
-async fn a_conversation_saved_when_sentences_were_a_provider_goes_on() {
+async fn a_conversation_saved_by_an_old_version_continues() {
     let toolbox = everything();
     let router = SentenceRouter::sentences_only(sentences_of(toolbox.clone()));
     let new = || Conversation::new(router.clone(), toolbox.clone(), ModelSettings::default());

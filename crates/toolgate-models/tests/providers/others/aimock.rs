@@ -65,7 +65,7 @@ fn start() -> Option<ThirdPartyProgram> {
 }
 
 #[tokio::test]
-async fn qw7_the_right_tool_is_called_by_a_scripted_engine_nobody_here_wrote() {
+async fn qw7_a_third_party_engine_calls_the_right_tool() {
     let Some(aimock) = start() else {
         return;
     };

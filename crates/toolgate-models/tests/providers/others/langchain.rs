@@ -171,7 +171,7 @@ async fn anthropic_gets_what_chat_anthropic_would_send() {
 /// If a schema says more than the provider accepts, they send it unchanged, and the constraint or
 /// the whole request is lost.
 #[tokio::test]
-async fn what_they_send_as_it_is_and_we_lower() {
+async fn schemas_that_langchain_sends_unchanged_are_lowered() {
     let rich = json!({ "type": "object", "additionalProperties": false, "required": ["where"],
         "properties": { "where": { "$ref": "#/$defs/place" } },
         "$defs": { "place": { "type": "string", "minLength": 2 } } });

@@ -107,7 +107,7 @@ async fn qw7_a_real_engine_renders_every_tool_into_a_qwen_prompt() {
 }
 
 #[tokio::test]
-async fn qw7_whatever_a_real_model_answers_ends_in_an_answer_or_in_envelopes() {
+async fn qw7_any_reply_of_a_real_model_ends_in_an_answer_or_envelopes() {
     let Some(llama) = start("Qwen3-Coder.jinja") else {
         return;
     };
@@ -165,7 +165,7 @@ async fn qw7_whatever_a_real_model_answers_ends_in_an_answer_or_in_envelopes() {
 }
 
 #[tokio::test]
-async fn qw7_an_engine_that_answers_ollamas_path_in_another_form_ends_in_an_answer_or_an_error() {
+async fn qw7_an_incompatible_engine_ends_in_an_answer_or_an_error() {
     // llama.cpp accepts `/api/chat`, but answers it like OpenAI.
     let Some(llama) = start("Qwen3-Coder.jinja") else {
         return;

@@ -45,7 +45,7 @@ async fn requests_beyond_the_limit_are_refused_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operator_sees_and_mends_while_calls_fill_the_gateway() {
+async fn an_operator_can_work_while_calls_fill_the_gateway() {
     let guard = guard(json!({ "concurrency": 1 }));
     guard.gateway.accept_sign_in_key("key");
     let signed_in = ask(&guard, "GET", "/?key=key", &[], "").await;
@@ -92,7 +92,7 @@ async fn an_operator_sees_and_mends_while_calls_fill_the_gateway() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_place_comes_back_when_the_caller_is_gone() {
+async fn a_permit_is_returned_when_its_caller_disconnects() {
     let guard = guard(json!({ "concurrency": 1 }));
     let gone = ask(&guard, "POST", NAP, &[], r#"{"ms":10000}"#);
     drop(tokio::time::timeout(Duration::from_millis(1), gone).await);
@@ -102,7 +102,7 @@ async fn a_place_comes_back_when_the_caller_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_token_calls_so_often_and_no_more() {
+async fn each_token_has_a_rate_limit() {
     let mut settings = settings_with_tokens();
     settings["rate"] = json!(2);
     let guard = guard(settings);
@@ -205,7 +205,7 @@ async fn streams_have_their_own_limit_with_a_share_for_the_operator() {
 }
 
 #[tokio::test]
-async fn the_last_quarter_of_the_places_is_the_operators() {
+async fn the_last_quarter_of_the_permits_is_the_operators() {
     let mut settings = settings_with_tokens();
     settings["concurrency"] = json!(4);
     let guard = with_stream(settings);
@@ -236,7 +236,7 @@ async fn a_working_stream_counts_as_running_until_it_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_watches_ends_with_the_gateway_and_one_that_works_with_its_calls() {
+async fn event_streams_end_with_the_gateway_and_call_streams_with_their_calls() {
     let guard = with_stream(json!({}));
     let (watches, works) = (open(&guard, "GET").await, open(&guard, "POST").await);
     guard.gateway.stopping.cancel();
@@ -250,7 +250,7 @@ async fn a_stream_that_watches_ends_with_the_gateway_and_one_that_works_with_its
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_gateway_that_stops_takes_no_more_and_says_so() {
+async fn a_stopping_gateway_refuses_new_calls() {
     let guard = guard(json!({}));
     let running = ask(&guard, "POST", NAP, &[], r#"{"ms":3000}"#);
     let stopping = async {
@@ -297,7 +297,7 @@ async fn a_call_that_does_not_end_by_itself_ends_in_an_envelope() {
 }
 
 #[tokio::test]
-async fn a_body_has_its_limit_by_its_word_and_by_its_bytes() {
+async fn a_body_is_limited_by_its_declared_and_its_real_size() {
     let guard = guard(json!({}));
     let table = [("/login", 64 << 10), (NAP, 1 << 20)];
     for (path, limit) in table {
@@ -388,7 +388,7 @@ async fn j5_a_route_that_panics_is_a_problem_and_the_next_request_is_served() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f29_without_a_token_streams_of_one_client_shut_nobody_out() {
+async fn f29_one_clients_anonymous_streams_block_nobody_else() {
     let guard = guard(json!({}));
     let open = async || {
         let request = bare("GET", "/api/events", &[("host", BIND)], "");

@@ -84,7 +84,7 @@ async fn f7_large_requests_under_way_share_a_budget_and_small_ones_need_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f7_one_token_leaves_the_others_memory_of_their_own() {
+async fn f7_one_token_cannot_use_all_request_memory() {
     let guard = guard(settings_with_tokens());
     let nap = |token: &'static str, tool: &'static str| {
         let body = format!(r#"{{"ms":1000,"x":"{}"}}"#, "x".repeat(1_000_000));

@@ -5,7 +5,7 @@ use super::*;
 const APP: &str = "https://app.example.org";
 
 #[tokio::test]
-async fn a_listed_page_is_told_by_name_that_it_may_read_the_answer() {
+async fn a_listed_page_is_allowed_by_name_to_read_the_response() {
     let guard = guard(settings_with_tokens());
     let bearer = format!("Bearer {TOKEN}");
     let back = ask(
@@ -35,7 +35,7 @@ async fn a_listed_page_is_told_by_name_that_it_may_read_the_answer() {
 }
 
 #[tokio::test]
-async fn a_listed_page_may_ask_for_leave_without_a_token_and_no_other_page_may() {
+async fn only_a_listed_page_passes_a_preflight_without_a_token() {
     let guard = guard(settings_with_tokens());
     let asks = [
         ("access-control-request-method", "POST"),
@@ -99,7 +99,7 @@ async fn g5_a_form_of_another_site_calls_nothing() {
 }
 
 #[tokio::test]
-async fn an_answer_bears_the_clients_own_id() {
+async fn a_response_carries_the_clients_request_id() {
     let guard = guard(json!({}));
     let back = ask(&guard, "GET", "/healthz", &[("x-request-id", "mine-1")], "").await;
     assert_eq!(back.header("x-request-id"), Some("mine-1"));

@@ -71,7 +71,7 @@ fn the_walk_sees_every_route_of_the_document_and_those_beside_it() {
 }
 
 #[tokio::test]
-async fn g1_on_every_route_whoever_is_foreign_or_unknown_is_refused() {
+async fn g1_every_route_refuses_foreign_and_unknown_callers() {
     let add = |routes: Router| {
         let late = Router::new().route("/deep", get(|| async { "secret" }));
         routes
@@ -149,7 +149,7 @@ async fn g1_on_every_route_whoever_is_foreign_or_unknown_is_refused() {
 
 /// Kubernetes and load balancers ask by the address of a machine, or by none.
 #[tokio::test]
-async fn health_is_told_whatever_the_host_is_and_no_more_than_that() {
+async fn only_health_is_served_to_any_host() {
     let open = guard(json!({}));
     open.gateway
         .set_configuration_state(crate::ConfigurationState {
@@ -235,7 +235,7 @@ async fn a_host_in_the_request_line_counts_too() {
 }
 
 #[tokio::test]
-async fn a_token_calls_its_own_tools_and_does_not_learn_of_others() {
+async fn a_token_sees_and_calls_only_its_own_tools() {
     let guard = guard(settings_with_tokens());
     let lights = format!("Bearer {LIGHTS}");
     let lights = [("authorization", lights.as_str())];
@@ -309,7 +309,7 @@ async fn the_guard_answers_unknown_routes_with_problems() {
 }
 
 #[tokio::test]
-async fn health_is_for_everybody_and_its_reasons_for_those_who_may_see_everything() {
+async fn health_is_public_but_its_reasons_are_not() {
     let tell = |caller: Caller| async move { format!("{}", caller.scope.is_unrestricted()) };
     let guard = guard_with(settings_with_tokens(), |_| {
         Router::new().route("/readyz", get(tell))

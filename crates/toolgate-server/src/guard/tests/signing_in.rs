@@ -89,7 +89,7 @@ async fn a_token_signs_in_until_signed_out() {
 }
 
 #[tokio::test]
-async fn a_cookie_changes_something_only_for_our_own_page() {
+async fn a_cookie_permits_changes_only_from_our_own_page() {
     let guard = guard(settings_with_tokens());
     let session = signed_in(&guard, TOKEN).await;
     let cookie = ("cookie", session.as_str());
@@ -239,7 +239,7 @@ async fn a_token_comes_as_a_form_or_as_json_and_from_no_other_page() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_taken_out_lets_nobody_in_and_cuts_its_streams() {
+async fn a_removed_token_is_refused_and_its_streams_end() {
     let guard = guard(settings_with_tokens());
     let bearer = |token: &str| format!("Bearer {token}");
     let (all, lights) = (bearer(TOKEN), bearer(LIGHTS));
@@ -269,7 +269,7 @@ async fn a_token_that_is_taken_out_lets_nobody_in_and_cuts_its_streams() {
 }
 
 #[tokio::test]
-async fn a_wrong_token_is_told_from_a_missing_one() {
+async fn a_wrong_token_is_distinguished_from_a_missing_one() {
     let guard = guard(settings_with_tokens());
     let missing = ask(&guard, "GET", "/api/tools", &[], "").await;
     let wrong = [("authorization", "Bearer not-the-token-at-all")];

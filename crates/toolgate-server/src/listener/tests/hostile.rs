@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn g6_what_is_no_proper_request_is_refused_and_others_are_served() {
+async fn g6_malformed_requests_are_refused_and_others_served() {
     let served = TestListener::start(json!({})).await;
     let long_header = format!(
         "GET / HTTP/1.1\r\nhost: HOST\r\nx: {}\r\n\r\n",
@@ -99,7 +99,7 @@ async fn g6_what_is_no_proper_request_is_refused_and_others_are_served() {
 }
 
 #[tokio::test]
-async fn f20_half_heads_make_room_for_whoever_asks() {
+async fn f20_incomplete_requests_make_room_for_complete_ones() {
     let served = TestListener::start(json!({ "connections": 128 })).await;
     let mut half = Vec::new();
     for _ in 0..200 {
@@ -120,7 +120,7 @@ async fn f20_half_heads_make_room_for_whoever_asks() {
 }
 
 #[tokio::test]
-async fn f20_whoever_is_known_keeps_its_connection() {
+async fn f20_authenticated_clients_keep_their_connections() {
     let served = TestListener::start(json!({ "connections": 128 })).await;
     let ask = format!("GET /api/status HTTP/1.1\r\nhost: {}\r\n\r\n", served.at);
     let mut known = served.connect().await;
@@ -166,7 +166,7 @@ async fn f21_slow_sign_ins_keep_nobody_from_signing_in() {
 }
 
 #[tokio::test]
-async fn g6_a_body_of_100_mb_is_refused_unread_and_its_sender_learns_why() {
+async fn g6_a_body_of_100_mb_is_refused_unread_with_the_reason() {
     let served = TestListener::start(json!({})).await;
     for path in ["/login", "/api/tools/nap/call"] {
         let mut stream = served.connect().await;
@@ -225,7 +225,7 @@ async fn g6_two_thousand_idle_sockets_leave_others_served() {
 }
 
 #[tokio::test]
-async fn g6_callers_who_vanish_leave_nothing_behind() {
+async fn g6_vanished_callers_leave_nothing_behind() {
     let gateway = gateway(json!({}));
     let endless = || async {
         let frames =
@@ -270,7 +270,7 @@ async fn g6_callers_who_vanish_leave_nothing_behind() {
 }
 
 #[tokio::test]
-async fn when_all_places_are_taken_the_idle_make_room_and_the_busy_stay() {
+async fn a_full_listener_closes_idle_connections_and_keeps_busy_ones() {
     let gateway = gateway(json!({ "connections": 3 }));
     let guard = RequestGuard::new(gateway.clone(), ([127, 0, 0, 1], 7460).into());
     let mut manager = ConnectionManager::new(gateway, guard);
@@ -317,7 +317,7 @@ async fn when_all_places_are_taken_the_idle_make_room_and_the_busy_stay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_system_without_files_is_left_alone_for_a_moment_and_reported_once() {
+async fn running_out_of_file_descriptors_pauses_accepting() {
     let gateway = gateway(json!({}));
     let guard = RequestGuard::new(gateway.clone(), ([127, 0, 0, 1], 7460).into());
     let mut manager = ConnectionManager::new(gateway, guard);
@@ -378,7 +378,7 @@ async fn g6_a_request_with_two_lengths_is_refused_wherever_it_stands() {
 }
 
 #[tokio::test]
-async fn a_panic_in_the_body_of_an_answer_is_told() {
+async fn a_panic_in_a_response_body_is_logged() {
     let log = crate::guard::tests::TestLog::listen();
     let guard = crate::guard::tests::guard_with(json!({}), |routes| {
         let breaks = || async {

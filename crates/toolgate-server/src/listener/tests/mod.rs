@@ -95,7 +95,7 @@ async fn until(what: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn one_connection_serves_many_requests_one_after_the_other() {
+async fn one_connection_serves_many_requests_in_turn() {
     let served = TestListener::start(json!({})).await;
     let ask = "GET /healthz HTTP/1.1\r\nhost: HOST\r\n\r\n";
     let last = "GET /healthz HTTP/1.1\r\nhost: HOST\r\nconnection: close\r\n\r\n";
@@ -105,7 +105,7 @@ async fn one_connection_serves_many_requests_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn settings_that_let_the_wrong_ones_in_are_not_served() {
+async fn insecure_settings_are_not_served() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let settings = json!({ "bind": "0.0.0.0:0" });
     let refused = serve(gateway(settings), listener, CancellationToken::new())

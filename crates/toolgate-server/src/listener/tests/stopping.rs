@@ -20,7 +20,7 @@ async fn all(calls: &mut [TcpStream]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn j1_a_hundred_calls_that_end_in_time_are_finished_and_nothing_new_is_taken() {
+async fn j1_running_calls_finish_and_new_ones_are_refused() {
     let served = TestListener::start(json!({})).await;
     let mut idle = served.connect().await;
     assert!(served.is_well().await);
@@ -38,7 +38,7 @@ async fn j1_a_hundred_calls_that_end_in_time_are_finished_and_nothing_new_is_tak
 }
 
 #[tokio::test(start_paused = true)]
-async fn j1_calls_that_do_not_end_are_cancelled_after_five_seconds_and_each_ends_in_an_envelope() {
+async fn j1_calls_that_do_not_finish_are_cancelled_after_five_seconds() {
     let served = TestListener::start(json!({})).await;
     let mut calls = running_requests(&served, r#"{"ms":25000}"#, 100).await;
     assert!(served.is_well().await);

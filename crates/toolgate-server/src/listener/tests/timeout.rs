@@ -65,7 +65,7 @@ async fn settle() {
 const ASK: &str = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 #[tokio::test(start_paused = true)]
-async fn g6_a_head_that_drips_is_told_408_after_ten_seconds() {
+async fn g6_a_slow_head_gets_408_after_ten_seconds() {
     let mut line = TestConnection::new(4096);
     line.wait(4).await;
     line.send("GET / HTTP/1.1\r\n").await;
@@ -79,7 +79,7 @@ async fn g6_a_head_that_drips_is_told_408_after_ten_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_never_says_a_word_is_closed_after_ten_seconds() {
+async fn a_silent_connection_is_closed_after_ten_seconds() {
     let line = TestConnection::new(4096);
     line.wait(9).await;
     assert!(line.is_open());
@@ -113,7 +113,7 @@ async fn idle_connections_get_a_minute_and_heads_ten_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_may_take_its_time() {
+async fn a_long_call_is_not_cut() {
     let mut line = TestConnection::new(4096);
     line.send(&call("nap", r#"{"ms":20000}"#).replace("HOST", "localhost"))
         .await;
@@ -126,7 +126,7 @@ async fn a_call_may_take_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g6_who_does_not_read_the_answer_is_cut_after_thirty_seconds() {
+async fn g6_a_client_that_does_not_read_is_cut_after_thirty_seconds() {
     let mut line = TestConnection::new(16);
     line.send(ASK).await;
     line.wait(29).await;

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_sees_them_by_server() {
+    fn a_terminal_groups_entries_by_server() {
         let plain = |text: String| anstream::adapter::strip_str(&text).to_string();
         assert_eq!(
             plain(resources(&lists(), Some(50))),

@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_is_its_lines_without_remarks() {
+    fn a_script_is_its_lines_without_comments() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("script");
         std::fs::write(&path, "# first\n\n turn on the light \r\n/quit\n").unwrap();

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_of_sorted_times() {
+    fn percentiles_of_sorted_times() {
         let hundred: Vec<f64> = (1..=100).map(f64::from).collect();
         for (times, percent, expected) in [
             (&[][..], 50, None),

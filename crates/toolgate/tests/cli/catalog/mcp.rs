@@ -61,7 +61,7 @@ impl Drop for TestMcpClient {
 }
 
 #[test]
-fn mc5_in_mcp_a_mute_server_holds_up_neither_the_list_nor_an_early_call() {
+fn mc5_in_mcp_a_mute_server_delays_neither_the_list_nor_an_early_call() {
     let home = CatalogFolder::new(&[]);
     let tools = home.tools("tools", &["alpha"]);
     let servers: [(&str, &[&str]); 2] = [("mute", &["mute"]), ("good", &[&tools, "wait=700"])];

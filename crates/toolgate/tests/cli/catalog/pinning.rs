@@ -128,7 +128,7 @@ fn a_change_shows_in_list_inspect_and_doctor_and_trust_agrees_to_it() {
 }
 
 #[test]
-fn f13_a_running_gateway_shows_a_change_and_takes_an_agreement_from_elsewhere_and_over_http() {
+fn f13_a_running_gateway_shows_changes_and_accepts_agreements() {
     let rug = ChangingServer::agreed();
     rug.lists(&[
         dangerous(),

@@ -167,7 +167,7 @@ fn type_ahead_is_hidden_until_the_prompt() {
 }
 
 #[test]
-fn ctrl_z_and_fg_go_on_at_the_prompt_and_in_a_turn() {
+fn ctrl_z_and_fg_work_at_the_prompt_and_in_a_turn() {
     let gate = Arc::new(Semaphore::new(0));
     let llm = ScriptedLlm::new([Answer::text("here I am").behind(&gate)]);
     let ollama = format!("OLLAMA_HOST={}", llm.url());

@@ -9,7 +9,7 @@ use super::{open, open_with};
 use crate::llm::{ScriptedLlm, weekday};
 
 #[test]
-fn a_person_sees_the_tools_run_and_the_answer_come() {
+fn a_terminal_shows_running_tools_and_the_streamed_answer() {
     let first = Answer::text("Let me look.")
         .and_call("a", "datetime", &weekday())
         .and_call("b", "volume", &json!({ "action": "fly" }))
@@ -41,7 +41,7 @@ fn a_person_sees_the_tools_run_and_the_answer_come() {
 }
 
 #[test]
-fn a_person_sees_what_runs_for_how_long() {
+fn a_terminal_shows_how_long_a_call_runs() {
     // A searcher that never answers.
     let searcher = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", searcher.local_addr().unwrap());
@@ -124,7 +124,7 @@ fn what_a_model_said_before_ctrl_c_stays_in_the_conversation() {
 }
 
 #[test]
-fn a_call_waits_for_approval_and_ctrl_c_takes_the_question_back() {
+fn a_call_waits_for_approval_and_ctrl_c_withdraws_the_question() {
     let call = || Answer::call("c", "echo", &json!({ "text": "hello" }));
     let llm = ScriptedLlm::new([
         call(),
@@ -180,7 +180,7 @@ fn two_questions_stand_one_below_the_other_and_nothing_below_the_last() {
 }
 
 #[test]
-fn where_stderr_goes_elsewhere_stdout_carries_the_answer_alone() {
+fn with_redirected_stderr_stdout_has_only_the_answer() {
     let first = Answer::text("Let me look.").and_call("a", "datetime", &weekday());
     let llm = ScriptedLlm::new([first, Answer::text("It was a Saturday.")]);
     let Some(terminal) = open_with(&llm, "{}", "2>errors") else {

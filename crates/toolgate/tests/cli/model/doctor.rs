@@ -13,7 +13,7 @@ use crate::run::ProgramRun;
 const SEARCH: &str = r#"{ "search": { "url": "http://127.0.0.1:1" } }"#;
 
 #[test]
-fn doctor_looks_at_the_model_that_the_command_line_names() {
+fn doctor_checks_the_model_named_on_the_command_line() {
     let llm = ScriptedLlm::new([]);
     let well = "ok       model          ollama qwen3:0.6b: ";
     let missing = "FAILED   ollama         the model 'gemma:2b' is not installed; these models can use tools: qwen3:0.6b";
@@ -168,7 +168,7 @@ fn without_a_list(status: &'static str) -> String {
 }
 
 #[test]
-fn a_server_that_does_not_tell_its_models_has_not_failed() {
+fn a_server_that_lists_no_models_has_not_failed() {
     for status in ["404 Not Found", "405 Method Not Allowed"] {
         let url = without_a_list(status);
         for arguments in [

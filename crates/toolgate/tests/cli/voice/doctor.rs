@@ -35,7 +35,7 @@ fn doctor_reports_missing_speech_to_text_in_one_line() {
 }
 
 #[test]
-fn doctor_looks_at_every_engine_that_is_configured() {
+fn doctor_checks_every_configured_engine() {
     let engines = FakeEngines::new([]);
     let wake = engines.runtime.block_on(FakeWake::start());
     let voice = |more: Value| {
@@ -131,7 +131,7 @@ fn doctor_looks_at_every_engine_that_is_configured() {
 }
 
 #[test]
-fn doctor_tells_whether_the_broker_lets_us_in() {
+fn doctor_reports_whether_the_broker_accepts_us() {
     let engines = FakeEngines::new([]);
     let asr = engines.asr.address();
     let start = toolgate_mqtt::Broker::start(toolgate_mqtt::BrokerSettings::default());

@@ -10,7 +10,7 @@ use crate::llm::{ScriptedLlm, weekday_call};
 use crate::terminal::TmuxTerminal;
 
 #[test]
-fn a_person_sees_what_is_heard_called_and_answered_and_gets_the_terminal_back() {
+fn a_terminal_shows_each_step_and_is_restored() {
     let llm = ScriptedLlm::new([weekday_call(), Answer::text("It was a Saturday.")]);
     let engines = FakeEngines::new(["which day was it"]);
     let (asr, tts) = (engines.asr.address(), engines.tts.address());
@@ -55,7 +55,7 @@ fn the_terminal_is_restored_even_if_stdout_is_closed() {
 }
 
 #[test]
-fn enter_is_heard_also_where_stdin_is_sound() {
+fn enter_works_even_if_stdin_carries_sound() {
     let engines = FakeEngines::new([SUM]);
     let (asr, tts) = (engines.asr.address(), engines.tts.address());
     let folder = tempfile::tempdir().unwrap();

@@ -133,7 +133,7 @@ async fn mc4_the_last_line_names_the_servers_that_are_up_or_starting() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mc4_a_failed_server_is_retried_slowly_and_its_tools_appear_when_it_is_back() {
+async fn mc4_a_failed_server_is_retried_slowly_until_it_is_back() {
     let house = SupervisionTest::started(&[(
         "a",
         &[FAIL, FAIL, FAIL, FAIL, FAIL, ScriptedStart::Connect(NOW)],
@@ -196,7 +196,7 @@ async fn permanent_failures_are_retried_rarely() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mc5_a_failing_and_a_mute_server_do_not_delay_or_remove_the_tools_of_others() {
+async fn mc5_failing_and_mute_servers_do_not_affect_other_tools() {
     let house = SupervisionTest::started(&[
         ("failing", &[FAIL]),
         ("mute", &[ScriptedStart::Hang]),

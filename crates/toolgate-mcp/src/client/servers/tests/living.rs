@@ -37,7 +37,7 @@ async fn mc6_a_server_that_dies_is_restarted_at_once_and_keeps_its_tools() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mc6_a_server_that_stays_dead_keeps_its_tools_and_says_why_they_are_unavailable() {
+async fn mc6_a_dead_server_keeps_its_tools_as_unavailable() {
     let house = SupervisionTest::started(&[("a", &[UP, FAIL]), ("b", &[UP])]);
     house.at(100.0).await;
     house.stage.peer("a").die(exit("exit status 3"));
@@ -257,7 +257,7 @@ async fn mc6_a_call_never_gets_a_connection_that_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ex8_a_tool_of_a_server_that_never_listed_any_is_unavailable_with_the_latest_reason() {
+async fn ex8_an_unlisted_tool_is_unavailable_with_the_latest_reason() {
     let missing = [
         ScriptedStart::Missing,
         ScriptedStart::Missing,

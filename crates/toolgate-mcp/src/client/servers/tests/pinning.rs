@@ -85,7 +85,7 @@ async fn no_other_tool_answers_to_the_name_of_a_withheld_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f13_a_tool_that_was_withheld_is_so_in_the_next_run_before_its_server_is_contacted() {
+async fn f13_a_withheld_tool_stays_withheld_in_the_next_run() {
     let (catalog, _folder) = memory();
     let house = with_new_wipe(options(&catalog)).await;
     house.servers.stop().await;

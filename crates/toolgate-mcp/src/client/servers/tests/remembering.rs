@@ -56,7 +56,7 @@ pub(super) async fn call(house: &SupervisionTest, tool: &str) -> serde_json::Val
 }
 
 #[tokio::test(start_paused = true)]
-async fn tm8_local_tools_and_then_remembered_ones_are_there_before_any_server_is_contacted() {
+async fn tm8_local_and_remembered_tools_exist_before_any_contact() {
     let (catalog, _folder) = memory();
     seen(&catalog, "b", &["b_tool", "volume"]);
     let house = SupervisionTest::with(&[("a", &[UP]), ("b", &[UP])], options(&catalog));
@@ -102,7 +102,7 @@ async fn lists_and_removals_are_remembered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mc5_a_call_waits_for_its_own_server_alone_and_is_woken_when_that_is_ready() {
+async fn mc5_a_call_waits_only_for_its_own_server() {
     let (catalog, _folder) = memory();
     seen(&catalog, "good", &["good_tool"]);
     let house = SupervisionTest::with(
@@ -141,7 +141,7 @@ async fn mc5_an_early_caller_of_a_new_name_is_woken_the_moment_it_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tm7_a_name_stays_with_its_server_while_that_starts_and_after_it_failed() {
+async fn tm7_a_name_stays_with_a_starting_or_failed_server() {
     let (catalog, _folder) = memory();
     seen(&catalog, "bank", &["send_money"]);
     seen(&catalog, "evil", &["send_money"]);
@@ -178,7 +178,7 @@ async fn tm7_a_name_stays_with_its_server_while_that_starts_and_after_it_failed(
 }
 
 #[tokio::test(start_paused = true)]
-async fn tm7_a_server_that_was_lost_in_this_run_keeps_its_names_without_a_memory_too() {
+async fn tm7_a_lost_server_keeps_its_names_without_a_catalog() {
     let house = SupervisionTest::new(&[("bank", &[UP, FAIL]), ("evil", &[UP])]);
     house.apply([server("bank"), server("evil")]);
     house.servers.start_all().await;

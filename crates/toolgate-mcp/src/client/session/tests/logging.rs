@@ -100,7 +100,7 @@ async fn a_message_without_a_request_goes_to_the_only_caller() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_without_a_log_is_a_stranger_too() {
+async fn a_caller_without_a_log_makes_the_receiver_ambiguous() {
     let (session, _recorder, inbox) = connected(false);
     let mine = TestLog::new(1, LogLevel::Debug);
     start_calls(&session, &[Some(&mine), None]).await;

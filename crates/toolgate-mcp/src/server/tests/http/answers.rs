@@ -3,7 +3,7 @@ use toolgate_core::{Scope, ToolPattern};
 use super::*;
 
 #[tokio::test]
-async fn every_older_revision_is_spoken_as_asked() {
+async fn every_older_revision_is_supported() {
     let mcp = http(&manager());
     for (asked, answered) in [
         ("2024-11-05", "2024-11-05"),

@@ -88,7 +88,7 @@ async fn a_notification_stops_the_call_it_names_in_its_own_session_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_hangs_up_before_an_answer_cancels_the_call() {
+async fn disconnecting_before_the_answer_cancels_the_call() {
     for modern in [false, true] {
         let (mcp, held) = holding();
         let (caller, message) = if modern {

@@ -126,7 +126,7 @@ async fn in_the_newer_era_subscribers_are_told_of_changes() {
 }
 
 #[tokio::test]
-async fn who_takes_no_events_can_not_listen() {
+async fn a_client_that_accepts_no_events_cannot_listen() {
     let mcp = http(&manager());
     let caller =
         HttpCaller::modern(&mcp, "subscriptions/listen", "").with("accept", "application/json");

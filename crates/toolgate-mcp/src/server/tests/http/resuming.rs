@@ -14,7 +14,7 @@ fn kind(event: &TestEvent) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_rest_of_an_answer_is_there_for_who_comes_back() {
+async fn a_returning_client_gets_the_rest_of_its_answer() {
     let mcp = http(&manager());
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let mut events = TestEvents::new(caller.post(steps()).await);

@@ -74,7 +74,7 @@ async fn the_least_recently_used_session_is_evicted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_opens_many_sessions_drives_out_its_own() {
+async fn a_client_with_many_sessions_evicts_only_its_own() {
     let mcp = bounded(10);
     let modest = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let greedy = HttpCaller {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn ai1_words_and_calls_come_in_order_under_the_names_listed_here() {
+fn ai1_text_and_calls_keep_their_order_and_our_tool_names() {
     let (reply, heard) = run(&[
         START,
         TEXT,

@@ -121,7 +121,7 @@ async fn an_index_damaged_while_in_use_is_recreated() {
 }
 
 #[tokio::test]
-async fn an_index_that_can_not_be_written_is_kept_in_memory() {
+async fn an_unwritable_index_is_kept_in_memory() {
     let library = TestLibrary::new(&[("a.md", "apple")]);
     let documents = Documents::new(library.settings(Some(library.folder.path())));
     assert_eq!(documents.find("apple").await, ["a.md"]);
@@ -204,7 +204,7 @@ async fn an_unused_folder_is_removed_from_the_index() {
 }
 
 #[tokio::test]
-async fn indexing_reports_progress_and_a_cancelled_one_goes_on_later() {
+async fn indexing_reports_progress_and_resumes_after_a_cancellation() {
     let library = TestLibrary::new(&[]);
     for n in 0..600 {
         library.write(&format!("{n:03}.md"), "apple");

@@ -116,7 +116,7 @@ fn tell_all(view: &VoiceView) {
 }
 
 #[tokio::test]
-async fn a_person_sees_what_was_heard_called_and_answered() {
+async fn a_terminal_shows_what_was_heard_called_and_answered() {
     let view = view(true, false);
     tell_all(&view);
     assert_eq!(
@@ -153,7 +153,7 @@ async fn without_a_terminal_events_are_logged() {
 }
 
 #[tokio::test]
-async fn an_engine_that_is_not_there_is_told_of_once() {
+async fn a_missing_engine_is_reported_once() {
     let view = view(true, false);
     let phase = |problem| VoiceEvent::Phase {
         name: "transcription",
@@ -187,7 +187,7 @@ async fn an_engine_that_is_not_there_is_told_of_once() {
 }
 
 #[tokio::test]
-async fn servers_that_go_and_come_back_after_the_start_are_told_of() {
+async fn servers_lost_and_recovered_after_the_start_are_reported() {
     let view = view(true, false);
     let missing = Some("the smart home");
     view.event(VoiceEvent::Tools { missing });
@@ -205,7 +205,7 @@ async fn servers_that_go_and_come_back_after_the_start_are_told_of() {
 }
 
 #[tokio::test]
-async fn a_turn_that_went_wrong_says_so() {
+async fn a_failed_turn_is_reported() {
     for (outcome, error, expected) in [
         (TurnOutcome::Interrupted, None, "interrupted · "),
         (
@@ -224,7 +224,7 @@ async fn a_turn_that_went_wrong_says_so() {
 }
 
 #[tokio::test]
-async fn for_programs_a_turn_is_one_json_object() {
+async fn json_output_has_one_object_per_turn() {
     let view = view(false, true);
     view.event(VoiceEvent::Turn(&turn(TurnOutcome::Answered, None)));
     let read = &records(&view)[0];
@@ -251,7 +251,7 @@ fn records(view: &VoiceView) -> Vec<serde_json::Value> {
 }
 
 #[tokio::test]
-async fn for_programs_each_thing_that_was_heard_has_a_line_with_its_file() {
+async fn json_output_has_a_line_per_utterance_with_its_file() {
     let view = view(false, true);
     view.event(VoiceEvent::File(Path::new("one.wav")));
     view.event(VoiceEvent::Dropped {
@@ -277,7 +277,7 @@ async fn for_programs_each_thing_that_was_heard_has_a_line_with_its_file() {
 }
 
 #[tokio::test]
-async fn one_turn_is_enough_where_that_was_asked_for() {
+async fn once_ends_after_one_turn() {
     let stop_after_one = CancellationToken::new();
     let options = ViewOptions {
         is_interactive: false,
@@ -300,7 +300,7 @@ async fn one_turn_is_enough_where_that_was_asked_for() {
 }
 
 #[test]
-fn a_cost_is_of_what_is_known() {
+fn a_costs_line_shows_only_known_times() {
     let none = TurnStages::default();
     let typed = TurnStages {
         transcribed_ms: Some(0.0),
