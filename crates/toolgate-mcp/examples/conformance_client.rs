@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
+use toolgate_core::{ToolCall, ToolDefinition, ToolExecutor, ToolManager, ToolSet};
 use toolgate_mcp::{
     Elicitation, ElicitationAnswer, Elicitor, SecretHeaders, ServerConnection, ServerSettings,
     Servers, ServersOptions,
@@ -43,23 +43,51 @@ async fn main() -> ExitCode {
     }
 }
 
-/// The calls of a scenario, one after the other.
+/// The calls of a scenario, one after the other: those that the suite gives, or one of each tool.
 async fn calls(scenario: &str, executor: &ToolExecutor) -> bool {
+    let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
+    let context: Value = serde_json::from_str(&context).unwrap_or_default();
+    let given = context["toolCalls"].as_array();
     let tools = executor.manager().tools();
-    let mut worked = scenario == "initialize" || !tools.is_empty();
-    for tool in tools.iter() {
-        let name = tool.definition().name();
-        let call = ToolCall::new(name, arguments(name));
+    let calls: Vec<(String, Value)> = match given {
+        Some(given) => given.iter().map(given_call).collect(),
+        None => tools
+            .iter()
+            .map(|tool| call_of(tool.definition(), &tools))
+            .collect(),
+    };
+    let needs_no_tools = ["initialize", "request-metadata"].contains(&scenario);
+    let mut worked = needs_no_tools || !calls.is_empty();
+    for (name, arguments) in calls {
+        let call = ToolCall::new(name, arguments);
         worked &= executor.execute(call).await.is_success();
     }
     worked
 }
 
-fn arguments(tool: &str) -> Value {
-    match tool {
-        "add_numbers" => json!({ "a": 5, "b": 3 }),
-        _ => json!({}),
+/// The suite gives null for what is to be left out; the schemas of its tools don't allow it.
+fn given_call(call: &Value) -> (String, Value) {
+    let name = call["name"].as_str().unwrap_or_default().to_owned();
+    let mut arguments = call["arguments"].clone();
+    if let Some(arguments) = arguments.as_object_mut() {
+        arguments.retain(|_, value| !value.is_null());
     }
+    (name, arguments)
+}
+
+fn call_of(definition: &ToolDefinition, tools: &ToolSet) -> (String, Value) {
+    let arguments = match definition.name() {
+        "add_numbers" => json!({ "a": 5, "b": 3 }),
+        "json_schema_2020_12_tool" => json!({ "email": "ada@example.org" }),
+        // The suite compares the schema of the other tool with the one it sent.
+        "json_schema_echo" => {
+            let other = tools.find("json_schema_2020_12_tool");
+            json!({ "schema": other.map(|tool| tool.definition().parameters()) })
+        }
+        "valid_tool" => json!({ "region": "us-west1" }),
+        _ => json!({}),
+    };
+    (definition.name().to_owned(), arguments)
 }
 
 /// A person who accepts every default.

@@ -1,149 +1,120 @@
-//! Runs the official conformance suite against client and server. `conformance-baseline.yml`
-//! lists expected failures with the reason; the suite fails if one of those passes or any other
-//! fails. `./test.sh` installs it.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+//! Runs the official conformance suites against client and server. The baselines list expected
+//! failures with the reason; a suite fails if one of those passes or any other fails. `./test.sh`
+//! installs them.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
-const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+use fakemcp::{ConformanceSuite, ServerProcess, SuiteReport};
+
 const BASELINE: &str = "conformance-baseline.yml";
-/// The folder of the unreleased suite for 2026-07-28.
-const NEXT: &str = "mcp-next";
 const NEXT_BASELINE: &str = "conformance-next-baseline.yml";
 
-/// Runs the suite in a folder. Returns its output, and whether the results match the baseline.
-fn look(servers: &Path, suite: &Path, baseline: &str, arguments: &[&str]) -> (String, bool) {
-    let package = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
-    let done = Command::new(fakemcp::node(servers))
-        .arg(suite.join(package))
-        .args(arguments)
-        .arg("--expected-failures")
-        .arg(Path::new(TESTS).join(baseline))
-        .output()
-        .unwrap();
-    let said = [done.stdout, done.stderr].concat();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    (said, done.status.success())
+fn baseline(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(name)
 }
 
-/// Runs the suite, which has to go as the baseline says.
-fn run(servers: &Path, arguments: &[&str]) -> String {
-    let (said, is_well) = look(servers, servers, BASELINE, arguments);
-    assert!(is_well, "{said}");
-    said
+fn test_client(suite: &ConformanceSuite, which: [&str; 2], name: &str) -> SuiteReport {
+    let client = fakemcp::example("toolgate-mcp", "conformance_client");
+    let client = client.display().to_string();
+    let arguments = [which[0], which[1], "--command", &client];
+    suite.run("client", &arguments, &baseline(name))
 }
 
-/// The suite calls a scenario in which nothing was checked a success.
-fn expect_checks(said: &str, scenarios: &[(&str, usize)]) {
-    for (scenario, checks) in scenarios {
-        let summary = format!("✓ {scenario}: {checks} passed, 0 failed");
-        assert!(said.contains(&summary), "{summary}: {said}");
-    }
+fn test_server(suite: &ConformanceSuite, which: [&str; 2], name: &str) -> SuiteReport {
+    let mut server = ServerProcess::example();
+    let arguments = [which[0], which[1], "--url", &server.url];
+    let report = suite.run("server", &arguments, &baseline(name));
+    assert!(server.is_running(), "{}", report.output);
+    report
 }
 
 #[test]
 fn the_official_suite_passes_except_for_the_baseline() {
-    let Some(servers) = fakemcp::real_servers() else {
+    let Some(suite) = ConformanceSuite::released() else {
         return;
     };
-    let client = fakemcp::example("toolgate-mcp", "conformance_client");
-    let client = client.to_str().unwrap();
-    let arguments = ["client", "--suite", "all", "--command", client];
-    let said = run(&servers, &arguments);
-    expect_checks(
-        &said,
-        &[
-            ("initialize", 1),
-            ("tools_call", 1),
-            ("elicitation-sep1034-client-defaults", 5),
-            ("sse-retry", 3),
-        ],
-    );
-}
-
-/// Our server half over HTTP, with the tools that the suite wants. It ends when its input does.
-struct Server {
-    child: Child,
-    url: String,
-}
-
-impl Server {
-    fn start() -> Self {
-        let program: PathBuf = fakemcp::example("toolgate-mcp", "conformance_server");
-        let mut child = Command::new(program)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut url = String::new();
-        let mut lines = BufReader::new(child.stdout.take().unwrap());
-        lines.read_line(&mut url).unwrap();
-        let url = url.trim().to_owned();
-        Self { child, url }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        drop(self.child.wait());
-    }
+    let report = test_client(&suite, ["--suite", "all"], BASELINE);
+    report.assert_passed(&[
+        ("initialize", 1),
+        ("tools_call", 1),
+        ("elicitation-sep1034-client-defaults", 5),
+        ("sse-retry", 3),
+    ]);
 }
 
 #[test]
 fn the_official_suite_passes_on_our_server_except_for_the_baseline() {
-    let Some(servers) = fakemcp::real_servers() else {
+    let Some(suite) = ConformanceSuite::released() else {
         return;
     };
-    let server = Server::start();
-    let arguments = ["server", "--suite", "all", "--url", &server.url];
-    let said = run(&servers, &arguments);
-    expect_checks(
-        &said,
-        &[
-            ("server-initialize", 1),
-            ("tools-list", 1),
-            ("tools-call-mixed-content", 1),
-            ("tools-call-error", 1),
-            ("tools-call-with-progress", 1),
-            ("json-schema-2020-12", 4),
-            ("server-sse-multiple-streams", 1),
-            ("dns-rebinding-protection", 2),
-        ],
-    );
+    let report = test_server(&suite, ["--suite", "all"], BASELINE);
+    report.assert_passed(&[
+        ("server-initialize", 1),
+        ("logging-set-level", 1),
+        ("tools-list", 1),
+        ("tools-call-mixed-content", 1),
+        ("tools-call-with-logging", 1),
+        ("tools-call-sampling", 1),
+        ("tools-call-elicitation", 1),
+        ("json-schema-2020-12", 4),
+        ("resources-subscribe", 1),
+        ("prompts-get-with-args", 1),
+        ("server-sse-multiple-streams", 1),
+        ("dns-rebinding-protection", 2),
+    ]);
 }
 
-/// This suite is not released, so it is optional and its result is only shown.
 #[test]
-fn our_server_outlives_the_next_official_suite() {
-    let Some(servers) = fakemcp::real_servers() else {
+fn our_client_passes_the_next_official_suite_except_for_the_baseline() {
+    let Some(suite) = ConformanceSuite::next() else {
         return;
     };
-    let suite = servers.with_file_name(NEXT);
-    if !suite.join("npm.txt").exists() {
-        thirdparty::skip_optional("the next conformance suite (./test.sh installs it)");
-        return;
-    }
-    let mut server = Server::start();
-    let url = server.url.clone();
-    for which in [
-        ["--requirements", "2026-07-28"],
-        ["--scenario", "server-session-lifecycle"],
-    ] {
-        let arguments = ["server", which[0], which[1], "--url", &url];
-        let (said, is_well) = look(&servers, &suite, NEXT_BASELINE, &arguments);
-        let is_summary = |line: &&str| line.contains(" passed, ");
-        let summary: Vec<&str> = said.lines().filter(is_summary).collect();
-        let word = if is_well { "as" } else { "not as" };
-        show(&format!("the next suite, {word} its baseline says:"));
-        show(&summary.join("\n"));
-        assert!(server.child.try_wait().unwrap().is_none(), "{said}");
-    }
+    let report = test_client(&suite, ["--requirements", "2026-07-28"], NEXT_BASELINE);
+    report.assert_passed(&[
+        ("tools_call", 2),
+        ("request-metadata", 6),
+        ("sep-2322-client-request-state", 5),
+        ("http-standard-headers", 7),
+        ("http-custom-headers", 18),
+        ("http-invalid-tool-headers", 12),
+        ("json-schema-ref-no-deref", 1),
+        ("json-schema-2020-12-preservation", 9),
+    ]);
+    let report = test_client(&suite, ["--requirements", "2025-11-25"], NEXT_BASELINE);
+    report.assert_passed(&[
+        ("initialize", 1),
+        ("tools_call", 2),
+        ("elicitation-sep1034-client-defaults", 5),
+        ("sse-retry", 3),
+        ("json-schema-2020-12-preservation", 9),
+    ]);
 }
 
-fn show(text: &str) {
-    drop(writeln!(std::io::stderr(), "{text}"));
+#[test]
+fn our_server_passes_the_next_official_suite_except_for_the_baseline() {
+    let Some(suite) = ConformanceSuite::next() else {
+        return;
+    };
+    let report = test_server(&suite, ["--requirements", "2026-07-28"], NEXT_BASELINE);
+    report.assert_passed(&[
+        ("server-stateless", 30),
+        ("caching", 8),
+        ("http-header-validation", 14),
+        ("http-custom-header-server-validation", 10),
+        ("input-required-result-multi-round", 4),
+        ("input-required-result-ignore-extra-params", 2),
+        ("sep-2164-resource-not-found", 4),
+    ]);
+    let report = test_server(&suite, ["--requirements", "2025-11-25"], NEXT_BASELINE);
+    report.assert_passed(&[
+        ("server-initialize", 3),
+        ("server-session-lifecycle", 3),
+        ("server-sse-polling", 2),
+        ("logging-set-level", 2),
+        ("tools-call-sampling", 2),
+        ("elicitation-sep1330-enums", 6),
+        ("json-schema-2020-12", 8),
+    ]);
 }

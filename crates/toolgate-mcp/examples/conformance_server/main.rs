@@ -2,6 +2,7 @@
 //! ends. It offers the tools that the suite expects by name.
 
 mod asking;
+mod changes;
 mod content;
 
 use std::convert::Infallible;
@@ -39,6 +40,7 @@ async fn main() -> Result<(), Failure> {
         .init();
     let manager = Arc::new(ToolManager::new());
     offer(&manager)?;
+    changes::offer_changing_tools(&manager)?;
     asking::offer_asking_tools(&manager)?;
     content::offer_content(&manager)?;
     let executor = ToolExecutor::new(manager);

@@ -13,6 +13,9 @@ use super::transport::FailureReason;
 use crate::era::{LEGACY, LEGACY_REVISIONS, MODERN};
 use crate::{EraChoice, ProtocolEra};
 
+// The code with which modern servers refuse a revision.
+const UNSUPPORTED_REVISION: i64 = -32022;
+
 #[derive(Debug)]
 pub(crate) enum HandshakeError {
     Session(SessionError),
@@ -111,23 +114,35 @@ async fn initialize(
     Ok(ProtocolEra::Legacy)
 }
 
+/// A server that refuses the revision lists those that it supports. If ours is among them, it is
+/// asked once more, because only a modern server knows this error.
 async fn discover(session: &Arc<ClientSession>) -> Result<ProtocolEra, HandshakeError> {
+    match discover_once(session).await {
+        Err(HandshakeError::Session(SessionError::Rpc(error)))
+            if error.code == UNSUPPORTED_REVISION && supports_modern(&error.data["supported"]) =>
+        {
+            debug!("server/discover was refused for a revision that the server supports");
+            discover_once(session).await
+        }
+        other => other,
+    }
+}
+
+fn supports_modern(revisions: &Value) -> bool {
+    let revisions = revisions.as_array();
+    revisions.is_some_and(|revisions| revisions.contains(&Value::from(MODERN)))
+}
+
+async fn discover_once(session: &Arc<ClientSession>) -> Result<ProtocolEra, HandshakeError> {
     // A modern request says what its own client supports, so only our own abilities count here.
     let meta = modern_meta(&session.own_capabilities());
     let params = json!({ "_meta": meta });
     let answer = session
         .request(SessionRequest::new("server/discover", params))
         .await?;
-    let supported = answer["supportedVersions"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
-    if !supported.contains(&Value::from(MODERN)) {
-        let shown: String = Value::from(supported)
-            .to_string()
-            .chars()
-            .take(200)
-            .collect();
+    let supported = &answer["supportedVersions"];
+    if !supports_modern(supported) {
+        let shown: String = supported.to_string().chars().take(200).collect();
         return Err(HandshakeError::UnsupportedRevisions(escape(&shown)));
     }
     session.set_offer(&answer);

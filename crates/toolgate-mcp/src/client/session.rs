@@ -106,6 +106,8 @@ struct AbandonedRequest {
 struct AbandonedCall {
     // The client that could be asked on its behalf.
     client: Option<ClientId>,
+    // The caller that gets its log messages.
+    log_caller: Option<u64>,
     at: Instant,
 }
 
@@ -297,6 +299,7 @@ impl ClientSession {
             }
             let call = request.call.as_ref().map(|call| AbandonedCall {
                 client: call.questions().map(|questions| questions.client()),
+                log_caller: self.abandoned_log_caller(call),
                 at: Instant::now(),
             });
             pending.abandoned.push_back(AbandonedRequest { id, call });

@@ -40,27 +40,29 @@ impl McpService {
     /// Continues a call that waits for the client's answers; `None` if there are none.
     pub(super) async fn resume_for_client(
         &self,
-        answers: ClientAnswers,
+        answers: &mut ClientAnswers,
         identity: &RequestIdentity<'_>,
         meta: &RequestMeta,
         context: &RequestContext<'_>,
     ) -> Result<Option<ClientOutcome>, RequestError> {
-        let Some(state) = answers.state.filter(|_| context.lifecycle.is_modern()) else {
+        let state = answers.state.take();
+        let Some(state) = state.filter(|_| context.lifecycle.is_modern()) else {
             return Ok(None);
         };
         let binding = self.binding(identity, context);
         let waiting = self.shared.suspended.resume(&state, &binding).await?;
-        let call = waiting.answer(answers.responses);
+        let call = waiting.answer(std::mem::take(&mut answers.responses));
         // Each request says again what its client wants.
         call.reports.set_log_level(meta.log_level()?);
         Ok(Some(self.run_asking(call, binding, meta, context).await))
     }
 
     /// Runs a call under the client's scope and trace, relays its progress, and lets its server ask
-    /// the client, if that is possible.
+    /// the client, if that is possible. `answers` came with the request, before any question.
     pub(super) async fn execute_for_client(
         &self,
         call: ToolCall,
+        answers: ClientAnswers,
         identity: &RequestIdentity<'_>,
         meta: &RequestMeta,
         context: &RequestContext<'_>,
@@ -77,7 +79,8 @@ impl McpService {
             let log_level = log_level.or_else(|| is_modern.then(Arc::default));
             let client = context.client;
             let executor = self.executor.clone();
-            let call = AskingCall::new(executor, call, client, capabilities, log_level);
+            let mut call = AskingCall::new(executor, call, client, capabilities, log_level);
+            call.early_answers = answers.responses;
             let binding = self.binding(identity, context);
             // Boxed because few clients need it, and it would make the future of each call larger.
             return Box::pin(self.run_asking(call, binding, meta, context)).await;
@@ -140,6 +143,9 @@ impl McpService {
             let round = match stage {
                 CallStage::Finished(outcome) => return ClientOutcome::Finished(outcome),
                 CallStage::Asks(round) => round,
+            };
+            let Some(round) = call.answer_early(round) else {
+                continue;
             };
             if stop.is_cancelled() || round.answers.is_closed() {
                 drop(round.answers.send(Err(QuestionError::Gone)));

@@ -31,7 +31,7 @@ impl McpService {
             return Err(wrong());
         };
         let permit = self.shared.calls.try_acquire();
-        let answers = ClientAnswers::take(&mut params);
+        let mut answers = ClientAnswers::take(&mut params);
         let request = self.find_content(method, &params).await.ok_or_else(wrong)?;
         if !can_complete(&request) {
             let nothing = json!({ "completion": { "values": [] } });
@@ -43,7 +43,7 @@ impl McpService {
             target: request.wanted(),
             arguments: request.arguments().as_object(),
         };
-        let resumed = self.resume_for_client(answers, &identity, meta, context);
+        let resumed = self.resume_for_client(&mut answers, &identity, meta, context);
         let outcome = match resumed.await? {
             Some(outcome) => outcome,
             None => {
@@ -52,7 +52,7 @@ impl McpService {
                     let (tool, limit) = (method.as_str().to_owned(), MAX_CALLS);
                     call = call.reject(ToolError::Overloaded { tool, limit });
                 }
-                self.execute_for_client(call, &identity, meta, context)
+                self.execute_for_client(call, answers, &identity, meta, context)
                     .await
             }
         };

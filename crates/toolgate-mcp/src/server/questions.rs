@@ -13,7 +13,7 @@ use futures::StreamExt;
 use futures::future::{BoxFuture, join_all};
 use futures::stream::FuturesUnordered;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -43,6 +43,24 @@ pub(super) struct QuestionRound {
     pub(super) answers: oneshot::Sender<Answers>,
     // Set when the client is asked first, so that asking again doesn't buy more time.
     pub(super) expires: Option<Instant>,
+}
+
+impl QuestionRound {
+    /// Passes the answers on, or returns the round if one is missing. An answer of the wrong form
+    /// counts as missing, so the client is asked again.
+    pub(super) fn answer(self, mut answers: Map<String, Value>) -> Result<(), Self> {
+        let is_answered = |question: &Question| {
+            let answer = answers.get(&question.key);
+            answer.is_some_and(|answer| question.accepts(answer))
+        };
+        if !self.questions.iter().all(is_answered) {
+            return Err(self);
+        }
+        let questions = self.questions.iter();
+        let answers = questions.filter_map(|question| answers.remove(&question.key));
+        drop(self.answers.send(Ok(answers.collect())));
+        Ok(())
+    }
 }
 
 /// Hands the questions of one call to whoever runs it.
@@ -97,6 +115,8 @@ pub(super) struct AskingCall {
     pub(super) reports: Arc<CallReports>,
     // What `proceed` returns first, if it is known already.
     pub(super) next: Option<CallStage>,
+    /// Answers that came before any question.
+    pub(super) early_answers: Map<String, Value>,
 }
 
 /// How far a call came.
@@ -131,7 +151,19 @@ impl AskingCall {
             stop,
             reports,
             next: None,
+            early_answers: Map::new(),
         }
+    }
+
+    /// Answers the first round with what the client sent along. Returns the round if that isn't
+    /// enough. Our own questions are for a person, who can't have seen them yet.
+    pub(super) fn answer_early(&mut self, round: QuestionRound) -> Option<QuestionRound> {
+        let answers = std::mem::take(&mut self.early_answers);
+        let mut questions = round.questions.iter();
+        if answers.is_empty() || questions.any(|question| question.server == Question::OWN) {
+            return Some(round);
+        }
+        round.answer(answers).err()
     }
 
     /// Runs the call until it ends or asks. Cancel safe. Must not be called after the end.

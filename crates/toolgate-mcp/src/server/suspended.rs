@@ -151,24 +151,15 @@ impl SuspendedCalls {
 
 impl WaitingCall {
     /// Gives the call its answers. If some are missing, the call asks again.
-    pub(super) fn answer(self, mut responses: Map<String, Value>) -> AskingCall {
+    pub(super) fn answer(self, responses: Map<String, Value>) -> AskingCall {
         let Self {
             mut call,
             round,
             ended,
         } = self;
-        // An answer of the wrong form counts as missing, so the client is asked again.
-        let is_answered = |question: &Question| {
-            let response = responses.get(&question.key);
-            response.is_some_and(|response| question.accepts(response))
-        };
         if let Some(outcome) = ended {
             call.next = Some(CallStage::Finished(outcome));
-        } else if round.questions.iter().all(is_answered) {
-            let answers = round.questions.iter();
-            let answers = answers.filter_map(|question| responses.remove(&question.key));
-            drop(round.answers.send(Ok(answers.collect())));
-        } else {
+        } else if let Err(round) = round.answer(responses) {
             call.next = Some(CallStage::Asks(round));
         }
         call

@@ -35,11 +35,11 @@ impl McpService {
         let ToolCallParams {
             name: requested,
             arguments,
-            answers,
+            mut answers,
         } = params;
         let identity = tool_identity(&requested, arguments.as_ref().ok());
         let resumed = self
-            .resume_for_client(answers, &identity, meta, context)
+            .resume_for_client(&mut answers, &identity, meta, context)
             .await?;
         if let Some(outcome) = resumed {
             return self.finish_call(outcome, &requested, context);
@@ -64,6 +64,7 @@ impl McpService {
         let outcome = self
             .execute_for_client(
                 call,
+                answers,
                 &tool_identity(&requested, kept.as_ref()),
                 meta,
                 context,

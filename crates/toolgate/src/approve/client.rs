@@ -46,7 +46,7 @@ fn approval_question(request: &ApprovalRequest<'_>, redactor: &Redactor) -> Ques
     let run = json!({ "type": "boolean", "title": "Run it", "default": false });
     Question {
         key: "approval".to_owned(),
-        server: "toolgate".to_owned(),
+        server: Question::OWN.to_owned(),
         method: "elicitation/create".to_owned(),
         params: json!({
             "mode": "form",

@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
 use crate::client::tests::scripted_server::{ScriptedReply, ScriptedServer};
 use crate::client::transport::HttpStatus;
@@ -112,6 +114,44 @@ async fn on_http_the_modern_request_goes_first_then_the_older_one() {
         Some(ProtocolEra::Legacy)
     );
     assert!(server.methods().contains(&"initialize".to_owned()));
+}
+
+#[tokio::test]
+async fn a_server_that_supports_the_revision_it_refused_is_asked_once_more() {
+    for (supported, refusals, methods, expected) in [
+        (
+            json!(["2026-07-28"]),
+            1,
+            "server/discover server/discover",
+            ProtocolEra::Modern,
+        ),
+        (
+            json!(["2026-07-28"]),
+            9,
+            "server/discover server/discover initialize notifications/initialized",
+            ProtocolEra::Legacy,
+        ),
+        (
+            json!(["2025-11-25"]),
+            9,
+            "server/discover initialize notifications/initialized",
+            ProtocolEra::Legacy,
+        ),
+    ] {
+        let left = AtomicUsize::new(refusals);
+        let (session, server) = ScriptedServer::session(move |method, _| match method {
+            "server/discover" if left.load(Ordering::Relaxed) > 0 => {
+                left.fetch_sub(1, Ordering::Relaxed);
+                let data = json!({ "supported": supported, "requested": "2026-07-28" });
+                ScriptedReply::RefusesWith(-32022, data)
+            }
+            "server/discover" => modern(method),
+            other => legacy(other),
+        });
+        let era = handshake_http(&session, EraChoice::Auto, &json!({}), PROBE).await;
+        assert_eq!(era.ok(), Some(expected));
+        assert_eq!(server.methods().join(" "), methods);
+    }
 }
 
 #[tokio::test]

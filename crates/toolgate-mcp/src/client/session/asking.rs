@@ -5,16 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate_core::{
-    CallContext, ClientId, PausedClock, Progress, Question, QuestionError, QuestionHandler,
-};
+use toolgate_core::{CallContext, PausedClock, Progress, Question, QuestionError, QuestionHandler};
 
-use super::ClientSession;
+use super::{AbandonedCall, ClientSession};
 use crate::client::diagnostics::NoiseKind;
 use crate::client::message::RpcError;
 
-// How long a server may go on with a cancelled call that it doesn't answer, and ask on its behalf.
-const STILL_ASKING: Duration = Duration::from_secs(120);
+// How long a server may go on with a cancelled call that it doesn't answer, and ask or log on its
+// behalf.
+const STILL_WORKING: Duration = Duration::from_secs(120);
 
 impl ClientSession {
     /// Answers a request that the server sent by itself. It doesn't say which call it is about.
@@ -30,7 +29,10 @@ impl ClientSession {
             params,
         };
         let calls = self.pending_calls();
-        let handler = only_handler(&calls).filter(|it| self.can_only_be_asked_by(it.client()));
+        let handler = only_handler(&calls).filter(|handler| {
+            let client = Some(handler.client());
+            self.all_abandoned(|call| call.client == client)
+        });
         let mut answers = self.answer(vec![question], handler, &calls).await?;
         Ok(answers.pop().unwrap_or_default())
     }
@@ -113,16 +115,12 @@ impl ClientSession {
         calls.into_iter().map(|(_, call)| call).collect()
     }
 
-    /// False if the server may still work on a call of another client, which was cancelled.
-    fn can_only_be_asked_by(&self, client: ClientId) -> bool {
+    /// Returns true if the condition holds for all cancelled calls that the server may still work on.
+    pub(super) fn all_abandoned(&self, condition: impl Fn(&AbandonedCall) -> bool) -> bool {
         let pending = self.pending.lock();
-        let mut abandoned = pending.abandoned.iter();
-        abandoned.all(|request| match &request.call {
-            Some(abandoned) if abandoned.at.elapsed() < STILL_ASKING => {
-                abandoned.client == Some(client)
-            }
-            _ => true,
-        })
+        let calls = pending.abandoned.iter();
+        let mut calls = calls.filter_map(|request| request.call.as_ref());
+        calls.all(|call| call.at.elapsed() >= STILL_WORKING || condition(call))
     }
 }
 

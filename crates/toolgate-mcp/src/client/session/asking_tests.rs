@@ -1,4 +1,4 @@
-//! Whom a server's question reaches, while calls of several clients come and go.
+//! Whom questions and log messages of a server reach, while calls of several clients come and go.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use toolgate_core::{
-    CallContext, ClientId, Question, QuestionError, QuestionHandler, Tool, ToolCall,
-    ToolDefinition, ToolExecutor, ToolFuture, ToolManager, ToolOutcome, ToolOutput, ValidArguments,
+    CallContext, ClientId, LogHandler, LogLevel, LogMessage, Question, QuestionError,
+    QuestionHandler, Tool, ToolCall, ToolDefinition, ToolExecutor, ToolFuture, ToolManager,
+    ToolOutcome, ToolOutput, ValidArguments,
 };
 
 use super::tests::{RecordingTransport, connected, response, settle};
@@ -66,6 +67,23 @@ impl QuestionHandler for TestHandler {
     }
 }
 
+/// The log of a client, by its name.
+struct TestLog(usize, Arc<Mutex<Vec<usize>>>);
+
+impl LogHandler for TestLog {
+    fn level(&self) -> Option<LogLevel> {
+        Some(LogLevel::Debug)
+    }
+
+    fn caller(&self) -> u64 {
+        self.0 as u64
+    }
+
+    fn log(&self, _: LogMessage) {
+        self.1.lock().push(self.0);
+    }
+}
+
 struct Crowd {
     session: Arc<ClientSession>,
     recorder: Arc<RecordingTransport>,
@@ -73,13 +91,14 @@ struct Crowd {
     executor: ToolExecutor,
     clients: Vec<ClientId>,
     asked: Arc<Mutex<Vec<usize>>>,
+    logged: Arc<Mutex<Vec<usize>>>,
     // What runs: the client, the id of the request, and the task.
     running: Vec<(usize, u64, JoinHandle<ToolOutcome>)>,
     // What was cancelled and isn't answered.
     cancelled: Vec<(usize, u64, Instant)>,
 }
 
-// The last client can't be asked anything.
+// The last client can't be asked anything, and takes no messages.
 const CLIENTS: usize = 4;
 
 impl Crowd {
@@ -97,6 +116,7 @@ impl Crowd {
             executor: executor.build(),
             clients: (0..CLIENTS).map(|_| ClientId::unique()).collect(),
             asked: Arc::default(),
+            logged: Arc::default(),
             running: Vec::new(),
             cancelled: Vec::new(),
         }
@@ -105,12 +125,14 @@ impl Crowd {
     async fn start(&mut self, name: usize) {
         let mut call = ToolCall::new("relay", json!({})).timeout(Duration::from_secs(86_400));
         if name + 1 < CLIENTS {
-            call = call.on_question(Arc::new(TestHandler {
+            let handler = TestHandler {
                 client: self.clients[name],
                 name,
                 capabilities: json!({ "elicitation": {} }),
                 asked: Arc::clone(&self.asked),
-            }));
+            };
+            let log = TestLog(name, Arc::clone(&self.logged));
+            call = call.on_question(Arc::new(handler)).on_log(Arc::new(log));
         }
         let executor = self.executor.clone();
         let task = tokio::spawn(async move { executor.execute(call).await });
@@ -133,18 +155,45 @@ impl Crowd {
         self.cancelled.push((name, id, Instant::now()));
     }
 
-    /// Asks as the server, and checks who was asked and what the server was told.
-    async fn ask(&mut self) {
+    /// The only client whose call the server can be working on.
+    fn only_client(&self) -> Option<usize> {
         let busy = self.cancelled.iter();
         let busy = busy.filter(|(_, _, at)| at.elapsed() < Duration::from_secs(120));
         let suspects = self.running.iter().map(|(name, ..)| *name);
         let mut suspects: Vec<usize> = suspects.chain(busy.map(|(name, ..)| *name)).collect();
         suspects.sort_unstable();
         suspects.dedup();
-        let expected = match *suspects {
+        match *suspects {
             [only] if only + 1 < CLIENTS && !self.running.is_empty() => Some(only),
             _ => None,
+        }
+    }
+
+    /// Logs as the server, on the stream of a request or without one, and checks who got it.
+    fn log(&self, on_stream: usize) {
+        let running = self.running.iter().map(|(name, id, _)| (Some(*name), *id));
+        let cancelled = self.cancelled.iter().map(|(_, id, _)| (None, *id));
+        let streams: Vec<_> = running.chain(cancelled).collect();
+        let (expected, stream) = match streams.get(on_stream) {
+            Some((name, id)) => (name.filter(|name| name + 1 < CLIENTS), Some(*id)),
+            None => (self.only_client(), None),
         };
+        let message = RpcMessage::Notification {
+            method: "notifications/message".to_owned(),
+            params: json!({ "level": "info", "data": "Your password was wrong" }),
+        };
+        self.inbox.on_message(message, stream);
+        let logged = std::mem::take(&mut *self.logged.lock());
+        assert_eq!(
+            logged,
+            Vec::from_iter(expected),
+            "{stream:?} of {streams:?}"
+        );
+    }
+
+    /// Asks as the server, and checks who was asked and what the server was told.
+    async fn ask(&mut self) {
+        let expected = self.only_client();
         let question = RpcMessage::Request {
             id: json!("q"),
             method: "elicitation/create".to_owned(),
@@ -153,7 +202,7 @@ impl Crowd {
         self.inbox.on_message(question, None);
         settle().await;
         let asked = std::mem::take(&mut *self.asked.lock());
-        assert_eq!(asked, Vec::from_iter(expected), "of {suspects:?}");
+        assert_eq!(asked, Vec::from_iter(expected));
         let told = self.recorder.sent().pop().unwrap()["result"].take();
         let answer = match expected {
             Some(name) => json!({ "action": "accept", "content": { "client": name } }),
@@ -171,6 +220,7 @@ enum CrowdStep {
     LateAnswer(usize),
     Wait(u64),
     Ask,
+    Log(usize),
 }
 
 fn step() -> impl Strategy<Value = CrowdStep> {
@@ -181,12 +231,13 @@ fn step() -> impl Strategy<Value = CrowdStep> {
         1 => any::<usize>().prop_map(CrowdStep::LateAnswer),
         1 => (1..100_u64).prop_map(CrowdStep::Wait),
         4 => Just(CrowdStep::Ask),
+        4 => (0..8_usize).prop_map(CrowdStep::Log),
     ]
 }
 
 proptest! {
     #[test]
-    fn a_question_reaches_the_only_client_that_can_have_caused_it_or_nobody(
+    fn questions_and_logs_reach_the_only_client_that_can_have_caused_them_or_nobody(
         steps in prop::collection::vec(step(), 1..40),
     ) {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -207,6 +258,7 @@ proptest! {
                         tokio::time::sleep(Duration::from_secs(seconds)).await;
                     }
                     CrowdStep::Ask => crowd.ask().await,
+                    CrowdStep::Log(on_stream) => crowd.log(on_stream),
                     _ => {}
                 }
             }

@@ -18,7 +18,6 @@ const SET_LEVEL: &str = "logging/setLevel";
 const SET_LEVEL_TIMEOUT: Duration = Duration::from_secs(1);
 // A more verbose level than needed is kept for so long, because the next call may want it again.
 const KEEP_LEVEL: Duration = Duration::from_secs(60);
-const MAX_LOGGER_LEN: usize = 200;
 const MAX_DATA_BYTES: usize = 64 << 10;
 
 /// The level that a server up to 2025-11-25 was told.
@@ -88,10 +87,9 @@ impl ClientSession {
         let redactor = self.diagnostics.redactor();
         let (data, _) = sanitize::value(redactor, &params["data"], MAX_DATA_BYTES);
         let logger = params["logger"].as_str().unwrap_or(&self.server);
-        let end = logger.floor_char_boundary(MAX_LOGGER_LEN);
         caller.relay_log(LogMessage {
             level,
-            logger: Some(logger[..end].to_owned()),
+            logger: Some(sanitize::name(redactor, logger)),
             data,
         });
     }
@@ -100,15 +98,29 @@ impl ClientSession {
     /// nobody knows whose call it is about, and it must not reach a stranger.
     fn only_caller(&self) -> Option<CallContext> {
         let mut calls = self.pending_calls();
-        if self.is_modern() {
+        let is_modern = self.is_modern();
+        if is_modern {
             // Only requests that asked for messages cause any.
             calls.retain(|call| wanted_level(call).is_some());
         }
-        let caller = |call: &CallContext| call.logs().map(|logs| logs.caller());
-        let first = calls.pop()?;
-        let is_same = |other: &CallContext| caller(other) == caller(&first);
-        (caller(&first).is_some() && calls.iter().all(is_same)).then_some(first)
+        let newest = calls.pop()?;
+        let caller = log_caller(&newest)?;
+        let is_same = |other: Option<u64>| other == Some(caller) || (is_modern && other.is_none());
+        let is_only = calls.iter().all(|call| log_caller(call) == Some(caller))
+            && self.all_abandoned(|call| is_same(call.log_caller));
+        is_only.then_some(newest)
     }
+
+    /// Who may get the messages of a cancelled call. `None` is a stranger to everybody, except that
+    /// a modern server logs nothing for a call that asked for nothing.
+    pub(super) fn abandoned_log_caller(&self, call: &CallContext) -> Option<u64> {
+        let takes_messages = !self.is_modern() || wanted_level(call).is_some();
+        log_caller(call).filter(|_| takes_messages)
+    }
+}
+
+fn log_caller(call: &CallContext) -> Option<u64> {
+    call.logs().map(|logs| logs.caller())
 }
 
 pub(super) fn wanted_level(call: &CallContext) -> Option<LogLevel> {

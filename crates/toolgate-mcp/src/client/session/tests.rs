@@ -44,15 +44,19 @@ impl Transport for RecordingTransport {
     }
 }
 
-pub(super) fn connected(
-    broken: bool,
-) -> (
+type Connected = (
     Arc<ClientSession>,
     Arc<RecordingTransport>,
     Arc<dyn TransportInbox>,
-) {
+);
+
+pub(super) fn connected(broken: bool) -> Connected {
+    connected_with(broken, Redactor::default())
+}
+
+fn connected_with(broken: bool, redactor: Redactor) -> Connected {
     let session = ClientSession::new(
-        ServerDiagnostics::new("house", Redactor::default()),
+        ServerDiagnostics::new("house", redactor),
         Arc::default(),
         ResourceSubscriptions::new(),
     );

@@ -17,6 +17,7 @@ use crate::client::transport::{SessionEnd, Transport, TransportError, TransportI
 pub(crate) enum ScriptedReply {
     Answers(Value),
     Refuses(i64, &'static str),
+    RefusesWith(i64, Value),
     Fails(TransportError),
     Nothing,
 }
@@ -48,6 +49,13 @@ impl ScriptedServer {
         });
         session.set_transport(Arc::clone(&scripted) as Arc<dyn Transport>);
         (session, scripted)
+    }
+
+    fn refuse(&self, id: u64, code: i64, text: &str, data: &Value) {
+        let error = json!({ "code": code, "message": text, "data": data });
+        let message = json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string();
+        let message = RpcMessage::parse(message.as_bytes()).unwrap();
+        self.inbox.on_message(message, None);
     }
 
     pub(crate) fn sent(&self) -> Vec<Value> {
@@ -83,13 +91,8 @@ impl Transport for ScriptedServer {
                     self.inbox
                         .on_message(RpcMessage::parse(text.as_bytes()).unwrap(), None);
                 }
-                ScriptedReply::Refuses(code, text) => {
-                    let error = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": text } });
-                    self.inbox.on_message(
-                        RpcMessage::parse(error.to_string().as_bytes()).unwrap(),
-                        None,
-                    );
-                }
+                ScriptedReply::Refuses(code, text) => self.refuse(id, code, text, &Value::Null),
+                ScriptedReply::RefusesWith(code, data) => self.refuse(id, code, "refused", &data),
                 ScriptedReply::Fails(error) => self.inbox.on_request_failed(id, error),
                 ScriptedReply::Nothing => {}
             }

@@ -6,6 +6,8 @@ use toolgate_core::{CallRecord, ErrorKind, Observer, Question, QuestionError};
 
 use super::*;
 
+mod early;
+
 const STATE: &str = "requestState";
 /// What a client may take to answer, by default.
 const LIMIT: Duration = Duration::from_secs(120);

@@ -130,6 +130,29 @@ async fn a_message_on_the_stream_of_a_request_goes_to_its_caller() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn secrets_and_control_characters_are_removed() {
+    let redactor = Redactor::new(["geheim-123".to_owned()]);
+    let (session, _recorder, inbox) = connected_with(false, redactor);
+    let log = TestLog::new(1, LogLevel::Debug);
+    start_calls(&session, &[Some(&log)]).await;
+    let message = RpcMessage::Notification {
+        method: "notifications/message".to_owned(),
+        params: json!({
+            "level": "info", "logger": "of geheim-123\u{1b}[2J",
+            "data": { "token": "x", "note": ["it is geheim-123"] },
+        }),
+    };
+    inbox.on_message(message, None);
+    let taken = std::mem::take(&mut *log.taken.lock());
+    let shown = format!("{:?} {}", taken[0].logger, taken[0].data);
+    assert!(
+        !shown.contains("geheim") && !shown.contains('\u{1b}'),
+        "{shown}"
+    );
+    assert!(shown.contains("it is "), "{shown}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_older_server_is_told_the_most_verbose_level_that_is_wanted() {
     for offers_logging in [true, false] {
         let (session, recorder, _inbox) = connected(false);
