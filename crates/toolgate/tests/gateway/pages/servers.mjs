@@ -18,13 +18,15 @@ export async function servers(bench) {
     assert.equal(await part('house', 'server-transport').textContent(), `stdio, pid ${pid}`);
     assert.ok((await part('house', 'server-transport').boundingBox()).height < 30, 'on one line');
     assert.equal(await part('house', 'server-protocol').textContent(), 'MCP 2025-11-25');
-    assert.equal(await part('house', 'server-tools').textContent(), '26');
+    const offered = (await bench.get('/api/tools')).filter(({ server }) => server === 'house').length;
+    assert.ok(offered > 20, `many tools: ${offered}`);
+    assert.equal(await part('house', 'server-tools').textContent(), String(offered));
     assert.equal(await part('house', 'server-polluted').textContent(), '1 line');
     assert.equal(await part('names', 'server-polluted').textContent(), 'none');
     assert.ok(await part('names', 'server-offered').getByRole('link', { name: 'markup' }).isVisible(), 'a few tools are listed at once');
     assert.ok(!(await part('house', 'server-offered').getByRole('link', { name: 'echo' }).first().isVisible()), 'many are folded away');
     await part('house', 'server-offered').locator('summary').click();
-    assert.equal(await part('house', 'server-offered').getByRole('link').count(), 26);
+    assert.equal(await part('house', 'server-offered').getByRole('link').count(), offered);
     await part('house', 'server-offered').locator('summary').click();
     assert.equal(await part('house', 'server-restarts').textContent(), '0');
     await part('house', 'server-polluted_lines').locator('summary').click();
