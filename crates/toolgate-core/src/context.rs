@@ -1,5 +1,7 @@
 //! [`CallContext`]: what a running tool knows about its call, and how it learns to stop.
 
+mod guards;
+
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,10 +18,15 @@ use tracing::warn;
 
 use crate::executor::panic_text;
 use crate::policy::CallFlow;
+use crate::slots::CallSlot;
 use crate::{
     CallId, FlowState, Limits, LogHandler, LogLevel, LogMessage, Origin, QuestionHandler,
     RemoteTask, Scope, ToolCall, ToolExecutor, ToolOutcome, TraceContext,
 };
+
+use guards::ClockPauses;
+pub(crate) use guards::HeldSlot;
+pub use guards::PausedClock;
 
 // A timer that fires late by more than this shows that the whole process was suspended, for example
 // by SIGSTOP or because the machine slept. The answer may have arrived meanwhile.
@@ -62,12 +69,15 @@ struct CallContextState {
     started: Instant,
     // Nanoseconds after `started`, without pauses. Progress moves it, but never past `hard_limit`.
     deadline: AtomicU64,
+    slot: Mutex<Option<CallSlot>>,
     pauses: Mutex<ClockPauses>,
     resumed: Notify,
     // How long the tool may run without reporting progress.
     idle_limit: Duration,
-    // How long the tool may run in all.
-    hard_limit: Duration,
+    // How long the tool may run in all, in nanoseconds.
+    hard_limit: AtomicU64,
+    // The same once its server goes on with it as a task.
+    task_limit: Duration,
     sent: OnceLock<SentRequest>,
 }
 
@@ -90,10 +100,12 @@ impl CallContext {
         executor: ToolExecutor,
     ) -> Self {
         let idle_limit = call.timeout.unwrap_or(configured);
-        let hard_limit = if call.timeout.is_some() {
-            idle_limit
-        } else {
-            limits.max_total.max(idle_limit)
+        let (hard_limit, task_limit) = match call.timeout {
+            Some(own) => (own, own),
+            None => {
+                let hard_limit = limits.max_total.max(idle_limit);
+                (hard_limit, limits.max_task.max(hard_limit))
+            }
         };
         let cancellation = match &call.cancellation {
             Some(parent) => parent.child_token(),
@@ -119,8 +131,10 @@ impl CallContext {
             resumed: Notify::new(),
             started: Instant::now(),
             deadline: AtomicU64::new(nanos(idle_limit)),
+            slot: Mutex::new(None),
             idle_limit,
-            hard_limit,
+            hard_limit: AtomicU64::new(nanos(hard_limit)),
+            task_limit,
             sent: OnceLock::new(),
         }))
     }
@@ -232,8 +246,15 @@ impl CallContext {
     }
 
     /// Tells the observers that the server goes on with this call as a task, so that it can be
-    /// continued after a restart.
+    /// continued after a restart. From now on, `limits.maxTask` or the caller's own limit counts
+    /// instead of the tool's, and the call's slot is free for others.
     pub fn announce_task(&self, task: &RemoteTask) {
+        let limit = nanos(self.0.task_limit);
+        self.0.hard_limit.fetch_max(limit, Ordering::Relaxed);
+        self.0.deadline.fetch_max(limit, Ordering::Relaxed);
+        // A slot bounds the requests that a server works on at the same time. Nothing is open while
+        // a task runs, only short polls, and tasks of hours would keep all other calls out.
+        self.release_slot();
         for observer in self.0.executor.observers() {
             // An observer that panics must not end the call.
             let announced = AssertUnwindSafe(|| observer.became_task(self.id(), task));
@@ -283,7 +304,7 @@ impl CallContext {
         let running = self.0.started.elapsed();
         let running = running.saturating_sub(self.0.pauses.lock().total);
         let extended = running.saturating_add(self.0.idle_limit);
-        let extended = extended.min(self.0.hard_limit);
+        let extended = extended.min(self.hard_limit());
         self.0
             .deadline
             .fetch_max(nanos(extended), Ordering::Relaxed);
@@ -304,9 +325,9 @@ impl CallContext {
             }
             if self.deadline() <= deadline && !self.is_paused() {
                 let deadline = self.0.deadline.load(Ordering::Relaxed);
-                let reached_hard_limit = deadline >= nanos(self.0.hard_limit);
-                return if reached_hard_limit {
-                    self.0.hard_limit
+                let hard_limit = self.hard_limit();
+                return if deadline >= nanos(hard_limit) {
+                    hard_limit
                 } else {
                     self.0.idle_limit
                 };
@@ -316,6 +337,21 @@ impl CallContext {
 }
 
 impl CallContext {
+    /// Keeps the slot until the guard is dropped or the call becomes a task.
+    pub(crate) fn hold_slot(&self, slot: CallSlot) -> HeldSlot<'_> {
+        *self.0.slot.lock() = Some(slot);
+        HeldSlot(self)
+    }
+
+    fn release_slot(&self) {
+        let slot = self.0.slot.lock().take();
+        drop(slot);
+    }
+
+    fn hard_limit(&self) -> Duration {
+        Duration::from_nanos(self.0.hard_limit.load(Ordering::Relaxed))
+    }
+
     fn is_paused(&self) -> bool {
         self.0.pauses.lock().open > 0
     }
@@ -328,32 +364,6 @@ impl CallContext {
             resumed.as_mut().await;
             resumed.set(self.0.resumed.notified());
             resumed.as_mut().enable();
-        }
-    }
-}
-
-#[derive(Default)]
-struct ClockPauses {
-    // Guards that exist; they may overlap.
-    open: usize,
-    since: Option<Instant>,
-    // Time of the pauses that are over.
-    total: Duration,
-}
-
-/// Resumes a call's clock when it is dropped. Made by [`CallContext::pause_clock`].
-#[must_use]
-pub struct PausedClock(CallContext);
-
-impl Drop for PausedClock {
-    fn drop(&mut self) {
-        let state = &*self.0.0;
-        let mut pauses = state.pauses.lock();
-        pauses.open -= 1;
-        if pauses.open == 0 {
-            let since = pauses.since.take();
-            pauses.total += since.map(|since| since.elapsed()).unwrap_or_default();
-            state.resumed.notify_waiters();
         }
     }
 }

@@ -96,7 +96,8 @@ impl ToolExecutor {
         }
         flight.notify_started().await?;
         let context = flight.create_context(&mut call, tool.definition().timeout(&rules.limits));
-        let _slot = acquire_slot(rules, &*tool, &context, flight).await?; // 5 queue
+        let slot = acquire_slot(rules, &*tool, &context, flight).await?; // 5 queue
+        let _held = context.hold_slot(slot);
         let output = invoke(&*tool, arguments, &context).await?; // 6 invoke
         check_result_size(output, rules.limits.max_result, &context)
     }

@@ -23,6 +23,11 @@ pub struct Limits {
     #[serde(deserialize_with = "units::deserialize_duration")]
     #[schemars(with = "DurationText")]
     pub max_total: Duration,
+    /// The hard end of a call that its MCP server goes on with as a task. Neither `timeout` nor
+    /// `maxTotal` ends it.
+    #[serde(deserialize_with = "units::deserialize_duration")]
+    #[schemars(with = "DurationText")]
+    pub max_task: Duration,
     /// A call longer than this is logged as slow.
     #[serde(deserialize_with = "units::deserialize_duration")]
     #[schemars(with = "DurationText")]
@@ -104,6 +109,7 @@ impl Default for Limits {
         Self {
             timeout: Duration::from_secs(30),
             max_total: Duration::from_secs(150),
+            max_task: Duration::from_secs(86_400),
             slow_after: Duration::from_secs(1),
             approval_timeout: Duration::from_secs(120),
             observer_timeout: Duration::from_secs(5),

@@ -1,3 +1,5 @@
+//! What a running call knows, and when it times out.
+
 use super::*;
 
 fn context(idle: u64) -> CallContext {
@@ -61,4 +63,27 @@ async fn a_paused_call_resumes_with_its_remaining_time() {
     drop(second);
     assert_eq!(expired.await.unwrap(), Duration::from_secs(30));
     assert_eq!(start.elapsed().as_secs(), 7200 + 30);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_became_a_task_ends_at_the_limit_for_tasks_or_at_its_callers() {
+    let task = RemoteTask {
+        server: "house".to_owned(),
+        task_id: "1".to_owned(),
+        revision: "2026-07-28".to_owned(),
+        expires: None,
+    };
+    for (own, seconds) in [(None, 86_400), (Some(90), 90)] {
+        let mut call = ToolCall::new("ask", serde_json::json!({}));
+        call.timeout = own.map(Duration::from_secs);
+        let (context, start) = (context_of(call, 30), Instant::now());
+        let expired = tokio::spawn({
+            let context = context.clone();
+            async move { context.wait_for_timeout().await }
+        });
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        context.announce_task(&task);
+        assert_eq!(expired.await.unwrap(), Duration::from_secs(seconds));
+        assert_eq!(start.elapsed().as_secs(), seconds);
+    }
 }

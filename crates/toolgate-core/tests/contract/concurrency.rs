@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::Instant;
 use toolgate_core::{
-    CallRecord, FunctionTool, Limits, Timings, Tool, ToolCall, ToolError, ToolExecutor,
-    ToolManager, ToolRank, ToolSource,
+    CallRecord, FunctionTool, Limits, RemoteTask, Timings, Tool, ToolCall, ToolError, ToolExecutor,
+    ToolManager, ToolOutput, ToolRank, ToolSource,
 };
 
 use crate::support::{
@@ -97,6 +97,34 @@ async fn the_wait_for_a_slot_is_not_counted_as_the_tools_time() {
         (secs(1), secs(1)),
     ];
     assert_eq!(timings, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_became_a_task_leaves_its_slot_to_others() {
+    let task = scripted(open_definition("task"), |_, context| async move {
+        context.announce_task(&RemoteTask {
+            server: "house".to_owned(),
+            task_id: "1".to_owned(),
+            revision: "2026-07-28".to_owned(),
+            expires: None,
+        });
+        tokio::time::sleep(secs(3600)).await;
+        Ok(ToolOutput::text("done"))
+    });
+    let mut limits = Limits::default();
+    limits.concurrency = 1;
+    let executor = builder_of([task, echo(open_definition("echo"))]).limits(limits);
+    let executor = executor.build();
+    let begin = Instant::now();
+    let tasks = (0..20).map(|_| executor.execute(ToolCall::new("task", json!({}))));
+    let (tasks, quick) = tokio::join!(join_all(tasks), async {
+        let outcome = executor.execute(ToolCall::new("echo", json!({}))).await;
+        (outcome, begin.elapsed())
+    });
+    assert!(tasks.iter().all(toolgate_core::ToolOutcome::is_success));
+    assert_eq!(begin.elapsed(), secs(3600), "neither limit ended a task");
+    assert!(quick.0.is_success());
+    assert_eq!(quick.1, secs(0));
 }
 
 #[tokio::test(start_paused = true)]

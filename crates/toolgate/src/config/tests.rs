@@ -25,8 +25,8 @@ fn a_full_file_is_understood() {
     let config = read(
         r#"{
             "$schema": "x", // for editors
-            "limits": { "timeout": "5s", "slowAfter": "100ms", "maxTotal": "1m", "maxArguments": "1KiB", "maxResult": "2MiB",
-                        "concurrency": 3, "perTool": { "slow": { "timeout": "2m" } } },
+            "limits": { "timeout": "5s", "slowAfter": "100ms", "maxTotal": "1m", "maxTask": "48h", "maxArguments": "1KiB",
+                        "maxResult": "2MiB", "concurrency": 3, "perTool": { "slow": { "timeout": "2m" } } },
             "policy": { "allow": ["*"], "deny": ["x"], "ask": ["house/*"] },
             "search": { "backend": "brave", "key": "${KEY}" },
             "documents": { "folders": ["notes", "~/docs", "/abs"] },
@@ -35,6 +35,7 @@ fn a_full_file_is_understood() {
     )
     .unwrap();
     assert_eq!(config.limits.timeout, Duration::from_secs(5));
+    assert_eq!(config.limits.max_task, Duration::from_secs(172_800));
     assert_eq!(
         (config.limits.max_arguments, config.limits.concurrency),
         (1024, 3)
