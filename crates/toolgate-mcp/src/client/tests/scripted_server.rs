@@ -12,12 +12,15 @@ use crate::client::diagnostics::ServerDiagnostics;
 use crate::client::message::{OutgoingMessage, RpcMessage};
 use crate::client::session::ClientSession;
 use crate::client::subscriptions::ResourceSubscriptions;
-use crate::client::transport::{SessionEnd, Transport, TransportError, TransportInbox};
+use crate::client::transport::{
+    SessionEnd, Transport, TransportError, TransportInbox, UnreadableAnswer,
+};
 
 pub(crate) enum ScriptedReply {
     Answers(Value),
     Refuses(i64, &'static str),
     Fails(TransportError),
+    Unreadable(UnreadableAnswer),
     Nothing,
 }
 
@@ -27,6 +30,8 @@ pub(crate) struct ScriptedServer {
     script: Box<ReplyScript>,
     inbox: Arc<dyn TransportInbox>,
     sent: Mutex<Vec<Value>>,
+    // What each message names in its header over HTTP.
+    names: Mutex<Vec<Option<String>>>,
     agreed: Mutex<Option<ProtocolEra>>,
 }
 
@@ -44,6 +49,7 @@ impl ScriptedServer {
             script: Box::new(script),
             inbox: session.inbox(),
             sent: Mutex::default(),
+            names: Mutex::default(),
             agreed: Mutex::default(),
         });
         session.set_transport(Arc::clone(&scripted) as Arc<dyn Transport>);
@@ -52,6 +58,16 @@ impl ScriptedServer {
 
     pub(crate) fn sent(&self) -> Vec<Value> {
         self.sent.lock().clone()
+    }
+
+    pub(crate) fn names(&self) -> Vec<Option<String>> {
+        self.names.lock().clone()
+    }
+
+    /// Sends a message by itself.
+    pub(crate) fn deliver(&self, message: &Value) {
+        let message = RpcMessage::parse(message.to_string().as_bytes());
+        self.inbox.on_message(message.unwrap(), None);
     }
 
     pub(crate) fn die(&self) {
@@ -75,6 +91,7 @@ impl Transport for ScriptedServer {
     fn send(&self, message: OutgoingMessage) -> BoxFuture<'_, Result<(), TransportError>> {
         let body: Value = serde_json::from_slice(&message.body).unwrap();
         self.sent.lock().push(body.clone());
+        self.names.lock().push(message.name.clone());
         let deed = (self.script)(message.method.unwrap_or_default(), &body["params"]);
         if let Some(id) = message.id {
             match deed {
@@ -90,6 +107,7 @@ impl Transport for ScriptedServer {
                         None,
                     );
                 }
+                ScriptedReply::Unreadable(problem) => self.inbox.on_unreadable(Some(id), problem),
                 ScriptedReply::Fails(error) => self.inbox.on_request_failed(id, error),
                 ScriptedReply::Nothing => {}
             }
