@@ -10,9 +10,9 @@ use super::poll::TaskStep;
 use super::poll_error::PollError;
 use super::state::TaskState;
 use super::wait::TaskWait;
-use crate::client::call_result::{self, unreadable_error};
+use crate::client::call_result::unreadable_error;
 use crate::client::server_request::answer_questions;
-use crate::client::session::{ClientSession, SessionError};
+use crate::client::session::ClientSession;
 
 // Questions that one task may ask in all.
 const MAX_QUESTIONS: usize = 128;
@@ -75,15 +75,14 @@ impl TaskWait<'_> {
             return Ok(());
         };
         let params = json!({ "taskId": self.task.task_id, "inputResponses": answers });
-        match self.request(session, "tasks/update", params).await {
+        let sent = self.request(session, "tasks/update", params).await;
+        match sent.map_err(|failure| self.poll_error(failure)) {
             Ok(_) => {}
             // Perhaps the task has ended meanwhile. The next poll shows it.
-            Err(Some(failure @ SessionError::Rpc(_))) => {
-                let tool = self.context.tool_name();
-                let refusal = call_result::to_tool_error(self.server, tool, failure);
+            Err(PollError::Final(refusal) | PollError::Lost(refusal)) => {
                 self.input.refusal = Some(refusal);
             }
-            Err(failure) => return Err(self.poll_error(failure)),
+            Err(transient) => return Err(transient),
         }
         self.input.unsent = None;
         Ok(())

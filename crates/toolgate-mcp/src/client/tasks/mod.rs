@@ -126,3 +126,6 @@ fn is_created_task(protocol: TaskProtocol, answer: &Value) -> bool {
 fn is_usable_id(id: &str) -> bool {
     (1..=MAX_TASK_ID_LEN).contains(&id.len())
 }
+
+#[cfg(test)]
+mod tests;
