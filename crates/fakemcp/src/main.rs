@@ -22,6 +22,7 @@
 //! | `storm=N` | announces N changes of its tools per second |
 //! | `count=FILE` | the file to which the `count` tools append a byte for every run |
 //! | `content=FILE` | offers the resources and prompts in FILE (`content.rs` says its form), which is read for every request |
+//! | `tasks`, `tasks=FILE` | has the tool `task` of `tasks.rs`; its tasks survive the process in FILE |
 //!
 //! BYTES may contain the escapes `\n`, `\r`, `\\` and `\xNN`. The tools are in `tools.rs`.
 
@@ -29,6 +30,7 @@ mod content;
 mod modes;
 mod server;
 mod start;
+mod tasks;
 mod tools;
 
 use modes::FaultModes;

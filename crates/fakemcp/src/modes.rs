@@ -28,6 +28,7 @@ pub(crate) struct FaultModes {
     pub(crate) count: Option<PathBuf>,
     pub(crate) content: Option<PathBuf>,
     pub(crate) asking_content: bool,
+    pub(crate) tasks: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy)]
@@ -96,6 +97,7 @@ impl FaultModes {
             "storm" => self.storm = value.parse().ok()?,
             "count" => self.count = Some(value.into()),
             "content" => self.content = Some(value.into()),
+            "tasks" => self.tasks = Some(value.into()),
             "asking-content" => self.asking_content = true,
             _ => {
                 let method = name.strip_prefix("after:")?;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::content::{self, ContentFile, Subscriptions};
 use crate::modes::{CursorMode, FaultModes};
 use crate::start::{block_forever, pause, run_action};
+use crate::tasks::{self, FakeTasks};
 use crate::tools;
 
 const MODERN: &str = "2026-07-28";
@@ -27,11 +28,13 @@ pub(crate) struct FakeServer {
     next_id: AtomicU64,
     subscriptions: Mutex<Subscriptions>,
     content: ContentFile,
+    pub(crate) tasks: FakeTasks,
 }
 
 impl FakeServer {
     pub(crate) fn new(modes: FaultModes) -> Arc<Self> {
         Arc::new(Self {
+            tasks: FakeTasks::new(&modes),
             modes,
             output: Mutex::new(()),
             received: Mutex::default(),
@@ -90,7 +93,10 @@ impl FakeServer {
         }
         lock(&self.received).push(message.clone());
         let server = Arc::clone(self);
-        let may_ask = matches!(&*method, "tools/call" | "resources/read" | "prompts/get");
+        let may_ask = matches!(
+            &*method,
+            "tools/call" | "resources/read" | "prompts/get" | "tasks/result"
+        );
         if may_ask && message["params"]["name"] != "echo" {
             std::thread::spawn(move || server.handle(&method, &message));
         } else {
@@ -138,6 +144,11 @@ impl FakeServer {
                 None => return,
             },
             "ping" => Ok(json!({})),
+            "tasks/get" | "tasks/result" | "tasks/update" | "tasks/cancel"
+                if self.modes.tasks.is_some() =>
+            {
+                tasks::answer(self, method, params)
+            }
             "subscriptions/listen" if self.modes.modern => {
                 return self.listen(id, &params["notifications"]);
             }
@@ -174,6 +185,9 @@ impl FakeServer {
         if self.modes.asking_content {
             capabilities["resources"] = json!({});
             capabilities["prompts"] = json!({});
+        }
+        if self.modes.tasks.is_some() {
+            tasks::add_capabilities(&mut capabilities);
         }
         capabilities
     }

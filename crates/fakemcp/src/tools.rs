@@ -122,7 +122,12 @@ pub(crate) fn list(modes: &FaultModes, from: usize, at_most: usize) -> Vec<Value
     let more = (0..modes.many).map(|n| {
         json!({ "name": format!("tool_{n}"), "description": "One of many", "inputSchema": { "type": "object" } })
     });
-    own.chain(more).skip(from).take(at_most).collect()
+    let task = modes.tasks.as_ref().map(|_| crate::tasks::definition());
+    own.chain(task)
+        .chain(more)
+        .skip(from)
+        .take(at_most)
+        .collect()
 }
 
 fn definition(modes: &FaultModes, (name, description, parameters): &FakeToolRow) -> Value {
@@ -163,6 +168,9 @@ pub(crate) fn call(server: &FakeServer, id: &Value, params: &Value) -> Option<An
     let number = |key: &str| given[key].as_u64().unwrap_or(0);
     let string = |key: &str| given[key].as_str().unwrap_or_default();
     let result = match name {
+        "task" if server.modes.tasks.is_some() => {
+            return Some(crate::tasks::call(server, params));
+        }
         "echo" => text(string("text")),
         "arguments" => text(given.to_string()),
         "sleep" => {

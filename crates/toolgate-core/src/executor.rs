@@ -20,7 +20,7 @@ use crate::slots::CallSlot;
 use crate::{
     Approval, ApprovalRecord, ApprovalRequest, Approver, CallContext, Decision, ExecutionRules,
     FlowState, Limits, MAX_APPROVABLE_BYTES, Observer, Policy, Scope, Tool, ToolCall,
-    ToolDefinition, ToolError, ToolManager, ToolOutcome, ToolOutput, ValidArguments,
+    ToolDefinition, ToolError, ToolManager, ToolOutcome, ToolOutput, ToolSource, ValidArguments,
 };
 
 pub use builder::ToolExecutorBuilder;
@@ -74,6 +74,7 @@ impl ToolExecutor {
             _ => self.find_with_rules(rules, &call.name, &call.scope)?, // 1 find
         };
         let tool = flight.set_tool(tool);
+        check_can_resume(&call, tool.definition())?;
         // Rename before validating: the schema uses the server's names, and the model may not.
         let named = tool
             .definition()
@@ -194,6 +195,8 @@ impl ToolExecutor {
     ) -> Result<(), ToolError> {
         let because = match rules.policy.permission_for(tool, call) {
             CallPermission::Granted => return Ok(()),
+            // The tool doesn't run again, and a person has agreed to what it did.
+            CallPermission::Ask(_) if call.resumes.is_some() => return Ok(()),
             CallPermission::Ask(because) => because,
             CallPermission::Denied => return Err(destructive_denied_error(&call.name)),
         };
@@ -262,6 +265,20 @@ fn destructive_denied_error(tool: &str) -> ToolError {
         tool,
         "is destructive, and 'policy.destructive' denies such calls",
     )
+}
+
+/// A task can only be continued at its own server: any other tool would run from the start.
+fn check_can_resume(call: &ToolCall, tool: &ToolDefinition) -> Result<(), ToolError> {
+    match &call.resumes {
+        Some(task) if !matches!(tool.source(), ToolSource::Mcp(server) if *server == task.server) =>
+        {
+            let (tool, server) = (&call.name, &task.server);
+            let text =
+                format!("'{tool}' is not a tool of MCP server '{server}', which has the task");
+            Err(ToolError::failed(text))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn validate(

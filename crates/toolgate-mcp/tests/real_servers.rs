@@ -8,10 +8,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
+use toolgate_core::{
+    ClientId, Question, QuestionError, QuestionHandler, ToolCall, ToolExecutor, ToolManager,
+};
 use toolgate_mcp::{
     SecretHeaders, ServerConnection, ServerProgram, ServerSettings, Servers, ServersOptions,
 };
@@ -24,8 +27,13 @@ struct RealServer {
 
 impl RealServer {
     async fn start(connection: ServerConnection) -> Self {
+        Self::start_with(connection, false).await
+    }
+
+    async fn start_with(connection: ServerConnection, relays_questions: bool) -> Self {
         let manager = Arc::new(ToolManager::new());
         let mut options = ServersOptions::new();
+        options.relays_questions = relays_questions;
         options.retry.base_delay = Duration::from_millis(100);
         let servers = Servers::new(Arc::clone(&manager), options);
         let mut settings = ServerSettings::new("real", connection);
@@ -154,6 +162,74 @@ async fn everything(real: &RealServer) {
     let outcome = real.executor.execute(call).await;
     assert!(outcome.is_success(), "{:?}", outcome.error());
     assert_eq!(*steps.lock(), 3);
+}
+
+/// Answers questions as a person would, and counts them.
+struct Person {
+    client: ClientId,
+    capabilities: Value,
+    asked: Mutex<Vec<Question>>,
+}
+
+impl QuestionHandler for Person {
+    fn client(&self) -> ClientId {
+        self.client
+    }
+
+    fn capabilities(&self) -> &Value {
+        &self.capabilities
+    }
+
+    fn ask<'a>(
+        &'a self,
+        questions: Vec<Question>,
+    ) -> BoxFuture<'a, Result<Vec<Value>, QuestionError>> {
+        let answer = json!({ "action": "accept", "content": { "interpretation": "snake" } });
+        let answers = questions.iter().map(|_| answer.clone()).collect();
+        self.asked.lock().extend(questions);
+        Box::pin(async move { Ok(answers) })
+    }
+}
+
+#[tokio::test]
+async fn everything_researches_in_a_task() {
+    let Some(servers) = fakemcp::real_servers() else {
+        return;
+    };
+    let stdio = npm(&servers, "server-everything", &["stdio"]);
+    let (_process, url) = everything_on_loopback(&servers);
+    let headers = SecretHeaders::default();
+    for connection in [stdio, ServerConnection::Http { url, headers }] {
+        let real = RealServer::start_with(connection, true).await;
+        let person = Arc::new(Person {
+            client: ClientId::unique(),
+            capabilities: json!({ "elicitation": {} }),
+            asked: Mutex::default(),
+        });
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let listen = Arc::clone(&said);
+        let arguments = json!({ "topic": "python", "ambiguous": true });
+        let call = ToolCall::new("simulate-research-query", arguments)
+            .on_question(Arc::clone(&person) as _)
+            .on_progress(move |progress| listen.lock().extend(progress.message.clone()));
+        let envelope = real.executor.execute(call).await.to_envelope();
+        let report = envelope["result"].as_str().unwrap_or_default();
+        assert!(
+            report.contains("# Research Report: python (snake)"),
+            "{envelope}"
+        );
+        let asked = std::mem::take(&mut *person.asked.lock());
+        assert_eq!(asked.len(), 1, "{asked:?}");
+        assert_eq!(asked[0].method, "elicitation/create");
+        assert!(
+            asked[0].params["_meta"]
+                .get("io.modelcontextprotocol/related-task")
+                .is_none()
+        );
+        let said = said.lock().join("\n");
+        assert!(said.contains("Gathering sources..."), "{said}");
+        real.servers.stop().await;
+    }
 }
 
 #[tokio::test]

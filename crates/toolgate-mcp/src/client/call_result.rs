@@ -9,6 +9,7 @@ use super::transport::{SessionEnd, UnreadableAnswer};
 pub(crate) enum ServerAnswer {
     Complete(Value),
     InputRequired { requests: Value, state: Value },
+    Task,
 }
 
 /// Tells a result from a request for input. A result of an unknown kind is a failure.
@@ -19,6 +20,7 @@ pub(crate) fn parse_answer(tool: &str, mut result: Value) -> Result<ServerAnswer
             requests: result["inputRequests"].take(),
             state: result["requestState"].take(),
         }),
+        Some("task") => Ok(ServerAnswer::Task),
         Some(other) => {
             let other: String = other.chars().take(50).collect();
             let problem = format!("a result of the unknown kind '{}'", escape(&other));

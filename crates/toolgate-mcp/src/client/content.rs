@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::{
-    CallContext, ContentMethod, Redactor, SourceContent, Tool, ToolDefinition, ToolFuture,
-    ToolOutput, ToolSource, ValidArguments,
+    CallContext, ContentMethod, Redactor, SourceContent, Tool, ToolDefinition, ToolError,
+    ToolFuture, ToolOutput, ToolSource, ValidArguments,
 };
 use tracing::warn;
 
@@ -189,6 +189,10 @@ impl Tool for ContentTool {
 
     fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
+            if context.resumed_task().is_some() {
+                let problem = format!("'{}' has no tasks to continue", context.tool_name());
+                return Err(ToolError::failed(problem));
+            }
             let params = arguments.as_value();
             let name = match self.method {
                 ContentMethod::ReadResource => params["uri"].as_str(),
@@ -204,8 +208,10 @@ impl Tool for ContentTool {
                 headers: Vec::new(),
                 is_repeatable: true,
                 pinned_tool: None,
+                task_support: None,
             };
-            let result = request.run(context).await?;
+            let outcome = request.run(context).await?;
+            let result = outcome.into_result(context.tool_name())?;
             match find_flaw(self.method, &result) {
                 None => Ok(ToolOutput::json(result)),
                 Some(flaw) => Err(unreadable_error(context.tool_name(), flaw.to_owned())),

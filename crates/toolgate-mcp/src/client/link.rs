@@ -5,17 +5,21 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use toolgate_core::{ToolError, WithheldReason};
 
 use super::call_result::with_details;
 use super::session::ClientSession;
 use super::subscriptions::ResourceSubscriptions;
+use super::tasks::RunningTaskLimit;
 
 #[derive(Clone)]
 pub(crate) struct ServerLink {
     state: watch::Sender<LinkState>,
     withheld: Arc<ArcSwap<HashMap<String, WithheldReason>>>,
     subscriptions: Arc<ResourceSubscriptions>,
+    tasks: RunningTaskLimit,
+    closed: CancellationToken,
 }
 
 #[derive(Clone)]
@@ -44,11 +48,26 @@ impl ServerLink {
             state: watch::Sender::new(state),
             withheld: Arc::default(),
             subscriptions: ResourceSubscriptions::new(),
+            tasks: RunningTaskLimit::default(),
+            closed: CancellationToken::new(),
         }
     }
 
     pub(crate) fn subscriptions(&self) -> &Arc<ResourceSubscriptions> {
         &self.subscriptions
+    }
+
+    pub(crate) fn tasks(&self) -> &RunningTaskLimit {
+        &self.tasks
+    }
+
+    /// The server is stopped for good: nothing waits for it any more.
+    pub(crate) fn close(&self) {
+        self.closed.cancel();
+    }
+
+    pub(crate) async fn closed(&self) {
+        self.closed.cancelled().await;
     }
 
     /// Starts the server if it is idle.

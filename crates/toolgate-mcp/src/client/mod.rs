@@ -26,6 +26,7 @@ pub(crate) mod status;
 pub(crate) mod stdio;
 pub(crate) mod subscriptions;
 mod supervisor;
+pub(crate) mod tasks;
 #[cfg(test)]
 mod tests {
     pub(crate) mod scripted_server;

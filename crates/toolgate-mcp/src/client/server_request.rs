@@ -9,7 +9,8 @@ use toolgate_core::{CallContext, Question, ToolError};
 
 use super::call_result::{self, ServerAnswer};
 use super::link::ServerLink;
-use super::session::{ClientSession, SessionError, SessionRequest};
+use super::session::{ClientSession, SessionError, SessionRequest, TaskUse};
+use super::tasks::{MAX_TASKS, TaskProtocol, TaskSupport, take_created_task};
 
 // How often a server may ask for input before it answers a call.
 pub(super) const MAX_QUESTION_ROUNDS: usize = 8;
@@ -17,6 +18,8 @@ pub(super) const MAX_QUESTION_ROUNDS: usize = 8;
 const MAX_QUESTIONS: usize = 16;
 // The server wants other headers than the tool's schema said, so its tools have changed.
 const HEADER_MISMATCH: i64 = -32020;
+// JSON numbers are exact up to here.
+const MAX_TTL: u64 = (1 << 53) - 1;
 
 /// A request that runs as part of a call.
 pub(super) struct ServerRequest<'a, P> {
@@ -31,21 +34,59 @@ pub(super) struct ServerRequest<'a, P> {
     pub(super) is_repeatable: bool,
     /// A tool that must not have been withheld in the meantime.
     pub(super) pinned_tool: Option<&'a str>,
+    /// What the tool says about tasks; `None` if the method can't become one.
+    pub(super) task_support: Option<TaskSupport>,
+}
+
+/// What a request came to.
+pub(super) enum RequestOutcome {
+    Complete(Value),
+    Task(StartedTask),
+}
+
+impl RequestOutcome {
+    /// The result of a request that can't become a task.
+    pub(super) fn into_result(self, tool: &str) -> Result<Value, ToolError> {
+        match self {
+            Self::Complete(result) => Ok(result),
+            Self::Task(_) => Err(unexpected_task_error(tool)),
+        }
+    }
+}
+
+/// A task that a call became.
+pub(crate) struct StartedTask {
+    pub(crate) session: Arc<ClientSession>,
+    pub(crate) protocol: TaskProtocol,
+    /// The id of the request, which is also the token of its progress.
+    pub(crate) request_id: u64,
+    pub(crate) state: Value,
+    /// We asked for a task where none was required.
+    pub(crate) is_our_choice: bool,
 }
 
 #[derive(Serialize)]
 struct AnsweredParams<'a, P> {
     #[serde(flatten)]
     params: &'a P,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<TaskParams>,
     #[serde(rename = "inputResponses", skip_serializing_if = "Option::is_none")]
     responses: Option<Map<String, Value>>,
     #[serde(rename = "requestState", skip_serializing_if = "Value::is_null")]
     state: Value,
 }
 
+/// Asks a server of 2025-11-25 for a task.
+#[derive(Serialize)]
+struct TaskParams {
+    // Milliseconds.
+    ttl: u64,
+}
+
 impl<P: Serialize> ServerRequest<'_, P> {
-    /// Returns the complete result.
-    pub(super) async fn run(&self, context: &CallContext) -> Result<Value, ToolError> {
+    /// Returns the complete result, or the task that the call became.
+    pub(super) async fn run(&self, context: &CallContext) -> Result<RequestOutcome, ToolError> {
         let tool = context.tool_name();
         let mut may_retry = true;
         loop {
@@ -78,11 +119,16 @@ impl<P: Serialize> ServerRequest<'_, P> {
         &self,
         session: &Arc<ClientSession>,
         context: &CallContext,
-    ) -> Result<Result<Value, ToolError>, SessionError> {
+    ) -> Result<Result<RequestOutcome, ToolError>, SessionError> {
         let tool = context.tool_name();
         session.prepare_logging(context).await;
+        let tasks = match self.task_request(session, context) {
+            Ok(tasks) => tasks,
+            Err(error) => return Ok(Err(error)),
+        };
         let mut params = AnsweredParams {
             params: &self.params,
+            task: tasks.params,
             responses: None,
             state: Value::Null,
         };
@@ -91,10 +137,11 @@ impl<P: Serialize> ServerRequest<'_, P> {
                 name: self.name,
                 headers: self.headers.clone(),
                 call: Some(context),
+                tasks: tasks.declared,
                 ..SessionRequest::new(self.method, &params)
             };
-            let result = session.request(request).await;
-            let result = result.map_err(|failure| match failure {
+            let result = session.numbered_request(request).await;
+            let (request_id, mut result) = result.map_err(|failure| match failure {
                 // The server has seen the first request, so a restart would run the
                 // tool a second time.
                 SessionError::NotSent(reason) if params.responses.is_some() => {
@@ -102,9 +149,24 @@ impl<P: Serialize> ServerRequest<'_, P> {
                 }
                 other => other,
             })?;
+            if let Some(protocol) = tasks.expected
+                && let Some(state) = take_created_task(protocol, &mut result)
+            {
+                return Ok(Ok(RequestOutcome::Task(StartedTask {
+                    session: Arc::clone(session),
+                    protocol,
+                    request_id,
+                    state,
+                    is_our_choice: tasks.is_our_choice,
+                })));
+            }
             let (requests, state) = match call_result::parse_answer(tool, result) {
-                Ok(ServerAnswer::Complete(result)) => return Ok(Ok(result)),
+                Ok(ServerAnswer::Complete(result)) => {
+                    return Ok(Ok(RequestOutcome::Complete(result)));
+                }
                 Ok(ServerAnswer::InputRequired { requests, state }) => (requests, state),
+                // Nobody said that this may become a task.
+                Ok(ServerAnswer::Task) => return Ok(Err(unexpected_task_error(tool))),
                 Err(error) => return Ok(Err(error)),
             };
             match answer_questions(session, self.server, requests, context).await {
@@ -120,7 +182,70 @@ impl<P: Serialize> ServerRequest<'_, P> {
     }
 }
 
-async fn answer_questions(
+/// What a request says about tasks.
+struct TaskRequest {
+    declared: TaskUse,
+    // The kind of task that the answer may be.
+    expected: Option<TaskProtocol>,
+    params: Option<TaskParams>,
+    is_our_choice: bool,
+}
+
+impl<P> ServerRequest<'_, P> {
+    fn task_request(
+        &self,
+        session: &ClientSession,
+        context: &CallContext,
+    ) -> Result<TaskRequest, ToolError> {
+        let mut request = TaskRequest {
+            declared: TaskUse::Never,
+            expected: None,
+            params: None,
+            is_our_choice: false,
+        };
+        let (Some(support), Some(protocol)) = (self.task_support, session.task_protocol()) else {
+            return Ok(request);
+        };
+        let has_room = self.link.tasks().has_room();
+        let asks = match protocol {
+            TaskProtocol::Extension => has_room,
+            TaskProtocol::Legacy { .. } => match support {
+                TaskSupport::Forbidden => false,
+                // Tasks survive lost connections, restarts and the limits of a call, and the server
+                // offers them. The price is one poll.
+                TaskSupport::Optional => has_room,
+                TaskSupport::Required if !has_room => {
+                    return Err(ToolError::Overloaded {
+                        tool: context.tool_name().to_owned(),
+                        limit: MAX_TASKS,
+                    });
+                }
+                TaskSupport::Required => true,
+            },
+        };
+        if !asks {
+            return Ok(request);
+        }
+        request.expected = Some(protocol);
+        match protocol {
+            TaskProtocol::Extension => request.declared = TaskUse::MayBecome,
+            TaskProtocol::Legacy { .. } => {
+                let ttl = context.executor().rules().limits.max_task.as_millis();
+                request.params = Some(TaskParams {
+                    ttl: u64::try_from(ttl).unwrap_or(u64::MAX).min(MAX_TTL),
+                });
+                request.is_our_choice = support == TaskSupport::Optional;
+            }
+        }
+        Ok(request)
+    }
+}
+
+fn unexpected_task_error(tool: &str) -> ToolError {
+    call_result::unreadable_error(tool, "a task that was not asked for".to_owned())
+}
+
+pub(super) async fn answer_questions(
     session: &Arc<ClientSession>,
     server: &str,
     requests: Value,

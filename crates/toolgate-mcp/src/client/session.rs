@@ -4,6 +4,7 @@ mod asking;
 mod encode;
 mod logging;
 mod mailbox;
+mod running_tasks;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,17 +16,20 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, Semaphore, oneshot, watch};
 use tokio::time::Instant;
-use toolgate_core::{CallContext, ClientId, SentRequest};
+use toolgate_core::{CallContext, ClientId, Redactor, SentRequest};
 use tracing::{debug, warn};
 
-pub(crate) use self::encode::SessionRequest;
+pub(crate) use self::encode::{SessionRequest, TaskUse};
 use self::logging::ServerLogLevel;
 use self::mailbox::SessionMailbox;
+use self::running_tasks::RunningTask;
+pub(crate) use self::running_tasks::TaskRegistration;
 use super::content::ContentCapabilities;
 use super::diagnostics::ServerDiagnostics;
 use super::message::RpcError;
 use super::questions::ServerQuestions;
 use super::subscriptions::ResourceSubscriptions;
+use super::tasks::{TaskOffer, TaskProtocol};
 use super::transport::{
     FailureReason, HttpStatus, SessionEnd, Transport, TransportError, TransportInbox,
     UnreadableAnswer,
@@ -80,6 +84,7 @@ pub(crate) struct ClientSession {
     offer: OnceLock<ServerOffer>,
     subscriptions: Arc<ResourceSubscriptions>,
     log_level: Mutex<ServerLogLevel>,
+    tasks: Mutex<Vec<RunningTask>>,
 }
 
 /// What the server said about itself in the handshake.
@@ -88,6 +93,7 @@ pub(crate) struct ServerOffer {
     pub(crate) capabilities: ContentCapabilities,
     pub(crate) instructions: Option<String>,
     pub(crate) logging: bool,
+    pub(crate) tasks: TaskOffer,
 }
 
 #[derive(Default)]
@@ -143,6 +149,7 @@ impl ClientSession {
             offer: OnceLock::new(),
             subscriptions,
             log_level: Mutex::default(),
+            tasks: Mutex::default(),
         })
     }
 
@@ -165,6 +172,20 @@ impl ClientSession {
         self.meta.get().is_some()
     }
 
+    /// How tasks work in this session; `None` if the server has none.
+    pub(crate) fn task_protocol(&self) -> Option<TaskProtocol> {
+        let revision = self.revision.get()?;
+        self.offer.get()?.tasks.protocol(self.is_modern(), revision)
+    }
+
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
+    pub(crate) fn redactor(&self) -> &Redactor {
+        self.diagnostics.redactor()
+    }
+
     pub(crate) fn own_capabilities(&self) -> Value {
         self.questions.own_capabilities()
     }
@@ -179,6 +200,7 @@ impl ClientSession {
             capabilities: ContentCapabilities::from_json(&result["capabilities"]),
             instructions: result["instructions"].as_str().map(str::to_owned),
             logging: result["capabilities"]["logging"].is_object(),
+            tasks: TaskOffer::from_json(&result["capabilities"]),
         }));
     }
 
@@ -198,7 +220,15 @@ impl ClientSession {
         self: &Arc<Self>,
         request: SessionRequest<'_, P>,
     ) -> Result<Value, SessionError> {
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        Ok(self.numbered_request(request).await?.1)
+    }
+
+    /// Like `request`, and returns the id of the request too.
+    pub(crate) async fn numbered_request<P: Serialize>(
+        self: &Arc<Self>,
+        request: SessionRequest<'_, P>,
+    ) -> Result<(u64, Value), SessionError> {
+        let id = self.new_id();
         let (sender, receiver) = oneshot::channel();
         let pending = PendingRequest {
             reply: sender,
@@ -212,7 +242,10 @@ impl ClientSession {
             // MCP forbids cancelling `initialize`.
             notify_server: request.method != "initialize",
         };
-        let (call, progress) = (request.call, request.call.map(|_| id));
+        let call = request.call;
+        let progress = call
+            .map(|_| id)
+            .filter(|_| request.tasks != TaskUse::Manages);
         let message = self.encode(Some(id), request, progress)?;
         if let Err(error) = self.transport()?.send(message).await {
             cancel_guard.notify_server = false;
@@ -222,11 +255,12 @@ impl ClientSession {
             let revision = Arc::clone(revision);
             call.record_sent(SentRequest { revision, id });
         }
-        receiver.await.unwrap_or_else(|_| {
+        let answer = receiver.await.unwrap_or_else(|_| {
             Err(SessionError::Stopped(
                 self.end.borrow().clone().unwrap_or_default(),
             ))
-        })
+        })?;
+        Ok((id, answer))
     }
 
     pub(crate) async fn notify<P: Serialize>(
@@ -269,6 +303,10 @@ impl ClientSession {
         if let Some(transport) = self.transport.get() {
             transport.close().await;
         }
+    }
+
+    fn new_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
     fn transport(&self) -> Result<&Arc<dyn Transport>, SessionError> {

@@ -20,7 +20,8 @@ use super::catalog::RememberedTool;
 use super::connection::ToolOffer;
 use super::content::ListedContent;
 use super::link::ServerLink;
-use super::server_request::ServerRequest;
+use super::server_request::{RequestOutcome, ServerRequest};
+use super::tasks::{TaskSupport, TaskWait};
 use crate::header_parameters::HeaderParameter;
 use crate::{ServerConnection, ServerSettings};
 use definition::{SchemaCompilation, ToolTexts, build_definition, choose_description, shorten};
@@ -111,6 +112,7 @@ struct McpTool {
     headers: Vec<HeaderParameter>,
     // Read-only or idempotent, so that a call may be repeated.
     is_repeatable: bool,
+    task_support: TaskSupport,
 }
 
 #[derive(Serialize)]
@@ -135,6 +137,7 @@ impl McpTool {
         let mut headers = HeaderParameter::find(&entry["inputSchema"])
             .map_err(|problem| format!("tool '{}': {problem}", shorten(&name)))?;
         let output = entry.get_mut("outputSchema").map(Value::take);
+        let task_support = TaskSupport::of_tool(&entry);
         let texts = ToolTexts {
             name,
             title,
@@ -168,6 +171,7 @@ impl McpTool {
             }),
             headers,
             is_repeatable,
+            task_support,
         }))
     }
 
@@ -187,6 +191,35 @@ impl McpTool {
             }
         }
         Ok(headers)
+    }
+
+    async fn result(
+        &self,
+        arguments: &ValidArguments,
+        context: &CallContext,
+    ) -> Result<Value, ToolError> {
+        let (server, link) = (&*self.server, &self.link);
+        if let Some(task) = context.resumed_task() {
+            return TaskWait::resume(server, link, context, task)?.run().await;
+        }
+        let (name, arguments) = (self.definition.original_name(), arguments.as_value());
+        let request = ServerRequest {
+            server,
+            link,
+            method: "tools/call",
+            name: Some(name),
+            params: CallParams { name, arguments },
+            headers: self.headers_for(arguments)?,
+            is_repeatable: self.is_repeatable,
+            pinned_tool: Some(name),
+            task_support: Some(self.task_support),
+        };
+        match request.run(context).await? {
+            RequestOutcome::Complete(result) => Ok(result),
+            RequestOutcome::Task(started) => {
+                TaskWait::start(server, link, context, started)?.run().await
+            }
+        }
     }
 
     // A result that violates the output schema is only logged, because the call may have had an
@@ -212,23 +245,11 @@ impl Tool for McpTool {
 
     fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
-            let (name, arguments) = (self.definition.original_name(), arguments.as_value());
-            let request = ServerRequest {
-                server: &self.server,
-                link: &self.link,
-                method: "tools/call",
-                name: Some(name),
-                params: CallParams { name, arguments },
-                headers: self.headers_for(arguments)?,
-                is_repeatable: self.is_repeatable,
-                pinned_tool: Some(name),
-            };
-            let result = request.run(context).await?;
+            let result = self.result(&arguments, context).await?;
             let output = call_result::parse_output(context.tool_name(), result);
             output.inspect(|output| self.warn_on_schema_mismatch(output))
         })
     }
 }
-
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use toolgate_mcp::{McpServer, ServeOptions};
 use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR};
 
 /// A client behind the gateway, of either era, that can answer everything.
-struct PersonClient {
+pub(crate) struct PersonClient {
     is_modern: bool,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     writer: WriteHalf<DuplexStream>,
@@ -35,7 +35,7 @@ fn answer(method: &str) -> Value {
 }
 
 impl PersonClient {
-    async fn connect(house: &FaultTest, is_modern: bool) -> Self {
+    pub(crate) async fn connect(house: &FaultTest, is_modern: bool) -> Self {
         let server = McpServer::new(house.executor.clone(), ServeOptions::new("test", "1"));
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (reader, writer) = tokio::io::split(theirs);
@@ -83,7 +83,7 @@ impl PersonClient {
     }
 
     /// Sends a request and answers everything it asks. Returns the questions and the last message.
-    async fn run(&mut self, method: &str, params: Value) -> (Vec<Value>, Value) {
+    pub(crate) async fn run(&mut self, method: &str, params: Value) -> (Vec<Value>, Value) {
         let mut questions = Vec::new();
         self.request(method, params.clone()).await;
         loop {

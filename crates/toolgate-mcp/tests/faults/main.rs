@@ -20,3 +20,4 @@ mod request_ids;
 mod shutdown;
 mod starting;
 mod stray_output;
+mod tasks;

@@ -10,29 +10,43 @@ use toolgate_core::{CallContext, PausedClock, Progress, Question, QuestionError,
 use super::{AbandonedCall, ClientSession};
 use crate::client::diagnostics::NoiseKind;
 use crate::client::message::RpcError;
+use crate::client::tasks::RELATED_TASK;
 
 // How long a server may go on with a cancelled call that it doesn't answer, and ask or log on its
 // behalf.
 const STILL_WORKING: Duration = Duration::from_secs(120);
 
 impl ClientSession {
-    /// Answers a request that the server sent by itself. It doesn't say which call it is about.
+    /// Answers a request that the server sent by itself. It doesn't say which call it is about,
+    /// unless it is about a task.
     pub(super) async fn answer_request(
         &self,
         method: String,
-        params: Value,
+        mut params: Value,
     ) -> Result<Value, RpcError> {
+        let task = take_related_task(&mut params);
         let question = Question {
             key: "question".to_owned(),
             server: self.server.clone(),
             method,
             params,
         };
-        let calls = self.pending_calls();
-        let handler = only_handler(&calls).filter(|handler| {
-            let client = Some(handler.client());
-            self.all_abandoned(|call| call.client == client)
-        });
+        let (calls, handler) = match task {
+            // A task that no call waits for has nobody behind it.
+            Some(task) => {
+                let call = self.task_call(&task);
+                let handler = call.as_ref().and_then(|call| call.questions().cloned());
+                (call.into_iter().collect(), handler)
+            }
+            None => {
+                let calls = self.pending_calls();
+                let handler = only_handler(&calls).filter(|handler| {
+                    let client = Some(handler.client());
+                    self.all_abandoned(|call| call.client == client)
+                });
+                (calls, handler)
+            }
+        };
         let mut answers = self.answer(vec![question], handler, &calls).await?;
         Ok(answers.pop().unwrap_or_default())
     }
@@ -105,11 +119,11 @@ impl ClientSession {
 
     /// The calls that the server works on, the newest last.
     pub(super) fn pending_calls(&self) -> Vec<CallContext> {
+        let mut calls = self.task_calls();
         let pending = self.pending.lock();
         let requests = pending.requests.iter();
-        let mut calls: Vec<(u64, CallContext)> = requests
-            .filter_map(|(id, request)| Some((*id, request.call.clone()?)))
-            .collect();
+        let open = requests.filter_map(|(id, request)| Some((*id, request.call.clone()?)));
+        calls.extend(open);
         drop(pending);
         calls.sort_unstable_by_key(|(id, _)| *id);
         calls.into_iter().map(|(_, call)| call).collect()
@@ -122,6 +136,13 @@ impl ClientSession {
         let mut calls = calls.filter_map(|request| request.call.as_ref());
         calls.all(|call| call.at.elapsed() >= STILL_WORKING || condition(call))
     }
+}
+
+/// Returns the task that a message is about. Callers don't know the task, so its id is taken out.
+fn take_related_task(params: &mut Value) -> Option<String> {
+    let related = params.get_mut("_meta")?.as_object_mut()?;
+    let related = related.shift_remove(RELATED_TASK)?;
+    Some(related["taskId"].as_str()?.to_owned())
 }
 
 /// The client that made all of these calls, through its newest one. If there are several clients,

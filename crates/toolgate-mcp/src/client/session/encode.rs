@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolgate_core::CallContext;
 
 use super::logging::wanted_level;
 use super::{ClientSession, SessionError};
 use crate::client::message::OutgoingMessage;
+use crate::client::tasks::TASKS_EXTENSION;
 
 pub(crate) struct SessionRequest<'a, P> {
     pub(crate) method: &'static str,
@@ -17,6 +18,17 @@ pub(crate) struct SessionRequest<'a, P> {
     pub(crate) name: Option<&'a str>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) call: Option<&'a CallContext>,
+    pub(crate) tasks: TaskUse,
+}
+
+/// What a request has to do with tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskUse {
+    Never,
+    /// Its answer may be a task.
+    MayBecome,
+    /// It is about a task.
+    Manages,
 }
 
 impl<P> SessionRequest<'_, P> {
@@ -27,6 +39,7 @@ impl<P> SessionRequest<'_, P> {
             name: None,
             headers: Vec::new(),
             call: None,
+            tasks: TaskUse::Never,
         }
     }
 }
@@ -76,8 +89,11 @@ impl ClientSession {
         progress_token: Option<u64>,
     ) -> Result<OutgoingMessage, SessionError> {
         let modern = self.meta.get().filter(|_| id.is_some());
-        let modern = modern.map(|meta| self.with_callers_wishes(meta, request.call));
-        let from_caller = request.call.and_then(CallContext::meta);
+        let modern = modern.map(|meta| self.with_callers_wishes(meta, request.call, request.tasks));
+        // What the caller sent is for the tool, and came with the call that became the task.
+        let calls_tool = request.tasks != TaskUse::Manages;
+        let from_caller = request.call.filter(|_| calls_tool);
+        let from_caller = from_caller.and_then(CallContext::meta);
         let has_meta = progress_token.is_some() || modern.is_some();
         let traceparent = request.call.and_then(CallContext::trace_parent);
         let meta = FrameMeta {
@@ -111,24 +127,26 @@ impl ClientSession {
         &self,
         meta: &'m Map<String, Value>,
         call: Option<&CallContext>,
+        tasks: TaskUse,
     ) -> Cow<'m, Map<String, Value>> {
         let level = call.and_then(wanted_level);
         let handler = call.and_then(CallContext::questions);
-        if level.is_none() && handler.is_none() {
+        if level.is_none() && handler.is_none() && tasks == TaskUse::Never {
             return Cow::Borrowed(meta);
         }
         let mut meta = meta.clone();
         if let Some(level) = level {
             meta.insert(LOG_LEVEL.to_owned(), level.as_str().into());
         }
-        let Some(handler) = handler else {
-            return Cow::Owned(meta);
-        };
         let mut capabilities = self.questions.own_capabilities();
         for key in ["elicitation", "sampling", "roots"] {
-            if let Some(theirs) = handler.capabilities().get(key) {
+            let theirs = handler.and_then(|handler| handler.capabilities().get(key));
+            if let Some(theirs) = theirs {
                 capabilities[key] = theirs.clone();
             }
+        }
+        if tasks != TaskUse::Never {
+            capabilities["extensions"] = json!({ TASKS_EXTENSION: {} });
         }
         meta.insert(CLIENT_CAPABILITIES.to_owned(), capabilities);
         Cow::Owned(meta)

@@ -25,7 +25,9 @@ impl TransportInbox for SessionMailbox {
         match message {
             RpcMessage::Response { id, answer } => match id.as_u64() {
                 Some(id) => session.resolve_request(id, answer.map_err(SessionError::Rpc)),
-                None => session.log_unexpected_answer(&id),
+                None => {
+                    session.log_unexpected_answer(&id);
+                }
             },
             RpcMessage::Request { id, method, params } => {
                 session.handle_request(id, method, params);
@@ -78,15 +80,21 @@ impl TransportInbox for SessionMailbox {
 }
 
 impl ClientSession {
-    fn resolve_request(&self, id: u64, answer: Result<Value, SessionError>) {
+    fn resolve_request(self: &Arc<Self>, id: u64, answer: Result<Value, SessionError>) {
         let request = self.pending.lock().requests.remove(&id);
         match request {
             Some(request) => drop(request.reply.send(answer)),
-            None => self.log_unexpected_answer(&Value::from(id)),
+            None => {
+                let is_late = self.log_unexpected_answer(&Value::from(id));
+                if let (true, Ok(answer)) = (is_late, answer) {
+                    self.cancel_unwanted_task(&answer);
+                }
+            }
         }
     }
 
-    fn log_unexpected_answer(&self, id: &Value) {
+    /// Returns true if it is the answer to a cancelled request.
+    fn log_unexpected_answer(&self, id: &Value) -> bool {
         let late = id.as_u64().is_some_and(|id| {
             let mut pending = self.pending.lock();
             let mut abandoned = pending.abandoned.iter_mut();
@@ -99,6 +107,7 @@ impl ClientSession {
             false => NoiseKind::UnknownAnswer,
         };
         self.diagnostics.log_ignored(noise, &id.to_string());
+        late
     }
 
     fn handle_notification(&self, method: &str, params: &Value, request: Option<u64>) {
@@ -122,6 +131,9 @@ impl ClientSession {
                     self.subscriptions.announce(uri);
                 }
             }
+            "notifications/tasks" | "notifications/tasks/status" => {
+                self.mark_task_changed(params["taskId"].as_str().unwrap_or_default());
+            }
             _ => self
                 .diagnostics
                 .log_ignored(NoiseKind::Notification, method),
@@ -129,9 +141,12 @@ impl ClientSession {
     }
 
     fn handle_progress(&self, params: &Value) {
-        let call = params["progressToken"]
-            .as_u64()
-            .and_then(|id| self.pending.lock().requests.get(&id)?.call.clone());
+        let call = params["progressToken"].as_u64().and_then(|id| {
+            match self.pending.lock().requests.get(&id) {
+                Some(request) => request.call.clone(),
+                None => self.task_with_progress(id),
+            }
+        });
         // Report outside the lock, because a listener may be slow.
         match call {
             None => self

@@ -1,11 +1,16 @@
 //! Ends the supervision of a server, on purpose or after a panic in this program.
 
+use std::time::Duration;
+
 use tokio::time::timeout;
 use toolgate_core::escape;
 use tracing::{error, warn};
 
 use super::super::status::ServerState;
 use super::{CLEANUP_TIMEOUT, ServerSupervisor};
+
+// How long running tasks have to be cancelled before the connection is closed.
+const TASK_CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl ServerSupervisor {
     pub(super) async fn handle_panic(&mut self, too_often: bool) {
@@ -29,10 +34,12 @@ impl ServerSupervisor {
 
     pub(super) async fn shut_down(&mut self) {
         let reason = self.stopped_reason();
+        self.link.close();
         self.take_down(ServerState::Stopped, &reason).await;
     }
 
     pub(super) fn shut_down_idle(&mut self) {
+        self.link.close();
         self.link.set_down(self.stopped_reason(), None);
         self.board.update(|facts| {
             facts.status.state = ServerState::Stopped;
@@ -67,6 +74,9 @@ impl ServerSupervisor {
         });
         self.answer_reconnects(false);
         if let Some(connection) = connection {
+            if is_stopped {
+                drop(timeout(TASK_CANCEL_TIMEOUT, self.link.tasks().ended()).await);
+            }
             drop(timeout(CLEANUP_TIMEOUT, connection.close()).await);
         }
         self.shared

@@ -12,13 +12,16 @@ use crate::client::diagnostics::ServerDiagnostics;
 use crate::client::message::{OutgoingMessage, RpcMessage};
 use crate::client::session::ClientSession;
 use crate::client::subscriptions::ResourceSubscriptions;
-use crate::client::transport::{SessionEnd, Transport, TransportError, TransportInbox};
+use crate::client::transport::{
+    SessionEnd, Transport, TransportError, TransportInbox, UnreadableAnswer,
+};
 
 pub(crate) enum ScriptedReply {
     Answers(Value),
     Refuses(i64, &'static str),
     RefusesWith(i64, Value),
     Fails(TransportError),
+    Unreadable(UnreadableAnswer),
     Nothing,
 }
 
@@ -28,6 +31,8 @@ pub(crate) struct ScriptedServer {
     script: Box<ReplyScript>,
     inbox: Arc<dyn TransportInbox>,
     sent: Mutex<Vec<Value>>,
+    // What each message names in its header over HTTP.
+    names: Mutex<Vec<Option<String>>>,
     agreed: Mutex<Option<ProtocolEra>>,
 }
 
@@ -45,6 +50,7 @@ impl ScriptedServer {
             script: Box::new(script),
             inbox: session.inbox(),
             sent: Mutex::default(),
+            names: Mutex::default(),
             agreed: Mutex::default(),
         });
         session.set_transport(Arc::clone(&scripted) as Arc<dyn Transport>);
@@ -60,6 +66,16 @@ impl ScriptedServer {
 
     pub(crate) fn sent(&self) -> Vec<Value> {
         self.sent.lock().clone()
+    }
+
+    pub(crate) fn names(&self) -> Vec<Option<String>> {
+        self.names.lock().clone()
+    }
+
+    /// Sends a message by itself.
+    pub(crate) fn deliver(&self, message: &Value) {
+        let message = RpcMessage::parse(message.to_string().as_bytes());
+        self.inbox.on_message(message.unwrap(), None);
     }
 
     pub(crate) fn die(&self) {
@@ -83,6 +99,7 @@ impl Transport for ScriptedServer {
     fn send(&self, message: OutgoingMessage) -> BoxFuture<'_, Result<(), TransportError>> {
         let body: Value = serde_json::from_slice(&message.body).unwrap();
         self.sent.lock().push(body.clone());
+        self.names.lock().push(message.name.clone());
         let deed = (self.script)(message.method.unwrap_or_default(), &body["params"]);
         if let Some(id) = message.id {
             match deed {
@@ -93,6 +110,7 @@ impl Transport for ScriptedServer {
                 }
                 ScriptedReply::Refuses(code, text) => self.refuse(id, code, text, &Value::Null),
                 ScriptedReply::RefusesWith(code, data) => self.refuse(id, code, "refused", &data),
+                ScriptedReply::Unreadable(problem) => self.inbox.on_unreadable(Some(id), problem),
                 ScriptedReply::Fails(error) => self.inbox.on_request_failed(id, error),
                 ScriptedReply::Nothing => {}
             }

@@ -1,0 +1,141 @@
+//! The tasks that calls of this session wait for. Between two polls no request is open, so this is
+//! where a message of the server finds the call that it is about.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use toolgate_core::CallContext;
+
+use super::{AbandonedCall, AbandonedRequest, ClientSession, MAX_ABANDONED_IDS};
+use crate::client::tasks::{cancel_at, created_task_id};
+
+pub(super) struct RunningTask {
+    // Orders it among the requests of the session.
+    number: u64,
+    task_id: String,
+    // The request that became the task. Progress of the task still has its id.
+    progress_token: Option<u64>,
+    call: CallContext,
+    changed: Arc<Notify>,
+}
+
+/// Keeps a task in its session while a call waits for it.
+pub(crate) struct TaskRegistration {
+    session: Arc<ClientSession>,
+    number: u64,
+    changed: Arc<Notify>,
+    is_over: bool,
+}
+
+impl TaskRegistration {
+    pub(crate) fn session(&self) -> &Arc<ClientSession> {
+        &self.session
+    }
+
+    /// Returns once the server has said that the task changed.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// The server won't do anything more for the task.
+    pub(crate) fn mark_over(&mut self) {
+        self.is_over = true;
+    }
+}
+
+impl Drop for TaskRegistration {
+    fn drop(&mut self) {
+        let mut tasks = self.session.tasks.lock();
+        let place = tasks.iter().position(|task| task.number == self.number);
+        let task = place.map(|place| tasks.swap_remove(place));
+        drop(tasks);
+        if let Some(task) = task.filter(|_| !self.is_over) {
+            self.session.abandon_call(&task.call);
+        }
+    }
+}
+
+impl ClientSession {
+    pub(crate) fn register_task(
+        self: &Arc<Self>,
+        task_id: &str,
+        progress_token: Option<u64>,
+        call: &CallContext,
+    ) -> TaskRegistration {
+        let number = self.new_id();
+        let changed = Arc::new(Notify::new());
+        self.tasks.lock().push(RunningTask {
+            number,
+            task_id: task_id.to_owned(),
+            progress_token,
+            call: call.clone(),
+            changed: Arc::clone(&changed),
+        });
+        TaskRegistration {
+            session: Arc::clone(self),
+            number,
+            changed,
+            is_over: false,
+        }
+    }
+
+    /// The calls that wait for tasks, each with its place in the order of requests.
+    pub(super) fn task_calls(&self) -> Vec<(u64, CallContext)> {
+        let tasks = self.tasks.lock();
+        let calls = tasks.iter().map(|task| (task.number, task.call.clone()));
+        calls.collect()
+    }
+
+    pub(super) fn task_call(&self, task_id: &str) -> Option<CallContext> {
+        self.find_task(|task| task.task_id == task_id)
+    }
+
+    pub(super) fn task_with_progress(&self, token: u64) -> Option<CallContext> {
+        self.find_task(|task| task.progress_token == Some(token))
+    }
+
+    fn find_task(&self, is_match: impl Fn(&RunningTask) -> bool) -> Option<CallContext> {
+        let tasks = self.tasks.lock();
+        let task = tasks.iter().find(|task| is_match(task));
+        task.map(|task| task.call.clone())
+    }
+
+    /// Has a task polled soon. A server says nothing else of use about a task by itself: its word is
+    /// only good as the answer to a request.
+    pub(super) fn mark_task_changed(&self, task_id: &str) {
+        let tasks = self.tasks.lock();
+        for task in tasks.iter().filter(|task| task.task_id == task_id) {
+            task.changed.notify_one();
+        }
+    }
+
+    /// Ends a task that began when its call was already cancelled.
+    pub(super) fn cancel_unwanted_task(self: &Arc<Self>, answer: &Value) {
+        let Some(protocol) = self.task_protocol() else {
+            return;
+        };
+        if let Some(task_id) = created_task_id(protocol, answer) {
+            let (session, task_id) = (Arc::clone(self), task_id.to_owned());
+            tokio::spawn(async move { cancel_at(&session, &task_id).await });
+        }
+    }
+
+    // The server may go on with the call for a while, and ask on its behalf.
+    fn abandon_call(&self, call: &CallContext) {
+        let call = AbandonedCall {
+            client: call.questions().map(|questions| questions.client()),
+            log_caller: self.abandoned_log_caller(call),
+            at: Instant::now(),
+        };
+        let mut pending = self.pending.lock();
+        if pending.abandoned.len() == MAX_ABANDONED_IDS {
+            pending.abandoned.pop_front();
+        }
+        pending.abandoned.push_back(AbandonedRequest {
+            id: self.new_id(),
+            call: Some(call),
+        });
+    }
+}
