@@ -11,7 +11,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, TransactionBehavior};
 
 use crate::{
-    JournalError, SyncMode, batch, chain, columns, foreign_schema, recovery, runs, task_rows, turn_store,
+    JournalError, SyncMode, batch, chain, columns, foreign_schema, recovery, runs, task_rows,
+    turn_store,
 };
 
 // "TGjo". Distinguishes our files from other SQLite files.

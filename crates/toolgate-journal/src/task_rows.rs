@@ -27,8 +27,7 @@ pub(crate) const TABLE: &str = "
         ended INTEGER, outcome TEXT
     );
     CREATE INDEX tasks_by_key ON tasks (key) WHERE key IS NOT NULL;";
-const COLUMNS: &str =
-    "id, created, key, owner, caller, origin, tool, arguments, client, remote, keep, ended, outcome";
+const COLUMNS: &str = "id, created, key, owner, caller, origin, tool, arguments, client, remote, keep, ended, outcome";
 // What was announced by the call itself stays if the record doesn't know it.
 const SAVE: &str = "
     INSERT INTO tasks (id, run, created, key, owner, caller, origin, tool, arguments, client, remote, keep, ended, outcome)
@@ -65,7 +64,10 @@ impl TaskRow {
         match self {
             Self::Announced { remote, .. } => remote.len(),
             Self::Saved(task) => {
-                let outcome = task.outcome.as_ref().map_or(0, |(_, outcome)| size(outcome));
+                let outcome = task
+                    .outcome
+                    .as_ref()
+                    .map_or(0, |(_, outcome)| size(outcome));
                 size(&task.arguments) + size(&task.client) + outcome
             }
             Self::Ended(_) => 0,
@@ -95,7 +97,10 @@ pub(crate) fn write(connection: &Connection, run: i64, row: &TaskRow) -> rusqlit
 fn save(connection: &Connection, run: i64, task: &TaskRecord) -> rusqlite::Result<()> {
     let remote = task.remote.as_ref().map(remote_text);
     let ended = task.outcome.as_ref().map(|(ended, _)| time::micros(*ended));
-    let outcome = task.outcome.as_ref().map(|(_, outcome)| outcome.to_string());
+    let outcome = task
+        .outcome
+        .as_ref()
+        .map(|(_, outcome)| outcome.to_string());
     connection.prepare_cached(SAVE)?.execute(named_params! {
         ":id": task.call.to_string(),
         ":run": run,
@@ -193,7 +198,12 @@ impl Journal {
 
     fn put_task(&self, row: TaskRow, waiter: RowWaiter) {
         let row = JournalRow::Task(Box::new(row));
-        if self.shared.queue.put(WriterJob::Write(row, waiter)).is_err() {
+        if self
+            .shared
+            .queue
+            .put(WriterJob::Write(row, waiter))
+            .is_err()
+        {
             self.shared.health.add_lost(1);
         }
     }
@@ -285,10 +295,11 @@ impl TaskStore for Journal {
 }
 
 fn unwrap_or_log<T: Default>(result: Option<Result<T, JournalError>>) -> T {
-    result.and_then(|result| {
-        result
-            .inspect_err(|error| debug!(%error, "tasks can't be read from the journal now"))
-            .ok()
-    })
-    .unwrap_or_default()
+    result
+        .and_then(|result| {
+            result
+                .inspect_err(|error| debug!(%error, "tasks can't be read from the journal now"))
+                .ok()
+        })
+        .unwrap_or_default()
 }
