@@ -19,7 +19,7 @@ fn form(key: &str) -> Question {
     }
 }
 
-async fn put(context: &CallContext, keys: &[&str]) -> Result<Vec<Value>, QuestionError> {
+pub(super) async fn put(context: &CallContext, keys: &[&str]) -> Result<Vec<Value>, QuestionError> {
     let handler = context.questions().ok_or(QuestionError::Gone)?;
     let _paused = context.pause_clock();
     handler
@@ -27,7 +27,7 @@ async fn put(context: &CallContext, keys: &[&str]) -> Result<Vec<Value>, Questio
         .await
 }
 
-fn said(answers: Result<Vec<Value>, QuestionError>) -> Value {
+pub(super) fn said(answers: Result<Vec<Value>, QuestionError>) -> Value {
     answers.map_or_else(|error| json!(error.to_string()), Value::from)
 }
 
@@ -106,7 +106,7 @@ fn text(message: &Value) -> &str {
     text.unwrap_or_else(|| panic!("{message}"))
 }
 
-fn accepted() -> Value {
+pub(super) fn accepted() -> Value {
     json!({ "action": "accept", "content": { "who": "Ada" } })
 }
 

@@ -7,6 +7,7 @@ mod http;
 mod lists;
 mod logging;
 mod streams;
+mod tasks;
 
 use std::io;
 use std::sync::Arc;
