@@ -112,6 +112,19 @@ async fn steps(context: CallContext) -> Result<ToolOutput, ToolError> {
     Ok(ToolOutput::text("done"))
 }
 
+/// What the server offers in a revision, if there are only tools.
+fn offered(revision: &str) -> Value {
+    let mut offered = json!({ "tools": { "listChanged": true }, "logging": {} });
+    match revision {
+        "2025-11-25" => {
+            offered["tasks"] = json!({ "cancel": {}, "requests": { "tools": { "call": {} } } });
+        }
+        "2026-07-28" => offered["extensions"] = json!({ "io.modelcontextprotocol/tasks": {} }),
+        _ => {}
+    }
+    offered
+}
+
 fn server(manager: &Arc<ToolManager>) -> McpServer {
     let executor = ToolExecutor::builder(Arc::clone(manager)).without_observers();
     McpServer::new(executor.build(), ServeOptions::new("test", "1.2.3"))
