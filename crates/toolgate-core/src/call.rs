@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::num::ParseIntError;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -180,6 +182,13 @@ impl ToolCall {
         self
     }
 
+    /// Gives the call the id of one that it continues, whose process has ended.
+    #[must_use]
+    pub fn with_id(mut self, id: CallId) -> Self {
+        self.id = id;
+        self
+    }
+
     /// Sets the `_meta` that goes to the tool's server as it is.
     #[must_use]
     pub fn meta(mut self, meta: Map<String, Value>) -> Self {
@@ -299,6 +308,25 @@ impl Origin {
     }
 }
 
+impl FromStr for Origin {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let all = [
+            Self::Library,
+            Self::CommandLine,
+            Self::Chat,
+            Self::Voice,
+            Self::Http,
+            Self::Mcp,
+            Self::Worker,
+        ];
+        all.into_iter()
+            .find(|origin| origin.as_str() == text)
+            .ok_or(())
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -353,6 +381,14 @@ fn next_tick() -> u64 {
         Some(after(last))
     });
     last.map_or(now, after)
+}
+
+impl FromStr for CallId {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        u128::from_str_radix(text, 16).map(Self)
+    }
 }
 
 impl fmt::Display for CallId {

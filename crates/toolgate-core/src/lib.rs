@@ -137,6 +137,7 @@ mod schema;
 mod scope;
 mod slots;
 mod source;
+mod task_store;
 mod text;
 mod tool;
 mod tool_name;
@@ -189,11 +190,12 @@ pub use rules::ExecutionRules;
 pub use schema::{Schema, SchemaError, Violation};
 pub use scope::Scope;
 pub use source::ToolSource;
+pub use task_store::{TaskRecord, TaskStore};
 pub use text::{
-    BYTES_PATTERN, DURATION_PATTERN, bytes_from_json, deserialize_bytes, deserialize_duration,
-    duration_from_json, escape, fold_letter, is_invisible, is_visible, mark_truncated,
-    nearest_names, parse_bytes, parse_duration, reveal, strip_invisible, strip_invisible_in_schema,
-    truncate,
+    BYTES_PATTERN, DURATION_PATTERN, DurationText, bytes_from_json, deserialize_bytes,
+    deserialize_duration, duration_from_json, escape, fold_letter, is_invisible, is_visible,
+    mark_truncated, nearest_names, parse_bytes, parse_duration, reveal, strip_invisible,
+    strip_invisible_in_schema, truncate,
 };
 pub use tool::{Tool, ToolFuture};
 pub use tool_name::display_name;

@@ -13,7 +13,7 @@ use crate::digest::{self, RowDigester};
 use crate::key::ChainKey;
 use crate::row::{EndRow, JournalRow, StartRow};
 use crate::seq::{self, MAX_PROBES};
-use crate::{time, turn_store};
+use crate::{task_rows, time, turn_store};
 
 // A row may still be ended if it never ended or was only presumed interrupted, because its end may
 // arrive later from a spool. The result says whether the chain already counts it.
@@ -101,7 +101,7 @@ impl RowBatch<'_> {
     ) -> rusqlite::Result<()> {
         let start = |row: &'a JournalRow| match row {
             JournalRow::Start(row) => Some((row.id.as_str(), &**row)),
-            JournalRow::End(_) | JournalRow::Turn(_) => None,
+            JournalRow::End(_) | JournalRow::Turn(_) | JournalRow::Task(_) => None,
         };
         let mut starts: HashMap<&str, &StartRow> = HashMap::with_capacity(rows.size_hint().0);
         starts.extend(rows.clone().filter_map(start));
@@ -113,6 +113,7 @@ impl RowBatch<'_> {
                     None => self.add_end(end)?,
                 },
                 JournalRow::Turn(turn) => turn_store::write(self.connection, turn)?,
+                JournalRow::Task(task) => task_rows::write(self.connection, self.run, task)?,
             }
         }
         let mut open: Vec<&StartRow> = starts.into_values().collect();

@@ -1,11 +1,14 @@
 //! [`Journal`], the handle that records and reads the calls of this process.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 use std::thread;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
-use toolgate_core::Redactor;
+use toolgate_core::{CallId, Redactor, RemoteTask};
 use tracing::warn;
 
 use crate::forward::{ForwardCounts, Forwarder};
@@ -38,6 +41,10 @@ pub(crate) struct JournalInner {
     pub(crate) queue: Arc<RowQueue>,
     pub(crate) health: Arc<HealthMonitor>,
     pub(crate) spool: Arc<SharedSpool>,
+    // The number of this process in the database; 0 while that can't be opened.
+    pub(crate) run: Arc<AtomicI64>,
+    // The tasks of servers that running calls wait for.
+    pub(crate) remote_tasks: Mutex<HashMap<CallId, RemoteTask>>,
     forwarder: Option<Forwarder>,
     forwarded: Arc<ForwardCounts>,
 }
@@ -67,6 +74,8 @@ impl Journal {
             queue: Arc::default(),
             health: Arc::new(HealthMonitor::new(settings.require)),
             spool: Arc::default(),
+            run: Arc::default(),
+            remote_tasks: Mutex::default(),
             forwarder: None,
             forwarded,
         };
@@ -78,6 +87,7 @@ impl Journal {
             queue: Arc::clone(&shared.queue),
             health: Arc::clone(&shared.health),
             spool: Arc::clone(&shared.spool),
+            run: Arc::clone(&shared.run),
         };
         let opened = opener.open();
         // After opening, because rows taken over from dead processes must not be sent as new ones.
@@ -160,6 +170,10 @@ impl Journal {
 }
 
 impl JournalInner {
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
     // A bad destination costs a warning, never a call.
     fn start_forwarding(mut self, settings: &JournalSettings) -> Self {
         if let Some(to) = &settings.forward {

@@ -61,6 +61,7 @@ mod spool;
 mod store;
 mod summary;
 mod takeover;
+mod task_rows;
 mod time;
 mod turn_store;
 mod upkeep;

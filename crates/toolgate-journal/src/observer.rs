@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
-use toolgate_core::{CallRecord, CallStarted, Observer, ToolError};
+use toolgate_core::{CallId, CallRecord, CallStarted, Observer, RemoteTask, ToolError};
 
 use crate::health::HealthMonitor;
 use crate::journal::JournalInner;
@@ -94,6 +94,13 @@ impl JournalObserver {
         }
     }
 
+    /// Writes a row that is not a call's own. Returns once it is safe, or after a time limit.
+    pub(crate) async fn write(self, row: JournalRow) {
+        if let Some(written) = self.hand_to_writer(row) {
+            written.await;
+        }
+    }
+
     fn hand_to_writer(&self, row: JournalRow) -> Option<BoxFuture<'_, ()>> {
         let (ack, written) = oneshot::channel();
         self.put(row, RowWaiter::Call(WriteAck::Task(ack)), Some(written))
@@ -165,7 +172,12 @@ impl Observer for JournalObserver {
         self.record(JournalRow::started(call, &self.journal.shared.redactor))
     }
 
+    fn became_task(&self, call: CallId, task: &RemoteTask) {
+        self.journal.announce_task(call, task);
+    }
+
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+        self.journal.end_task(record.outcome.call_id);
         self.record(JournalRow::finished(record, &self.journal.shared.redactor))
     }
 }

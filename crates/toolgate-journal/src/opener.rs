@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -32,6 +33,7 @@ pub(crate) struct JournalOpener {
     pub(crate) queue: Arc<RowQueue>,
     pub(crate) health: Arc<HealthMonitor>,
     pub(crate) spool: Arc<SharedSpool>,
+    pub(crate) run: Arc<AtomicI64>,
 }
 
 impl JournalOpener {
@@ -47,6 +49,7 @@ impl JournalOpener {
         let run = CurrentRun::begin(file, &self.command);
         let run = run.map_err(|error| StoreError::Io(error).at_path(file))?;
         let run_seq = run.insert(&connection).map_err(sqlite)?;
+        self.run.store(run_seq, Ordering::Relaxed);
         let (spool, spooled) = spool::create_pair(&run.path());
         // With `Full` every row waits for the disk, and with `Relaxed` no call waits: neither needs
         // a spool.
@@ -58,6 +61,7 @@ impl JournalOpener {
             key,
             run,
             run_seq,
+            shared_run: Arc::clone(&self.run),
             connection,
             queue: Arc::clone(&self.queue),
             health: Arc::clone(&self.health),

@@ -12,6 +12,7 @@ use toolgate_core::{
     ToolSource, TraceContext, sanitize,
 };
 
+use crate::task_rows::TaskRow;
 use crate::time::{micros, whole_micros};
 use crate::{ApprovalInfo, VoiceTurn, turn_store};
 
@@ -26,6 +27,8 @@ pub(crate) enum JournalRow {
     // Nobody waits for these, so they never go into a spool.
     #[serde(skip)]
     Turn(Box<VoiceTurn>),
+    #[serde(skip)]
+    Task(Box<TaskRow>),
 }
 
 /// A call that is about to run, or never did. Absent fields are left out of its line in the spool,
@@ -146,6 +149,7 @@ impl JournalRow {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         match self {
             Self::Turn(turn) => FIELDS + turn_store::bytes(turn),
+            Self::Task(task) => FIELDS + task.bytes(),
             Self::Start(row) => FIELDS + row.bytes(),
             Self::End(row) => {
                 let start = row.start.as_ref().map_or(0, |start| start.bytes());

@@ -11,7 +11,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, TransactionBehavior};
 
 use crate::{
-    JournalError, SyncMode, batch, chain, columns, foreign_schema, recovery, runs, turn_store,
+    JournalError, SyncMode, batch, chain, columns, foreign_schema, recovery, runs, task_rows,
+    turn_store,
 };
 
 // "TGjo". Distinguishes our files from other SQLite files.
@@ -37,7 +38,11 @@ const RUNS: &str = "
 const CALLS_BY_END: &str =
     "CREATE INDEX calls_by_end ON calls (finished) WHERE finished IS NOT NULL;";
 // The tables that later formats added, each with its format.
-const TABLES: [(i64, &str); 2] = [(2, turn_store::TABLE), (7, chain::TABLE)];
+const TABLES: [(i64, &str); 3] = [
+    (2, turn_store::TABLE),
+    (7, chain::TABLE),
+    (8, task_rows::TABLE),
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CheckDepth {
@@ -161,7 +166,8 @@ fn connect_to_existing(
         // Checked again, because two processes may start on an empty file at once.
         if read_format(&transaction, file)?.is_none() {
             let calls = columns::create_table();
-            for sql in [RUNS, &calls, CALLS_BY_END, turn_store::TABLE, chain::TABLE] {
+            let first = [RUNS, &calls, CALLS_BY_END].into_iter();
+            for sql in first.chain(TABLES.map(|(_, table)| table)) {
                 transaction.execute_batch(sql)?;
             }
             chain::begin(&transaction, file)?;

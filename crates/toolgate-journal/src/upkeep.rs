@@ -13,7 +13,7 @@ use crate::chain::{self, HashChain};
 use crate::evict::{CallerShares, MAX_EVICTED_ROWS};
 use crate::health::HealthMonitor;
 use crate::key::ChainKey;
-use crate::{JournalSettings, seq, takeover, time};
+use crate::{JournalSettings, seq, takeover, task_rows, time};
 
 // The time between two rounds, unless much was written.
 const INTERVAL: Duration = Duration::from_secs(3600);
@@ -126,6 +126,7 @@ impl Upkeep {
         connection: &mut Connection,
         key: Option<&ChainKey>,
     ) -> rusqlite::Result<UpkeepStep> {
+        task_rows::delete_expired(connection)?;
         let oldest = seq::first_at(self.oldest() / 1000);
         Ok(match delete_before(connection, key, oldest)? {
             0 => UpkeepStep::Shrink(self.max_size),

@@ -8,6 +8,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -47,6 +48,8 @@ pub(crate) struct JournalWriter {
     pub(crate) key: Option<ChainKey>,
     pub(crate) run: CurrentRun,
     pub(crate) run_seq: i64,
+    // The same number for others.
+    pub(crate) shared_run: Arc<AtomicI64>,
     pub(crate) connection: Connection,
     pub(crate) queue: Arc<RowQueue>,
     pub(crate) health: Arc<HealthMonitor>,
@@ -239,7 +242,7 @@ impl JournalWriter {
             match row {
                 JournalRow::Start(row) => self.open_calls.insert(seq::for_id(&row.id)),
                 JournalRow::End(row) => self.open_calls.remove(&seq::for_id(&row.id)),
-                JournalRow::Turn(_) => false,
+                JournalRow::Turn(_) | JournalRow::Task(_) => false,
             };
         }
         Ok(dropped)
@@ -257,6 +260,7 @@ impl JournalWriter {
             .run
             .insert(&self.connection)
             .map_err(|error| self.store_error(error))?;
+        self.shared_run.store(self.run_seq, Ordering::Relaxed);
         Ok(())
     }
 

@@ -37,7 +37,7 @@ pub use era::{EraChoice, ProtocolEra};
 pub use retry::{MCP_RETRY_ATTEMPTS, MCP_RETRY_BASE_DELAY, RetryPolicy};
 pub use server::{
     AnsweredRequest, CallerTrace, HttpBody, HttpOptions, McpHttp, McpServer, RequestObserver,
-    ServeOptions, ServerReadiness,
+    ServeOptions, ServerReadiness, TaskSettings, TaskSummary,
 };
 pub use settings::{
     ConfigPaths, ContainerMount, ContainerSettings, EntryProblem, HealthToolChoice, PinPolicy,

@@ -56,6 +56,8 @@ pub async fn serve(
         return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
     }
     gateway.parts.approvals.set_url(dashboard_url(bind));
+    let restored = gateway.clone();
+    tokio::spawn(async move { restored.mcp.restore_tasks().await });
     let guard = RequestGuard::new(gateway.clone(), bind);
     let mut manager = ConnectionManager::new(gateway, guard);
     let mut tick = tokio::time::interval(TICK);

@@ -46,6 +46,8 @@ fn api() -> OpenApiRouter<Gateway> {
         .routes(routes!(api::events::subscribe))
         .routes(routes!(api::status::show))
         .routes(routes!(api::stats::show))
+        .routes(routes!(api::tasks::list))
+        .routes(routes!(api::tasks::cancel))
         .routes(routes!(api::approvals::list))
         .routes(routes!(api::approvals::decide))
         .routes(routes!(api::chat::send_message))

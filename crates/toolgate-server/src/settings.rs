@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use toolgate_core::ToolPattern;
+use toolgate_mcp::TaskSettings;
 
 use crate::Right;
 
@@ -41,6 +42,8 @@ pub struct ServeSettings {
     pub connections: usize,
     /// Whether servers may be added over HTTP, by URL only.
     pub add_servers: bool,
+    /// Calls that MCP clients need not wait for.
+    pub tasks: TaskSettings,
 }
 
 impl Default for ServeSettings {
@@ -55,6 +58,7 @@ impl Default for ServeSettings {
             concurrency: 512,
             connections: 4096,
             add_servers: false,
+            tasks: TaskSettings::default(),
         }
     }
 }
@@ -144,6 +148,10 @@ impl ServeSettings {
     }
 
     fn problem_of_limits(&self) -> Option<String> {
+        if self.tasks.keep.is_zero() {
+            let text = "serve.tasks.keep is 0, so no result could be fetched; leave it out or set at least 1s";
+            return Some(text.to_owned());
+        }
         let name = match (self.concurrency, self.connections) {
             (0, _) => "concurrency",
             (_, 0) => "connections",
@@ -167,6 +175,7 @@ impl fmt::Debug for ServeSettings {
             .field("concurrency", &self.concurrency)
             .field("connections", &self.connections)
             .field("add_servers", &self.add_servers)
+            .field("tasks", &self.tasks)
             .finish_non_exhaustive()
     }
 }

@@ -18,8 +18,8 @@ pub use self::reveal::reveal;
 pub(crate) use self::truncate::{escape_truncated, prefix};
 pub use self::truncate::{mark_truncated, truncate};
 pub use self::units::{
-    BYTES_PATTERN, DURATION_PATTERN, bytes_from_json, deserialize_bytes, deserialize_duration,
-    duration_from_json, parse_bytes, parse_duration,
+    BYTES_PATTERN, DURATION_PATTERN, DurationText, bytes_from_json, deserialize_bytes,
+    deserialize_duration, duration_from_json, parse_bytes, parse_duration,
 };
 pub use self::visible::{is_visible, strip_invisible, strip_invisible_in_schema};
 

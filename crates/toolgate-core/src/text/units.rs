@@ -124,7 +124,7 @@ pub(crate) fn deserialize_some_duration<'de, D: Deserializer<'de>>(
 }
 
 // The schema of a duration, so that editors can check it.
-pub(crate) struct DurationText;
+pub struct DurationText;
 
 // The schema of a size, so that editors can check it.
 pub(crate) struct BytesText;

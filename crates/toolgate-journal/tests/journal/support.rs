@@ -68,7 +68,7 @@ pub(crate) fn executor_of(
 }
 
 /// Converts a file to the first format.
-pub(crate) const FIRST_FORM: &str = "DROP TABLE turns; DROP TABLE chain; ALTER TABLE calls DROP COLUMN chained;
+pub(crate) const FIRST_FORM: &str = "DROP TABLE turns; DROP TABLE chain; DROP TABLE tasks; ALTER TABLE calls DROP COLUMN chained;
     ALTER TABLE calls DROP COLUMN destructive; ALTER TABLE calls DROP COLUMN caller;
     ALTER TABLE calls DROP COLUMN queue_time; ALTER TABLE calls DROP COLUMN approval; PRAGMA user_version = 1; PRAGMA wal_checkpoint(TRUNCATE);";
 

@@ -7,7 +7,7 @@ use toolgate_core::{
 
 use super::Failure;
 
-const MISSING_CAPABILITY: i64 = -32021;
+pub(super) const MISSING_CAPABILITY: i64 = -32021;
 
 pub(super) fn offer_asking_tools(manager: &ToolManager) -> Result<(), Failure> {
     let plain = [
@@ -137,7 +137,10 @@ pub(super) async fn ask_for_context(context: &CallContext) -> Result<Value, Tool
 }
 
 /// Asks what the caller can answer, and fails if that is nothing.
-async fn ask(context: &CallContext, questions: Vec<Question>) -> Result<Value, ToolError> {
+pub(super) async fn ask(
+    context: &CallContext,
+    questions: Vec<Question>,
+) -> Result<Value, ToolError> {
     let handler = context.questions();
     let handler = handler.ok_or_else(|| ToolError::failed("The client can't be asked"))?;
     let supported = |question: &Question| question.is_supported_by(handler.capabilities());
@@ -152,7 +155,7 @@ async fn ask(context: &CallContext, questions: Vec<Question>) -> Result<Value, T
     ))
 }
 
-fn define(name: &str, properties: &Value) -> toolgate_core::DefinitionBuilder {
+pub(super) fn define(name: &str, properties: &Value) -> toolgate_core::DefinitionBuilder {
     let schema = json!({ "type": "object", "properties": properties });
     ToolDefinition::builder(name, format!("Tests: {name}"), schema)
 }
@@ -183,11 +186,11 @@ fn text_question(key: &str, message: &str, field: &str) -> Question {
     )
 }
 
-fn name_question() -> Question {
+pub(super) fn name_question() -> Question {
     text_question("user_name", "What is your name?", "name")
 }
 
-fn confirmation() -> Question {
+pub(super) fn confirmation() -> Question {
     let properties = json!({ "ok": { "type": "boolean" } });
     let schema = json!({ "type": "object", "properties": properties, "required": ["ok"] });
     form("confirm", "Please confirm", &schema)

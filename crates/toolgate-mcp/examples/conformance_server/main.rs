@@ -4,6 +4,7 @@
 mod asking;
 mod changes;
 mod content;
+mod tasks;
 
 use std::convert::Infallible;
 use std::io::{Read, Write};
@@ -43,8 +44,11 @@ async fn main() -> Result<(), Failure> {
     changes::offer_changing_tools(&manager)?;
     asking::offer_asking_tools(&manager)?;
     content::offer_content(&manager)?;
+    tasks::offer_slow_tools(&manager)?;
     let executor = ToolExecutor::new(manager);
-    let server = McpServer::new(executor, ServeOptions::new("conformance", "1.0.0"));
+    let mut options = ServeOptions::new("conformance", "1.0.0");
+    options.tasks.after = tasks::AFTER;
+    let server = McpServer::new(executor, options);
     let mcp = server.http(HttpOptions::default());
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let mut out = std::io::stdout();

@@ -54,6 +54,17 @@ impl CallReports {
         })
     }
 
+    /// Returns when something was added.
+    pub(super) async fn changed(&self) {
+        self.added.notified().await;
+    }
+
+    /// For a client that gets no reports, only the present state. Drops what else waits.
+    pub(super) fn take_last_progress(&self) -> Option<Progress> {
+        drop(self.logs.take());
+        std::mem::take(&mut *self.progress.lock()).pop_back()
+    }
+
     pub(super) fn set_log_level(&self, level: Option<LogLevel>) {
         if let Some(own) = &self.log_level {
             own.set(level);

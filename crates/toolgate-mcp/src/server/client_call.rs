@@ -4,23 +4,26 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use tokio::time::sleep;
 use toolgate_core::{ContentMethod, Origin, QuestionError, ToolCall, ToolOutcome};
 
 use super::call_reports::{CallReports, relay_reports};
 use super::client_message::RequestMeta;
 use super::jsonrpc::RequestError;
 use super::methods::{RequestContext, SERVER_INFO};
-use super::questions::{AskingCall, CallStage, can_be_asked};
+use super::questions::{AskingCall, CallStage, SessionQuestions, can_be_asked};
 use super::service::McpService;
 use super::suspended::{ClientAnswers, RequestBinding, SuspensionScope};
+use super::tasks::TaskOffer;
 
 // The standard allows 55 characters; later versions may add some.
 const MAX_TRACE_LEN: usize = 128;
 
-/// What a client gets: the outcome of its call, or questions that come first.
+/// What a client gets for its call.
 pub(super) enum ClientOutcome {
     Finished(ToolOutcome),
-    InputRequired(Value),
+    // Not the end: questions that come first, or a task.
+    Interim(Value),
 }
 
 /// What a client asked for, to recognize it when it comes back with answers.
@@ -39,11 +42,12 @@ impl RequestIdentity<'_> {
 impl McpService {
     /// Continues a call that waits for the client's answers; `None` if there are none.
     pub(super) async fn resume_for_client(
-        &self,
+        self: &Arc<Self>,
         answers: &mut ClientAnswers,
         identity: &RequestIdentity<'_>,
         meta: &RequestMeta,
         context: &RequestContext<'_>,
+        offer: Option<&TaskOffer>,
     ) -> Result<Option<ClientOutcome>, RequestError> {
         let state = answers.state.take();
         let Some(state) = state.filter(|_| context.lifecycle.is_modern()) else {
@@ -54,25 +58,30 @@ impl McpService {
         let call = waiting.answer(std::mem::take(&mut answers.responses));
         // Each request says again what its client wants.
         call.reports.set_log_level(meta.log_level()?);
-        Ok(Some(self.run_asking(call, binding, meta, context).await))
+        let running = self.run_asking(call, binding, meta, context, offer);
+        Ok(Some(running.await))
     }
 
     /// Runs a call under the client's scope and trace, relays its progress, and lets its server ask
-    /// the client, if that is possible. `answers` came with the request, before any question.
+    /// the client, if that is possible. `answers` came with the request, before any question. With an
+    /// offer, the call may become a task.
     pub(super) async fn execute_for_client(
-        &self,
+        self: &Arc<Self>,
         call: ToolCall,
         answers: ClientAnswers,
         identity: &RequestIdentity<'_>,
         meta: &RequestMeta,
         context: &RequestContext<'_>,
+        offer: Option<&TaskOffer>,
     ) -> ClientOutcome {
-        let call = call.origin(Origin::Mcp).scope(self.scope.clone());
-        let call = with_trace(call.meta(meta.for_server()), meta);
+        let call = self.prepare_for_client(call, meta);
         let log_level = context.wanted_log_level(meta);
         // A completion is asked for with every key that is pressed; no person answers questions then.
         let may_ask = identity.method != ContentMethod::Complete.as_str();
-        let capabilities = context.askable_capabilities(meta).filter(|_| may_ask);
+        let capabilities = match offer {
+            Some(_) => Some(Arc::new(meta.capabilities())),
+            None => context.askable_capabilities(meta).filter(|_| may_ask),
+        };
         if let Some(capabilities) = capabilities {
             // A later request of a client of 2026-07-28 may want messages that this one doesn't.
             let is_modern = context.lifecycle.is_modern();
@@ -83,7 +92,7 @@ impl McpService {
             call.early_answers = answers.responses;
             let binding = self.binding(identity, context);
             // Boxed because few clients need it, and it would make the future of each call larger.
-            return Box::pin(self.run_asking(call, binding, meta, context)).await;
+            return Box::pin(self.run_asking(call, binding, meta, context, offer)).await;
         }
         let call = call.cancellation(context.stop.clone());
         let token = meta.progress_token();
@@ -98,12 +107,40 @@ impl McpService {
         })
     }
 
+    /// Runs a call as a task from the beginning, as a client of 2025-11-25 wants it.
+    pub(super) async fn call_as_task(
+        self: &Arc<Self>,
+        call: ToolCall,
+        meta: &RequestMeta,
+        context: &RequestContext<'_>,
+        offer: &TaskOffer,
+    ) -> Result<Value, RequestError> {
+        let call = self.prepare_for_client(call, meta);
+        let questions = context.questions.map(SessionQuestions::capabilities);
+        let capabilities = questions.unwrap_or_default();
+        let executor = self.executor.clone();
+        let call = AskingCall::new(executor, call, context.client, capabilities, None);
+        match self.start_task(call, offer, context).await {
+            Ok(started) => Ok(started.to_result(self)),
+            Err(_unstarted) => {
+                let text = "too many tasks are kept; try again later, or without a task";
+                Err(RequestError::new(RequestError::INTERNAL_ERROR, text))
+            }
+        }
+    }
+
+    fn prepare_for_client(&self, call: ToolCall, meta: &RequestMeta) -> ToolCall {
+        let call = call.origin(Origin::Mcp).scope(self.scope.clone());
+        with_trace(call.meta(meta.for_server()), meta)
+    }
+
     async fn run_asking(
-        &self,
+        self: &Arc<Self>,
         call: AskingCall,
         binding: RequestBinding,
         meta: &RequestMeta,
         context: &RequestContext<'_>,
+        offer: Option<&TaskOffer>,
     ) -> ClientOutcome {
         let reports = Arc::clone(&call.reports);
         let running = async {
@@ -113,7 +150,7 @@ impl McpService {
                     let stopped = context.stop.cancelled();
                     ClientOutcome::Finished(questions.run(call, stopped, limit, sink).await)
                 }
-                None => self.run_until_it_asks(call, binding, context).await,
+                None => self.run_until_it_asks(call, binding, context, offer).await,
             }
         };
         match context.sink {
@@ -126,15 +163,36 @@ impl McpService {
     }
 
     async fn run_until_it_asks(
-        &self,
+        self: &Arc<Self>,
         mut call: AskingCall,
         binding: RequestBinding,
         context: &RequestContext<'_>,
+        offer: Option<&TaskOffer>,
     ) -> ClientOutcome {
+        let mut patience = offer.map(|offer| (offer, Box::pin(sleep(offer.after))));
         loop {
             let stop = call.stop.clone();
+            let too_slow = async {
+                match &mut patience {
+                    Some((offer, patience)) => {
+                        patience.await;
+                        *offer
+                    }
+                    None => std::future::pending().await,
+                }
+            };
             let stage = tokio::select! {
+                biased;
                 stage = call.proceed() => stage,
+                offer = too_slow, if !stop.is_cancelled() => {
+                    patience = None;
+                    match self.start_task(call, offer, context).await {
+                        Ok(started) => return ClientOutcome::Interim(started.to_result(self)),
+                        // There are too many tasks, so this client waits.
+                        Err(unstarted) => call = *unstarted,
+                    }
+                    continue;
+                }
                 () = context.stop.cancelled(), if !stop.is_cancelled() => {
                     stop.cancel();
                     continue;
@@ -162,7 +220,7 @@ impl McpService {
             match suspended.suspend(call, round, binding.clone(), &scope) {
                 Ok(mut result) => {
                     result["_meta"] = json!({ SERVER_INFO: self.result_meta[SERVER_INFO] });
-                    return ClientOutcome::InputRequired(result);
+                    return ClientOutcome::Interim(result);
                 }
                 Err(unasked) => call = *unasked,
             }

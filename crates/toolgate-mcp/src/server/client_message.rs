@@ -50,6 +50,14 @@ pub(super) struct ToolCallParams {
     pub(super) name: String,
     pub(super) arguments: Result<Map<String, Value>, Box<ArgumentsError>>,
     pub(super) answers: ClientAnswers,
+    // Set if a client of 2025-11-25 wants a task.
+    pub(super) task: Option<WantedTask>,
+}
+
+#[derive(Debug)]
+pub(super) struct WantedTask {
+    // In milliseconds.
+    pub(super) ttl: Option<u64>,
 }
 
 // Arguments that are not a JSON object. The call still goes to the executor, which rejects it with
@@ -86,6 +94,8 @@ pub(super) struct SubscriptionFilter {
     pub(super) resources_list_changed: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) resource_subscriptions: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) task_ids: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -137,6 +147,12 @@ impl RequestMeta {
             .get(Self::CLIENT_CAPABILITIES)
             .cloned()
             .unwrap_or_default()
+    }
+
+    /// True if the client of 2026-07-28 supports this extension.
+    pub(super) fn declares_extension(&self, name: &str) -> bool {
+        let capabilities = self.0.get(Self::CLIENT_CAPABILITIES);
+        capabilities.is_some_and(|all| all["extensions"][name].is_object())
     }
 
     pub(super) fn has_capabilities(&self) -> bool {
@@ -235,6 +251,7 @@ impl From<PlainCall> for ClientMessage {
                 name: params.name,
                 arguments: Ok(object(params.arguments)),
                 answers: ClientAnswers::default(),
+                task: None,
             }),
         })
     }
@@ -363,6 +380,9 @@ fn parse_call(id: RequestId, params: Option<Value>, duplicate: Option<JsonError>
             name,
             arguments,
             answers: ClientAnswers::take(&mut params),
+            task: params.remove("task").map(|task| WantedTask {
+                ttl: task["ttl"].as_u64(),
+            }),
         }),
     })
 }

@@ -1,6 +1,8 @@
 //! Runs `resources/read`, `prompts/get` and `completion/complete`: each is a call through the
 //! executor, of a tool that its server's content provides.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use toolgate_core::{
     ContentMethod, ContentRequest, ErrorKind, ServerFailure, ToolError, ToolOutcome, ToolOutput,
@@ -20,7 +22,7 @@ const RESOURCE_NOT_FOUND: i32 = -32002;
 
 impl McpService {
     pub(super) async fn use_content(
-        &self,
+        self: &Arc<Self>,
         method: ContentMethod,
         params: Value,
         meta: &RequestMeta,
@@ -43,7 +45,7 @@ impl McpService {
             target: request.wanted(),
             arguments: request.arguments().as_object(),
         };
-        let resumed = self.resume_for_client(&mut answers, &identity, meta, context);
+        let resumed = self.resume_for_client(&mut answers, &identity, meta, context, None);
         let outcome = match resumed.await? {
             Some(outcome) => outcome,
             None => {
@@ -52,13 +54,13 @@ impl McpService {
                     let (tool, limit) = (method.as_str().to_owned(), MAX_CALLS);
                     call = call.reject(ToolError::Overloaded { tool, limit });
                 }
-                self.execute_for_client(call, answers, &identity, meta, context)
+                self.execute_for_client(call, answers, &identity, meta, context, None)
                     .await
             }
         };
         let outcome = match outcome {
             ClientOutcome::Finished(outcome) => outcome,
-            ClientOutcome::InputRequired(result) => return Ok(MethodResult::Json(result)),
+            ClientOutcome::Interim(result) => return Ok(MethodResult::Json(result)),
         };
         let result = content_result(&request, outcome, context)?;
         let result = self.finish_result(result, method, context);

@@ -8,7 +8,8 @@ use super::client_message::InitializeParams;
 use super::content_list::join_instructions;
 use super::methods::COMPLETE;
 use super::service::McpService;
-use crate::era::{LEGACY, LEGACY_REVISIONS, REVISIONS};
+use super::tasks::EXTENSION;
+use crate::era::{LEGACY, LEGACY_REVISIONS, MODERN, REVISIONS};
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -20,19 +21,25 @@ pub(super) struct InitializeResult {
     instructions: Option<String>,
 }
 
+impl InitializeParams {
+    pub(super) fn agreed_revision(&self) -> &'static str {
+        let mut known = LEGACY_REVISIONS.into_iter();
+        let requested = known.find(|known| *known == self.protocol_version);
+        requested.unwrap_or(LEGACY)
+    }
+}
+
 impl McpService {
     /// Answers in the requested revision if it is a known one with a handshake, otherwise in the
     /// newest one with a handshake.
     pub(super) fn initialize(&self, params: &InitializeParams) -> InitializeResult {
-        let mut known = LEGACY_REVISIONS.into_iter();
-        let protocol_version = known.find(|known| *known == params.protocol_version);
-        let protocol_version = protocol_version.unwrap_or(LEGACY);
+        let protocol_version = params.agreed_revision();
         let client = escape(&params.client_info.name);
         let version = escape(&params.client_info.version);
         tracing::info!(%client, %version, protocol = %protocol_version, "an MCP client is connected");
         InitializeResult {
             protocol_version,
-            capabilities: self.capabilities(),
+            capabilities: self.capabilities(protocol_version),
             server_info: json!({ "name": self.options.name, "version": self.options.version }),
             instructions: self.instructions(),
         }
@@ -42,7 +49,7 @@ impl McpService {
         let mut result = json!({
             "resultType": COMPLETE,
             "supportedVersions": REVISIONS,
-            "capabilities": self.capabilities(),
+            "capabilities": self.capabilities(MODERN),
         });
         if let Some(instructions) = self.instructions() {
             result["instructions"] = json!(instructions);
@@ -83,12 +90,22 @@ impl McpService {
         self.options.expects_content || !self.executor.manager().content().sources().is_empty()
     }
 
-    fn capabilities(&self) -> Value {
+    fn capabilities(&self, revision: &str) -> Value {
         let mut capabilities = json!({ "tools": { "listChanged": true }, "logging": {} });
         if self.offers_content() {
             capabilities["resources"] = json!({ "subscribe": true, "listChanged": true });
             capabilities["prompts"] = json!({ "listChanged": true });
             capabilities["completions"] = json!({});
+        }
+        match revision {
+            MODERN => capabilities["extensions"] = json!({ EXTENSION: {} }),
+            // Without `list`: only the hashes of tasks' ids are kept, and without tokens callers
+            // can't be told apart.
+            LEGACY => {
+                let calls = json!({ "tools": { "call": {} } });
+                capabilities["tasks"] = json!({ "cancel": {}, "requests": calls });
+            }
+            _ => {}
         }
         capabilities
     }

@@ -135,7 +135,7 @@ impl LineSession {
         let id = request.id.clone();
         let running = self.requests.register(id.clone(), &self.lifetime.calls);
         let (service, outbox) = (Arc::clone(&self.service), Arc::clone(&self.outbox));
-        let ending = self.lifetime.ending.clone();
+        let (ending, shutdown) = (self.lifetime.ending.clone(), self.lifetime.calls.clone());
         let subscriptions = Arc::clone(&self.subscriptions);
         let (questions, tasks) = (Arc::clone(&self.questions), self.tasks.clone());
         let log_level = Arc::clone(&self.log_level);
@@ -146,6 +146,7 @@ impl LineSession {
                 lifecycle,
                 stop: &running.stop,
                 ending: &ending,
+                shutdown: &shutdown,
                 subscriptions: Some(&subscriptions),
                 questions: is_session.then_some(&*questions),
                 client: questions.client,
@@ -179,8 +180,9 @@ impl LineSession {
     ) -> Result<RequestLifecycle, RequestError> {
         let method = request.method();
         if let RequestParams::Initialize(params) = &request.params {
+            let capabilities = params.capabilities.clone().into();
             self.questions
-                .set_capabilities(params.capabilities.clone().into());
+                .set_client(capabilities, params.agreed_revision());
             self.handshake = HandshakeState::Session;
         }
         let has_version = request.meta.protocol_version().is_some();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::client_message::{ListenParams, SubscriptionFilter};
+use super::client_message::{ListenParams, RequestMeta, SubscriptionFilter};
 use super::jsonrpc::{RequestError, RequestId, notification};
 use super::list_watch::{ListChanges, ListWatch, send_list_changes};
 use super::methods::{
@@ -12,12 +12,14 @@ use super::methods::{
 };
 use super::resource_updates::{ClientSubscriptions, send_updates};
 use super::service::McpService;
+use super::tasks::{TaskWatch, missing_capability};
 
 impl McpService {
     pub(super) async fn listen(
         self: &Arc<Self>,
         id: &RequestId,
         params: ListenParams,
+        meta: &RequestMeta,
         context: &RequestContext<'_>,
     ) -> Result<MethodResult, RequestError> {
         let (RequestLifecycle::SelfContained { .. }, Some(sink)) =
@@ -26,9 +28,15 @@ impl McpService {
             return Err(other_revision_error());
         };
         let mut accepted = params.notifications;
+        let tasks = match &mut accepted.task_ids {
+            Some(_) if !meta.declares_tasks() => return Err(missing_capability()),
+            Some(ids) => TaskWatch::new(self, ids, context).await,
+            None => TaskWatch::default(),
+        };
         if !self.offers_content() {
             accepted = SubscriptionFilter {
                 tools_list_changed: accepted.tools_list_changed,
+                task_ids: accepted.task_ids,
                 ..SubscriptionFilter::default()
             };
         }
@@ -54,6 +62,7 @@ impl McpService {
             tokio::select! {
                 () = send_list_changes(watch, wanted, &params, sink), if wanted.any() => {}
                 () = send_updates(self, &subscriptions, Some(&meta), sink) => {}
+                () = tasks.send_updates(&meta, sink) => {}
             }
             // The client is gone; the transport ends the request.
             std::future::pending::<()>().await;

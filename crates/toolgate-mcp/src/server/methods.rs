@@ -86,6 +86,8 @@ pub(super) struct RequestContext<'a> {
     pub(super) stop: &'a CancellationToken,
     // Cancelled when the session starts to close, which ends subscriptions.
     pub(super) ending: &'a CancellationToken,
+    // Cancelled when the calls of all clients must end.
+    pub(super) shutdown: &'a CancellationToken,
     // The resources that a client with a session watches. `None` for other clients.
     pub(super) subscriptions: Option<&'a ClientSubscriptions>,
     // What a client with a session wants to be logged.
@@ -131,7 +133,18 @@ pub(super) struct ListToolsResult {
     ttl_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_scope: Option<&'static str>,
-    pub(super) tools: Arc<Vec<ListedTool>>,
+    tools: Arc<Vec<ListedTool>>,
+    // The list without what belongs to one revision, to notice changes.
+    #[serde(skip)]
+    pub(super) known: Arc<Vec<ListedTool>>,
+}
+
+impl RequestContext<'_> {
+    /// True for a session of 2025-11-25, whose clients may ask for tasks.
+    pub(super) fn has_legacy_tasks(&self) -> bool {
+        self.lifecycle == RequestLifecycle::Session
+            && self.questions.is_some_and(SessionQuestions::has_tasks)
+    }
 }
 
 impl McpService {
@@ -149,7 +162,7 @@ impl McpService {
                 return Ok(MethodResult::Initialize(self.initialize(&params)));
             }
             RequestParams::Listen(params) => {
-                return Box::pin(self.listen(&id, params, context)).await;
+                return Box::pin(self.listen(&id, params, &meta, context)).await;
             }
             RequestParams::Json { method, params } => (method, params),
         };
@@ -162,7 +175,16 @@ impl McpService {
             ("server/discover", _) => Ok(MethodResult::Json(self.discover())),
             ("ping", RequestLifecycle::Session) => json_result(json!({})),
             ("ping", _) => Err(other_revision_error()),
-            ("tools/list", lifecycle) => Box::pin(self.list_tools(&params, lifecycle)).await,
+            ("tools/list", _) => Box::pin(self.list_tools(&params, context)).await,
+            (
+                "tasks/get" | "tasks/update" | "tasks/cancel",
+                RequestLifecycle::SelfContained { is_modern: true },
+            ) => Box::pin(self.use_task(&method, &params, &meta, context)).await,
+            ("tasks/get" | "tasks/cancel" | "tasks/result", RequestLifecycle::Session)
+                if context.has_legacy_tasks() =>
+            {
+                Box::pin(self.use_task(&method, &params, &meta, context)).await
+            }
             (
                 "resources/list"
                 | "resources/templates/list"
@@ -206,17 +228,22 @@ impl McpService {
     async fn list_tools(
         &self,
         params: &Value,
-        lifecycle: RequestLifecycle,
+        context: &RequestContext<'_>,
     ) -> Result<MethodResult, RequestError> {
         check_page("tools/list", params)?;
         self.wait_for_lists().await;
-        let meta = self.meta_for(lifecycle);
+        let meta = self.meta_for(context.lifecycle);
+        let lists = self.lists();
         Ok(MethodResult::ListTools(ListToolsResult {
             result_type: meta.as_ref().map(|_| COMPLETE),
             ttl_ms: meta.as_ref().map(|_| 0),
             cache_scope: meta.as_ref().map(|_| "private"),
             meta,
-            tools: Arc::clone(&self.lists().tools),
+            tools: match context.has_legacy_tasks() {
+                true => lists.tools_with_tasks(),
+                false => Arc::clone(&lists.tools),
+            },
+            known: Arc::clone(&lists.tools),
         }))
     }
 

@@ -8,6 +8,7 @@
 //!
 //!  request_lines.rs, stdio.rs, outbox.rs  bytes in and out   jsonrpc.rs  results, errors → bytes
 //!  in_flight.rs      cancellation by id            call_reports.rs     progress and log of a tool
+//!  tasks/            calls that go on after their request
 //!  content_block.rs  blocks that clients accept    request_tracker.rs  requests, for traces
 //! ```
 
@@ -34,6 +35,7 @@ mod resource_updates;
 mod service;
 mod stdio;
 mod suspended;
+mod tasks;
 mod tool_call;
 mod tool_list;
 
@@ -44,10 +46,11 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
-use toolgate_core::{Scope, ToolExecutor, ToolPattern};
+use toolgate_core::{Scope, TaskStore, ToolExecutor, ToolPattern};
 
 pub use self::http::{CallerTrace, HttpBody, HttpOptions, McpHttp};
 pub use self::request_tracker::{AnsweredRequest, RequestObserver};
+pub use self::tasks::{TaskSettings, TaskSummary};
 
 use service::McpService;
 
@@ -76,6 +79,8 @@ pub struct ServeOptions {
     /// Announces resources and prompts even while there are none, because servers that offer
     /// some may come later.
     pub expects_content: bool,
+    /// When calls become tasks.
+    pub tasks: TaskSettings,
 }
 
 impl ServeOptions {
@@ -96,6 +101,7 @@ impl ServeOptions {
             allow: Vec::new(),
             deny: Vec::new(),
             expects_content: false,
+            tasks: TaskSettings::default(),
         }
     }
 }
@@ -127,7 +133,7 @@ impl McpServer {
     #[must_use]
     pub fn within(&self, scope: Scope) -> Self {
         Self {
-            service: Arc::new(self.service.within(scope)),
+            service: Arc::new(self.service.within(scope, None)),
         }
     }
 
@@ -135,6 +141,11 @@ impl McpServer {
     /// tools up to 30 seconds. Call it once, before clients connect.
     pub fn wait_for(&self, readiness: impl ServerReadiness + 'static) {
         drop(self.service.shared.readiness.set(Box::new(readiness)));
+    }
+
+    /// Keeps tasks in a store, so that they survive a restart. Call it once, before clients connect.
+    pub fn keep_tasks(&self, store: Arc<dyn TaskStore>) {
+        self.service.shared.tasks.set_store(store);
     }
 
     /// Reports every HTTP request once it is answered. Call it once, before clients connect.

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -18,13 +18,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{
-    ClientId, Question, QuestionError, QuestionHandler, ToolCall, ToolExecutor, ToolOutcome,
+    CallId, ClientId, Question, QuestionError, QuestionHandler, ToolCall, ToolExecutor, ToolOutcome,
 };
 
 use super::call_reports::CallReports;
 use super::client_log::ClientLogLevel;
 use super::jsonrpc::{RequestId, notification};
 use super::methods::ClientSink;
+use crate::era::LEGACY;
 
 // Rounds of questions of one call that wait to be taken.
 const MAX_ROUNDS: usize = 4;
@@ -109,6 +110,8 @@ pub(super) fn can_be_asked(capabilities: &Value) -> bool {
 
 /// A call that may ask questions. It owns all it needs, so it can outlive the request that began it.
 pub(super) struct AskingCall {
+    pub(super) id: CallId,
+    pub(super) capabilities: Arc<Value>,
     outcome: BoxFuture<'static, ToolOutcome>,
     rounds: mpsc::Receiver<QuestionRound>,
     pub(super) stop: CancellationToken,
@@ -134,18 +137,20 @@ impl AskingCall {
         log_level: Option<Arc<ClientLogLevel>>,
     ) -> Self {
         let (rounds, waiting) = mpsc::channel(MAX_ROUNDS);
-        let stop = CancellationToken::new();
+        let (id, stop) = (call.id(), CancellationToken::new());
         let reports = Arc::new(CallReports::new(log_level));
         let call = reports
             .listen(call)
             .cancellation(stop.clone())
             .on_question(Arc::new(QuestionQueue {
                 client,
-                capabilities,
+                capabilities: Arc::clone(&capabilities),
                 rounds,
                 asked: AtomicUsize::new(0),
             }));
         Self {
+            id,
+            capabilities,
             outcome: Box::pin(async move { executor.execute(call).await }),
             rounds: waiting,
             stop,
@@ -164,6 +169,15 @@ impl AskingCall {
             return Some(round);
         }
         round.answer(answers).err()
+    }
+
+    /// Makes the call wait before it begins. Must not be called after that.
+    pub(super) fn begin_after(&mut self, ready: impl Future<Output = ()> + Send + 'static) {
+        let call = std::mem::replace(&mut self.outcome, Box::pin(std::future::pending()));
+        self.outcome = Box::pin(async move {
+            ready.await;
+            call.await
+        });
     }
 
     /// Runs the call until it ends or asks. Cancel safe. Must not be called after the end.
@@ -189,6 +203,8 @@ impl AskingCall {
 pub(super) struct SessionQuestions {
     pub(super) client: ClientId,
     capabilities: Mutex<Arc<Value>>,
+    // The revision has tasks.
+    has_tasks: AtomicBool,
     pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, QuestionError>>>>,
     last_id: AtomicU64,
 }
@@ -198,6 +214,7 @@ impl Default for SessionQuestions {
         Self {
             client: ClientId::unique(),
             capabilities: Mutex::default(),
+            has_tasks: AtomicBool::new(false),
             pending: Mutex::default(),
             last_id: AtomicU64::new(0),
         }
@@ -205,8 +222,14 @@ impl Default for SessionQuestions {
 }
 
 impl SessionQuestions {
-    pub(super) fn set_capabilities(&self, capabilities: Value) {
+    /// Sets what the client said in its handshake, and the revision that was agreed on.
+    pub(super) fn set_client(&self, capabilities: Value, revision: &str) {
         *self.capabilities.lock() = Arc::new(capabilities);
+        self.has_tasks.store(revision == LEGACY, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_tasks(&self) -> bool {
+        self.has_tasks.load(Ordering::Relaxed)
     }
 
     pub(super) fn capabilities(&self) -> Arc<Value> {
@@ -223,6 +246,19 @@ impl SessionQuestions {
         waiting.is_some_and(|waiting| waiting.send(answer).is_ok())
     }
 
+    pub(super) fn asking<'a>(
+        &'a self,
+        limit: Duration,
+        sink: &'a dyn ClientSink,
+    ) -> AskedQuestions<'a> {
+        AskedQuestions {
+            session: self,
+            sink,
+            limit,
+            abandoned: Mutex::default(),
+        }
+    }
+
     /// Runs a call to its end, and asks its questions by requests of our own.
     pub(super) async fn run(
         &self,
@@ -232,12 +268,7 @@ impl SessionQuestions {
         sink: &dyn ClientSink,
     ) -> ToolOutcome {
         let stop = call.stop.clone();
-        let asked = AskedQuestions {
-            session: self,
-            sink,
-            limit,
-            abandoned: Mutex::default(),
-        };
+        let asked = self.asking(limit, sink);
         let outcome = {
             let mut running = std::pin::pin!(asked.run_to_end(&mut call));
             tokio::select! {
@@ -254,7 +285,7 @@ impl SessionQuestions {
 }
 
 /// What one call asks a client with a session.
-struct AskedQuestions<'a> {
+pub(super) struct AskedQuestions<'a> {
     session: &'a SessionQuestions,
     sink: &'a dyn ClientSink,
     limit: Duration,
@@ -297,7 +328,7 @@ impl AskedQuestions<'_> {
         self.withdraw_abandoned().await;
     }
 
-    async fn ask(&self, question: &Question) -> Result<Value, QuestionError> {
+    pub(super) async fn ask(&self, question: &Question) -> Result<Value, QuestionError> {
         let session = self.session;
         let id = session.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let (answer, given) = oneshot::channel();
@@ -322,7 +353,7 @@ impl AskedQuestions<'_> {
     }
 
     /// Lets the client close the forms that nobody waits for any more.
-    async fn withdraw_abandoned(&self) {
+    pub(super) async fn withdraw_abandoned(&self) {
         let abandoned = std::mem::take(&mut *self.abandoned.lock());
         for id in abandoned {
             let params = json!({ "requestId": id, "reason": "the answer is no longer needed" });

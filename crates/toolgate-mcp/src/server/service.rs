@@ -10,6 +10,7 @@ use toolgate_core::{Scope, ToolExecutor};
 use super::content_list::ContentLists;
 use super::methods::SERVER_INFO;
 use super::suspended::SuspendedCalls;
+use super::tasks::TaskTable;
 use super::tool_call::MAX_CALLS;
 use super::tool_list::ClientLists;
 use super::{RequestObserver, ServeOptions, ServerReadiness};
@@ -19,6 +20,8 @@ pub(super) struct McpService {
     pub(super) options: ServeOptions,
     // Decides which tools clients see.
     pub(super) scope: Scope,
+    // Tells callers apart, even over restarts.
+    identity: Option<Arc<str>>,
     // Results in 2026-07-28 name the server every time, so this is built once.
     pub(super) result_meta: Arc<Value>,
     pub(super) shared: Arc<SharedState>,
@@ -32,6 +35,7 @@ pub(super) struct SharedState {
     pub(super) calls: Semaphore,
     // Calls that wait for answers of their clients.
     pub(super) suspended: Arc<SuspendedCalls>,
+    pub(super) tasks: TaskTable,
     pub(super) readiness: OnceLock<Box<dyn ServerReadiness>>,
     pub(super) observer: OnceLock<Arc<dyn RequestObserver>>,
 }
@@ -46,22 +50,34 @@ impl McpService {
         let shared = SharedState {
             calls: Semaphore::new(MAX_CALLS),
             suspended: Arc::default(),
+            tasks: TaskTable::new(options.tasks.clone()),
             readiness: OnceLock::new(),
             observer: OnceLock::new(),
         };
-        Self::with_scope(executor, options, scope, Arc::new(shared))
+        Self::with_scope(executor, options, scope, None, Arc::new(shared))
     }
 
-    pub(super) fn within(&self, scope: Scope) -> Self {
+    pub(super) fn within(&self, scope: Scope, identity: Option<Arc<str>>) -> Self {
         let scope = scope.within(&self.scope);
         let shared = Arc::clone(&self.shared);
-        Self::with_scope(self.executor.clone(), self.options.clone(), scope, shared)
+        let (executor, options) = (self.executor.clone(), self.options.clone());
+        let identity = identity.or_else(|| self.identity.clone());
+        Self::with_scope(executor, options, scope, identity, shared)
+    }
+
+    /// Whose tasks these are. The identity survives restarts; the number doesn't.
+    pub(super) fn task_owner(&self, number: u64) -> String {
+        match &self.identity {
+            Some(identity) => identity.to_string(),
+            None => format!("#{number}"),
+        }
     }
 
     fn with_scope(
         executor: ToolExecutor,
         options: ServeOptions,
         scope: Scope,
+        identity: Option<Arc<str>>,
         shared: Arc<SharedState>,
     ) -> Self {
         let info = json!({ "name": options.name, "version": options.version });
@@ -70,6 +86,7 @@ impl McpService {
             executor,
             options,
             scope,
+            identity,
             result_meta: Arc::new(json!({ SERVER_INFO: info })),
             shared,
             lists: ArcSwap::default(),

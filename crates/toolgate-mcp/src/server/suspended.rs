@@ -22,6 +22,7 @@ use super::questions::{AskingCall, CallStage, QuestionRound};
 const MAX_SUSPENDED: usize = 1000;
 // A key that nobody can guess.
 const KEY_BYTES: usize = 32;
+pub(super) const KEY_TEXT_LEN: usize = 43;
 
 pub(super) const INPUT_REQUIRED: &str = "input_required";
 
@@ -104,7 +105,9 @@ impl SuspendedCalls {
         };
         calls.insert(key.clone(), SuspendedCall { binding, resume });
         drop(calls);
-        let requests: Map<String, Value> = round.questions.iter().map(input_request).collect();
+        let requests = round.questions.iter();
+        let requests = requests.map(|asked| (asked.key.clone(), input_request(asked)));
+        let requests: Map<String, Value> = requests.collect();
         let expires = *(round.expires).get_or_insert_with(|| Instant::now() + scope.limit);
         let waiting = WaitingCall {
             call,
@@ -227,15 +230,15 @@ impl Drop for ListedState {
     }
 }
 
-fn input_request(question: &Question) -> (String, Value) {
+pub(super) fn input_request(question: &Question) -> Value {
     let mut request = json!({ "method": question.method });
     if !question.params.is_null() {
         request["params"] = question.params.clone();
     }
-    (question.key.clone(), request)
+    request
 }
 
-fn random_key() -> Option<String> {
+pub(super) fn random_key() -> Option<String> {
     let mut bytes = [0; KEY_BYTES];
     SystemRandom::new().fill(&mut bytes).ok()?;
     Some(URL_SAFE_NO_PAD.encode(bytes))

@@ -12,11 +12,12 @@ use toolgate_core::{
 };
 
 use super::client_call::{ClientOutcome, RequestIdentity};
-use super::client_message::{RequestMeta, ToolCallParams};
+use super::client_message::{RequestMeta, ToolCallParams, WantedTask};
 use super::content_block::make_readable;
 use super::jsonrpc::RequestError;
-use super::methods::{COMPLETE, MethodResult, RequestContext};
+use super::methods::{COMPLETE, MethodResult, RequestContext, RequestLifecycle};
 use super::service::McpService;
+use super::tasks::TaskOffer;
 
 // Calls that may be unanswered at once. The executor runs fewer of them and queues the rest.
 pub(super) const MAX_CALLS: usize = 1024;
@@ -26,7 +27,7 @@ const WAIT_FOR_TOOL: Duration = Duration::from_secs(30);
 impl McpService {
     /// Answers `tools/call`. Rejected calls go through the executor too, so that they are recorded.
     pub(super) async fn call_tool(
-        &self,
+        self: &Arc<Self>,
         params: ToolCallParams,
         meta: &RequestMeta,
         context: &RequestContext<'_>,
@@ -36,10 +37,12 @@ impl McpService {
             name: requested,
             arguments,
             mut answers,
+            task,
         } = params;
         let identity = tool_identity(&requested, arguments.as_ref().ok());
+        let mut offer = self.task_offer(task, &requested, &identity, meta, context);
         let resumed = self
-            .resume_for_client(&mut answers, &identity, meta, context)
+            .resume_for_client(&mut answers, &identity, meta, context, offer.as_ref())
             .await?;
         if let Some(outcome) = resumed {
             return self.finish_call(outcome, &requested, context);
@@ -50,6 +53,9 @@ impl McpService {
             (Ok(arguments), true) => Some(arguments.clone()),
             _ => None,
         };
+        if let Some(offer) = &mut offer {
+            offer.tool.clone_from(&name);
+        }
         let mut call = match arguments {
             Ok(arguments) => ToolCall::new(name, Value::Object(arguments)),
             Err(invalid) => ToolCall::from_invalid(name, invalid.arguments, invalid.error),
@@ -61,16 +67,47 @@ impl McpService {
         if let Ok(tool) = tool {
             call = call.resolved_tool(tool);
         }
-        let outcome = self
-            .execute_for_client(
-                call,
-                answers,
-                &tool_identity(&requested, kept.as_ref()),
-                meta,
-                context,
-            )
-            .await;
-        self.finish_call(outcome, &requested, context)
+        if let (Some(offer), false) = (&offer, context.lifecycle.is_modern()) {
+            let started = Box::pin(self.call_as_task(call, meta, context, offer));
+            return started.await.map(MethodResult::Json);
+        }
+        let identity = tool_identity(&requested, kept.as_ref());
+        let running =
+            self.execute_for_client(call, answers, &identity, meta, context, offer.as_ref());
+        self.finish_call(running.await, &requested, context)
+    }
+
+    /// The task that this call may become: in 2025-11-25 if the client wants one, in 2026-07-28 if
+    /// the client supports it.
+    fn task_offer(
+        &self,
+        wanted: Option<WantedTask>,
+        requested: &str,
+        identity: &RequestIdentity<'_>,
+        meta: &RequestMeta,
+        context: &RequestContext<'_>,
+    ) -> Option<TaskOffer> {
+        let settings = &self.shared.tasks.settings;
+        let (after, keep) = match context.lifecycle {
+            RequestLifecycle::SelfContained { is_modern: true } if meta.declares_tasks() => {
+                (settings.after, settings.keep)
+            }
+            RequestLifecycle::Session if context.has_legacy_tasks() => {
+                let keep = wanted?.ttl.map(Duration::from_millis);
+                (
+                    Duration::ZERO,
+                    keep.unwrap_or(settings.keep).min(settings.keep),
+                )
+            }
+            _ => return None,
+        };
+        Some(TaskOffer {
+            after,
+            keep,
+            tool: requested.to_owned(),
+            requested: requested.to_owned(),
+            arguments: identity.arguments.cloned().into(),
+        })
     }
 
     fn finish_call(
@@ -79,10 +116,22 @@ impl McpService {
         requested: &str,
         context: &RequestContext<'_>,
     ) -> Result<MethodResult, RequestError> {
-        let mut outcome = match outcome {
-            ClientOutcome::Finished(outcome) => outcome,
-            ClientOutcome::InputRequired(result) => return Ok(MethodResult::Json(result)),
-        };
+        match outcome {
+            ClientOutcome::Interim(result) => Ok(MethodResult::Json(result)),
+            ClientOutcome::Finished(outcome) => {
+                let result = self.call_result(outcome, requested, context.lifecycle)?;
+                Ok(MethodResult::CallTool(result))
+            }
+        }
+    }
+
+    /// The answer to a call of a tool that the client knows as `requested`.
+    pub(super) fn call_result(
+        &self,
+        mut outcome: ToolOutcome,
+        requested: &str,
+        lifecycle: RequestLifecycle,
+    ) -> Result<CallToolResult, RequestError> {
         if let Err(error) = &outcome.result
             && let Some(error) = client_must_act(error)
         {
@@ -91,9 +140,9 @@ impl McpService {
         if let Err(error @ ToolError::NotFound { .. }) = &mut outcome.result {
             *error = self.not_found(&outcome.tool_name);
         }
-        let mut result = CallToolResult::new(outcome, self.meta_for(context.lifecycle));
+        let mut result = CallToolResult::new(outcome, self.meta_for(lifecycle));
         self.rewrite_links(&mut result.content, requested);
-        Ok(MethodResult::CallTool(result))
+        Ok(result)
     }
 
     /// Makes links to resources lead back through us.
@@ -116,7 +165,7 @@ impl McpService {
     }
 
     /// Finds the tool and its local name. Waits once for a tool whose server may be starting.
-    async fn find_or_wait(
+    pub(super) async fn find_or_wait(
         &self,
         requested: &str,
         stop: &CancellationToken,
@@ -221,7 +270,7 @@ pub(super) struct CallToolResult {
     content: Vec<ToolContent>,
     #[serde(skip_serializing_if = "Option::is_none")]
     structured_content: Option<Value>,
-    is_error: bool,
+    pub(super) is_error: bool,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     meta: Option<Arc<Value>>,
     #[serde(skip)]

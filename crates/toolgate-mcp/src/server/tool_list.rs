@@ -1,7 +1,7 @@
 //! The tools of an executor, in the form of `tools/list`.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::HeaderMap;
 use serde::Serialize;
@@ -20,7 +20,7 @@ use crate::header_parameters::HeaderParameter;
 /// others allow 64 without the dot, and reject the whole list for one longer name.
 const MAX_NAME_LEN: usize = 64;
 
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListedTool {
     pub(super) name: String,
@@ -32,9 +32,18 @@ pub(super) struct ListedTool {
     output_schema: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     annotations: Option<Map<String, Value>>,
+    // What a client may do with its calls, in 2025-11-25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    execution: Option<ToolExecution>,
     // `icons` and `_meta`, as the server sent them.
     #[serde(flatten)]
     extra: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolExecution {
+    task_support: &'static str,
 }
 
 /// What one group of clients may see, rebuilt after every change.
@@ -43,6 +52,8 @@ pub(super) struct ClientLists {
     // The manager's version that the list was built at.
     pub(super) version: u64,
     pub(super) tools: Arc<Vec<ListedTool>>,
+    // The same tools, for clients that may ask for tasks. Made when the first one asks.
+    with_tasks: OnceLock<Arc<Vec<ListedTool>>>,
     pub(super) content: ContentLists,
     // Local names by the names that clients use, where they differ.
     renamed: HashMap<String, String>,
@@ -76,6 +87,7 @@ impl ClientLists {
         });
         Self {
             version,
+            with_tasks: OnceLock::new(),
             content,
             renamed: renamed.collect(),
             mirrored: mirrored.filter(|(_, all)| !all.is_empty()).collect(),
@@ -84,6 +96,17 @@ impl ClientLists {
                 false => Arc::new(tools),
             },
         }
+    }
+
+    pub(super) fn tools_with_tasks(&self) -> Arc<Vec<ListedTool>> {
+        let mark = |tool: &ListedTool| ListedTool {
+            execution: Some(ToolExecution {
+                task_support: "optional",
+            }),
+            ..tool.clone()
+        };
+        let marked = || Arc::new(self.tools.iter().map(mark).collect());
+        Arc::clone(self.with_tasks.get_or_init(marked))
     }
 
     pub(super) fn known(&self) -> KnownLists {
@@ -125,6 +148,7 @@ fn listed_tool(tool: &ToolDefinition, name: String, content: &ContentSet) -> Lis
         input_schema: schema_object(tool.parameters()),
         output_schema: output_schema.map(schema_object),
         annotations: tool_hints(tool.annotations()),
+        execution: None,
         extra: passed_on(tool, content),
     }
 }

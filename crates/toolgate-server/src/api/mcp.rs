@@ -1,6 +1,7 @@
 //! Serves the tools to MCP clients at `/mcp`, over streamable HTTP.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -8,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use toolgate_mcp::{HttpOptions, McpHttp, McpServer, ServeOptions};
+use toolgate_mcp::{HttpOptions, McpHttp, McpServer, ServeOptions, TaskSummary};
 
 use crate::guard::Caller;
 use crate::{Gateway, GatewayParts};
@@ -22,9 +23,13 @@ pub(crate) struct McpEndpoint {
 
 impl McpEndpoint {
     pub(crate) fn new(parts: &GatewayParts) -> Self {
-        let options = ServeOptions::gateway(env!("CARGO_PKG_VERSION"));
+        let mut options = ServeOptions::gateway(env!("CARGO_PKG_VERSION"));
+        options.tasks = parts.settings.tasks.clone();
         let server = McpServer::new(parts.executor.clone(), options);
         server.wait_for(parts.servers.clone());
+        if let Some(journal) = &parts.journal {
+            server.keep_tasks(Arc::new(journal.clone()));
+        }
         if let Some(traces) = &parts.traces {
             server.observe_requests(traces.clone());
         }
@@ -38,11 +43,27 @@ impl McpEndpoint {
     fn respond(&self, caller: &Caller, request: Request) -> BoxFuture<'static, Response> {
         let mcp = {
             let mut views = self.views.lock();
-            let view = || self.whole.within(caller.scope.clone());
+            let view = || {
+                self.whole
+                    .for_caller(caller.scope.clone(), &caller.identity)
+            };
             views.entry(caller.number).or_insert_with(view).clone()
         };
         let number = caller.number;
         Box::pin(async move { mcp.respond(request, number).await.map(Body::new) })
+    }
+
+    /// Goes on with tasks that were running when the gateway, or another command, ended.
+    pub(crate) async fn restore_tasks(&self) {
+        self.whole.restore_tasks().await;
+    }
+
+    pub(crate) fn tasks(&self) -> Vec<TaskSummary> {
+        self.whole.tasks()
+    }
+
+    pub(crate) async fn cancel_task(&self, call: &str) -> bool {
+        self.whole.cancel_task(call).await
     }
 
     pub(crate) async fn close(&self, grace: Duration) {

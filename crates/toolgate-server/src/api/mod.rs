@@ -17,6 +17,7 @@ pub(crate) mod servers;
 mod sse;
 pub(crate) mod stats;
 pub(crate) mod status;
+pub(crate) mod tasks;
 pub(crate) mod tools;
 pub(crate) mod turns;
 

@@ -329,8 +329,8 @@ impl RouteClass {
     /// True for requests that an operator makes to inspect and repair the gateway. These must work
     /// even while calls take all permits.
     fn is_lookup(self, parts: &Parts) -> bool {
-        let is_operators =
-            |path: &str| path.starts_with("/api/approvals/") || path.starts_with("/api/servers/");
+        let prefixes = ["/api/approvals/", "/api/servers/", "/api/tasks/"];
+        let is_operators = |path: &str| prefixes.iter().any(|prefix| path.starts_with(prefix));
         parts.method.is_safe()
             || matches!(self, Self::SignIn | Self::SignOut)
             || is_operators(parts.uri.path())

@@ -75,6 +75,8 @@ const CANCELLED_RESPONSE_TIMEOUT: Duration = Duration::from_millis(500);
 pub(crate) struct Caller {
     /// Identifies the token, from 1. 0 stands for all callers if no token is needed.
     pub(crate) number: u64,
+    /// Like the number, but the same after a restart. Empty if no token is needed.
+    pub(crate) identity: Arc<str>,
     pub(crate) scope: Scope,
     pub(crate) rights: Rights,
     /// True in a browser that is signed in.
@@ -88,6 +90,7 @@ impl Caller {
     fn operator(is_session: bool) -> Self {
         Self {
             number: Self::OPERATOR,
+            identity: OPERATOR.into(),
             scope: Scope::default().for_caller(OPERATOR),
             rights: match is_session {
                 true => Rights::ALL,
@@ -105,6 +108,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
         // The guard inserts the caller. A request without one may use nothing.
         let nobody = || Self {
             number: u64::MAX,
+            identity: "nobody".into(),
             scope: Scope::only(Vec::new()),
             ..Self::default()
         };

@@ -1,6 +1,9 @@
 //! Recognizes tokens and maps them to callers.
 
+use std::sync::Arc;
+
 use ring::digest::SHA256;
+use serde_json::json;
 use subtle::ConstantTimeEq;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{Scope, ToolPattern};
@@ -36,6 +39,7 @@ impl AccessTokens {
                     hash: digest(token.as_bytes()),
                     caller: Caller {
                         number: number as u64,
+                        identity: identity_of(token, &scope),
                         scope,
                         rights: rights.0,
                         is_session: false,
@@ -151,6 +155,18 @@ impl KnownToken {
     }
 }
 
+/// Stands for a token with its name and tools, so that after a change it is another caller.
+fn identity_of(token: &str, scope: &Scope) -> Arc<str> {
+    let patterns = scope.patterns().map(|patterns| {
+        let texts = patterns.iter().map(ToString::to_string);
+        texts.collect::<Vec<_>>()
+    });
+    let all = json!([digest(token.as_bytes()), scope.caller(), patterns]);
+    let hash = digest(all.to_string().as_bytes());
+    let hex = hash.iter().map(|byte| format!("{byte:02x}"));
+    hex.collect::<String>().into()
+}
+
 fn scope_of(allow: &[ToolPattern]) -> Scope {
     if allow.contains(&ToolPattern::new("*")) {
         Scope::default()
@@ -168,7 +184,6 @@ pub(crate) fn digest(secret: &[u8]) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn an_unchanged_token_keeps_its_number() {
@@ -196,6 +211,28 @@ mod tests {
         assert_eq!([2, 3, 4].map(is_cut), [true, true, false]);
         let is_cut = |n| after.revoked(n).is_cancelled();
         assert_eq!([0, 2, 4, 5].map(is_cut), [false, true, false, false]);
+    }
+
+    #[test]
+    fn a_token_is_the_same_caller_after_a_restart_unless_it_changed() {
+        let identity = |settings| {
+            let tokens = AccessTokens::new(&serde_json::from_value(settings).unwrap());
+            let caller = tokens.find(b"bbbbbbbbbbbbbbbb").unwrap();
+            caller.identity.to_string()
+        };
+        let (a, b) = ("aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb");
+        let alone = identity(json!({ "tokens": [{ "token": b, "name": "b" }] }));
+        let first = json!({ "token": a, "name": "b" });
+        let second = identity(json!({ "tokens": [first, { "token": b, "name": "b" }] }));
+        assert_eq!(alone, second);
+        for changed in [
+            json!({ "token": b, "name": "c" }),
+            json!({ "token": b, "name": "b", "allow": ["echo"] }),
+            json!({ "token": b }),
+        ] {
+            assert_ne!(identity(json!({ "tokens": [changed] })), alone);
+        }
+        assert!(!alone.contains("bbbb"));
     }
 
     #[test]

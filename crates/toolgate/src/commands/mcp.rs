@@ -1,6 +1,7 @@
 //! `toolgate mcp`: offers all tools as one MCP server on stdin and stdout.
 
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -35,6 +36,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &McpOptions) -> anyhow::Resul
     let patterns = |texts: &[String]| texts.iter().map(|text| ToolPattern::new(text)).collect();
     serve.allow = patterns(&options.allow);
     serve.deny = patterns(&options.deny);
+    serve.tasks = config.serve.tasks.clone();
     wiring::warn_about_servers(&config);
     let journal = CommandJournal::open(&config, &tools, "toolgate mcp", OpenRetry::Endless);
     // The client is the person's own program, so it may ask them. One that can't ask gets a denial.
@@ -46,6 +48,9 @@ pub(crate) fn run(global: &GlobalOptions, options: &McpOptions) -> anyhow::Resul
         .approver(approver)
         .build();
     let server = McpServer::new(executor.clone(), serve);
+    if let Some(journal) = journal.journal() {
+        server.keep_tasks(Arc::new(journal.clone()));
+    }
     if std::io::stdin().is_terminal() {
         output::print_note(
             "waiting for an MCP client on stdin; docs/clients.md shows how to set one up. Ctrl-D ends the server",

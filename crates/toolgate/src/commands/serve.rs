@@ -32,7 +32,7 @@ use crate::spinner::Spinner;
 use crate::wiring::{self, ConfiguredTools};
 
 // Sections and keys that are read only at the start: of `serve`, all but the tokens.
-const FIXED_KEYS: [&str; 9] = [
+const FIXED_KEYS: [&str; 10] = [
     "model",
     "serve.addServers",
     "serve.bind",
@@ -41,6 +41,7 @@ const FIXED_KEYS: [&str; 9] = [
     "serve.hosts",
     "serve.origins",
     "serve.rate",
+    "serve.tasks",
     "telemetry",
 ];
 

@@ -40,6 +40,7 @@ pub(in crate::server) use headers::check_parameter;
 
 use super::in_flight::SessionLifetime;
 use super::service::McpService;
+use super::tasks::{TaskScope, TaskSummary};
 use super::{GRACE, McpServer};
 use body::HttpBodyError;
 use headers::{AcceptedTypes, check_known_version, is_modern};
@@ -113,8 +114,46 @@ impl McpHttp {
     #[must_use]
     pub fn within(&self, scope: Scope) -> Self {
         Self {
-            service: Arc::new(self.service.within(scope)),
+            service: Arc::new(self.service.within(scope, None)),
             state: Arc::clone(&self.state),
+        }
+    }
+
+    /// Like [`within`](Self::within), for the caller that has this name for the program, now and
+    /// after a restart. Its tasks belong to nobody else.
+    #[must_use]
+    pub fn for_caller(&self, scope: Scope, identity: &str) -> Self {
+        Self {
+            service: Arc::new(self.service.within(scope, Some(identity.into()))),
+            state: Arc::clone(&self.state),
+        }
+    }
+
+    /// Goes on with the tasks of processes that have ended. Call it once, after the servers are
+    /// set, in the one process that should.
+    pub async fn restore_tasks(&self) {
+        let lifetime = &self.state.lifetime;
+        let scope = TaskScope {
+            ending: lifetime.ending.clone(),
+            shutdown: lifetime.calls.clone(),
+            tracker: self.state.calls.clone(),
+        };
+        self.service.restore_tasks(scope).await;
+    }
+
+    /// The tasks of all callers that run or wait, the oldest first.
+    pub fn tasks(&self) -> Vec<TaskSummary> {
+        self.service.shared.tasks.running()
+    }
+
+    /// Cancels a task by the id of its call. False if it doesn't run.
+    pub async fn cancel_task(&self, call: &str) -> bool {
+        match self.service.shared.tasks.find_by_call(call) {
+            Some(task) => {
+                self.service.cancel_task(&task).await;
+                true
+            }
+            None => false,
         }
     }
 

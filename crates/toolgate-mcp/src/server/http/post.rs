@@ -167,6 +167,7 @@ impl McpHttp {
                 let name = match &**method {
                     "resources/read" => params.get("uri"),
                     "prompts/get" => params.get("name"),
+                    "tasks/get" | "tasks/update" | "tasks/cancel" => params.get("taskId"),
                     _ => None,
                 };
                 let name = name.and_then(Value::as_str);
@@ -216,6 +217,7 @@ impl McpHttp {
             lifecycle,
             stop: &stop,
             ending: &self.state.lifetime.ending,
+            shutdown: &self.state.lifetime.calls,
             subscriptions: requester.subscriptions(),
             questions: requester.questions(),
             client: requester.client(),
@@ -242,7 +244,7 @@ impl McpHttp {
                 new_session = Some(self.open_session(answer, capabilities, owner)?);
             }
             (Ok(MethodResult::ListTools(list)), Requester::Session(session)) => {
-                session.set_known_tools(Arc::clone(&list.tools));
+                session.set_known_tools(Arc::clone(&list.known));
             }
             (Err(error), requester) => check_http_status(error, &requester)?,
             _ => {}
@@ -296,7 +298,8 @@ impl McpHttp {
         let sessions = &self.state.sessions;
         let session = sessions.open(owner, answer.protocol_version, seen, lifetime);
         let session = session.ok_or_else(busy)?;
-        session.questions.set_capabilities(capabilities.into());
+        let revision = answer.protocol_version;
+        session.questions.set_client(capabilities.into(), revision);
         HeaderValue::try_from(format!("{:032x}", session.id)).map_err(|_| busy())
     }
 
@@ -339,7 +342,7 @@ fn wants_stream(accepts: AcceptedTypes, request: &ClientRequest, requester: &Req
     let runs_a_call = match &request.params {
         RequestParams::CallTool(_) => true,
         RequestParams::Json { method, .. } => {
-            matches!(&**method, "resources/read" | "prompts/get")
+            matches!(&**method, "resources/read" | "prompts/get" | "tasks/result")
         }
         _ => false,
     };

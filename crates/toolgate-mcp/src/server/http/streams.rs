@@ -104,6 +104,7 @@ impl McpHttp {
                 lifecycle,
                 stop: &stop,
                 ending: &state.lifetime.ending,
+                shutdown: &state.lifetime.calls,
                 subscriptions: requester.subscriptions(),
                 questions: requester.questions(),
                 client: requester.client(),

@@ -21,7 +21,7 @@ fn form(key: &str) -> Question {
     }
 }
 
-async fn put(context: &CallContext, keys: &[&str]) -> Result<Vec<Value>, QuestionError> {
+pub(super) async fn put(context: &CallContext, keys: &[&str]) -> Result<Vec<Value>, QuestionError> {
     let handler = context.questions().ok_or(QuestionError::Gone)?;
     let _paused = context.pause_clock();
     handler
@@ -29,7 +29,7 @@ async fn put(context: &CallContext, keys: &[&str]) -> Result<Vec<Value>, Questio
         .await
 }
 
-fn said(answers: Result<Vec<Value>, QuestionError>) -> Value {
+pub(super) fn said(answers: Result<Vec<Value>, QuestionError>) -> Value {
     answers.map_or_else(|error| json!(error.to_string()), Value::from)
 }
 
@@ -108,7 +108,7 @@ fn text(message: &Value) -> &str {
     text.unwrap_or_else(|| panic!("{message}"))
 }
 
-fn accepted() -> Value {
+pub(super) fn accepted() -> Value {
     json!({ "action": "accept", "content": { "who": "Ada" } })
 }
 

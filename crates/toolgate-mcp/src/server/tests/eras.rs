@@ -13,7 +13,7 @@ async fn every_older_revision_is_supported() {
         let mut client = LineClient::new(server(&manager()));
         let expected = json!({ "jsonrpc": "2.0", "id": 1, "result": {
             "protocolVersion": answered,
-            "capabilities": { "tools": { "listChanged": true }, "logging": {} },
+            "capabilities": offered(answered),
             "serverInfo": { "name": "test", "version": "1.2.3" },
         } });
         assert_eq!(client.initialize(asked).await, expected, "{asked}");
@@ -35,7 +35,7 @@ async fn the_newer_era_needs_no_handshake() {
     let expected = json!({
         "resultType": "complete",
         "supportedVersions": ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"],
-        "capabilities": { "tools": { "listChanged": true }, "logging": {} },
+        "capabilities": offered("2026-07-28"),
         "ttlMs": 0, "cacheScope": "private", "_meta": info,
     });
     assert_eq!(discovered["result"], expected);

@@ -37,13 +37,18 @@ async fn tools_are_listed_as_they_are() {
     manager.add(tool("list", json!({ "type": "array" })));
     let mut client = LineClient::legacy(&Arc::new(manager)).await;
     let hints = json!({ "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true });
+    let tasks = json!({ "taskSupport": "optional" });
     let listed = client.ask("tools/list", json!({})).await;
     let expected = json!([
         {
             "name": "a-b_c", "title": "It", "description": "Does it", "inputSchema": schema,
             "outputSchema": { "type": "object", "title": "O" }, "annotations": hints,
+            "execution": tasks,
         },
-        { "name": "list", "title": "It", "description": "Does it", "inputSchema": schema, "annotations": hints },
+        {
+            "name": "list", "title": "It", "description": "Does it", "inputSchema": schema,
+            "annotations": hints, "execution": tasks,
+        },
     ]);
     // As text: the order of keys is part of it.
     assert_eq!(listed["result"]["tools"].to_string(), expected.to_string());
@@ -74,6 +79,7 @@ async fn f19_hidden_characters_in_texts_are_not_passed_on() {
             "title": "T",
             "properties": { "description": { "description": "D", "default": "d", "enum": [exact] } },
         },
+        "execution": { "taskSupport": "optional" },
     }]);
     assert_eq!(listed["result"]["tools"], expected);
 }

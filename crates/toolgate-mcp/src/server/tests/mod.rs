@@ -7,6 +7,7 @@ mod http;
 mod lists;
 mod logging;
 mod streams;
+mod tasks;
 
 use std::io;
 use std::sync::Arc;
@@ -109,6 +110,19 @@ async fn steps(context: CallContext) -> Result<ToolOutput, ToolError> {
         message: None,
     });
     Ok(ToolOutput::text("done"))
+}
+
+/// What the server offers in a revision, if there are only tools.
+fn offered(revision: &str) -> Value {
+    let mut offered = json!({ "tools": { "listChanged": true }, "logging": {} });
+    match revision {
+        "2025-11-25" => {
+            offered["tasks"] = json!({ "cancel": {}, "requests": { "tools": { "call": {} } } });
+        }
+        "2026-07-28" => offered["extensions"] = json!({ "io.modelcontextprotocol/tasks": {} }),
+        _ => {}
+    }
+    offered
 }
 
 fn server(manager: &Arc<ToolManager>) -> McpServer {

@@ -17,7 +17,7 @@ async fn every_older_revision_is_supported() {
         assert_eq!(id.len(), 32, "128 bits");
         let expected = json!({ "jsonrpc": "2.0", "id": 1, "result": {
             "protocolVersion": answered,
-            "capabilities": { "tools": { "listChanged": true }, "logging": {} },
+            "capabilities": offered(answered),
             "serverInfo": { "name": "test", "version": "1.2.3" },
         } });
         assert_eq!(json_of(answer).await, expected);

@@ -8,6 +8,7 @@ mod logging;
 mod resuming;
 mod sessions;
 mod statuses;
+mod tasks;
 mod watched;
 
 use ::http::{HeaderName, HeaderValue, Request, Response};

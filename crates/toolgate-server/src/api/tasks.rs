@@ -1,0 +1,133 @@
+//! Lists calls that go on as tasks of MCP clients, and cancels them.
+
+use axum::Json;
+use axum::extract::State;
+use http::StatusCode;
+use serde::Serialize;
+use toolgate_core::{ToolSource, sanitize};
+use toolgate_mcp::TaskSummary;
+use utoipa::ToSchema;
+
+use super::extract::PathName;
+use crate::Gateway;
+use crate::Right;
+use crate::caller_view::CallerView;
+use crate::guard::Caller;
+use crate::problem::Problem;
+
+/// A call that goes on, although its client no longer waits for the answer.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Task)]
+pub(crate) struct TaskInfo {
+    /// The id of the call.
+    #[schema(example = "0199f0c27b1a4fd2c39b5d0000000007")]
+    id: String,
+    /// The name of the tool.
+    #[schema(example = "render_video")]
+    tool: String,
+    /// The MCP server that provides the tool.
+    #[schema(example = "studio")]
+    server: Option<String>,
+    /// The name of the caller's token, where one is needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "kitchen")]
+    caller: Option<String>,
+    /// `working`, or `input_required` while its client has to answer a question.
+    #[schema(example = "working")]
+    status: String,
+    /// What the tool reported last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "rendering")]
+    message: Option<String>,
+    /// How much is done, in a unit that the tool chooses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = 12.0)]
+    done: Option<f64>,
+    /// How much there is to do, in the same unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = 20.0)]
+    total: Option<f64>,
+    /// When the call became a task, in UTC.
+    #[schema(example = "2026-11-16T05:30:00.000Z", format = DateTime)]
+    created_at: String,
+    /// When its state changed last, in UTC.
+    #[schema(example = "2026-11-16T05:32:00.000Z", format = DateTime)]
+    updated_at: String,
+}
+
+/// Calls that go on as tasks, the oldest first: the caller's own, or all of them for callers that
+/// see everything.
+#[utoipa::path(get, path = "/api/tasks", tag = "calls",
+    responses((status = 200, description = "Tasks that run or wait", body = Vec<TaskInfo>)))]
+pub(crate) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Json<Vec<TaskInfo>> {
+    Json(visible_tasks(&gateway, &caller).unwrap_or_default())
+}
+
+/// Cancels a task. Its client learns that it was cancelled. Tasks of other callers need the right
+/// to operate.
+#[utoipa::path(post, path = "/api/tasks/{id}/cancel", tag = "calls",
+    params(("id" = String, Path, description = "The id of the call", example = "0199f0c27b1a4fd2c39b5d0000000007")),
+    responses((status = 204, description = "It is cancelled"),
+              (status = 403, description = "The task is another caller's, and the caller does not have the right to operate", body = Problem),
+              (status = 404, description = "No such task is running", body = Problem)))]
+pub(crate) async fn cancel(
+    State(gateway): State<Gateway>,
+    caller: Caller,
+    PathName(id): PathName,
+) -> Result<StatusCode, Problem> {
+    let unknown = || Problem::not_found("no such task is running; it may have ended");
+    let mut visible = visible_tasks(&gateway, &caller).into_iter().flatten();
+    let task = visible.find(|task| task.id == id).ok_or_else(unknown)?;
+    let name = caller.scope.caller();
+    let name = name.map(|name| sanitize::name(&gateway.parts.redactor, name));
+    if name != task.caller {
+        caller.require(Right::Operate)?;
+    }
+    match gateway.mcp.cancel_task(&id).await {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(unknown()),
+    }
+}
+
+/// `None` for a caller that sees no calls.
+fn visible_tasks(gateway: &Gateway, caller: &Caller) -> Option<Vec<TaskInfo>> {
+    let view = CallerView::new(gateway, caller);
+    if view.sees_no_calls() {
+        return None;
+    }
+    let tasks = gateway.mcp.tasks().into_iter();
+    let tasks = tasks.map(|task| TaskInfo::new(task, gateway));
+    let is_visible = |task: &TaskInfo| {
+        view.sees_calls_of(task.caller.as_deref())
+            && view.has_tool_of_call(&task.tool, task.server.as_deref())
+    };
+    Some(tasks.filter(is_visible).collect())
+}
+
+impl TaskInfo {
+    fn new(task: TaskSummary, gateway: &Gateway) -> Self {
+        let redactor = &gateway.parts.redactor;
+        let tool = gateway.executor().manager().find(&task.tool);
+        let source = tool.as_ref().map(|tool| tool.definition().source());
+        Self {
+            id: task.call.to_string(),
+            tool: task.tool,
+            server: match source {
+                Some(ToolSource::Mcp(server)) => Some(server.clone()),
+                _ => None,
+            },
+            caller: task.caller.map(|name| sanitize::name(redactor, &name)),
+            status: task.status.to_owned(),
+            message: task.message.map(|text| sanitize::text(redactor, &text)),
+            done: task.done,
+            total: task.total,
+            created_at: timestamp(task.created),
+            updated_at: timestamp(task.updated),
+        }
+    }
+}
+
+fn timestamp(time: std::time::SystemTime) -> String {
+    let time = jiff::Timestamp::try_from(time).unwrap_or_default();
+    format!("{time:.3}")
+}
