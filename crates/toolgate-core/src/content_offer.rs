@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::linked_uris::rewrite_skill_uris;
 use crate::{
     ContentMethod, ContentSet, ContentSource, ExecutionRules, ListedResource, Scope, ToolSource,
     strip_invisible,
@@ -53,6 +54,27 @@ impl ContentSet {
                 source: &prompt.owner.source,
                 entry: shown(prompt.entry, "name", prompt.name),
             })
+    }
+
+    /// The skills of sources that let the caller get them and read their files. Their frontmatter
+    /// stays as it is, because receivers compare it with the file.
+    pub fn offered_skills(
+        &self,
+        rules: &ExecutionRules,
+        scope: &Scope,
+    ) -> impl Iterator<Item = OfferedEntry<'_>> {
+        let used = [ContentMethod::GetSkill, ContentMethod::ReadResource];
+        let is_offered = move |owner: &ContentSource| {
+            used.iter()
+                .all(|method| owner.is_offered(*method, rules, scope))
+        };
+        let offered = self.skills().filter(move |skill| is_offered(skill.owner));
+        offered.map(|skill| {
+            let source = &skill.owner.source;
+            let mut entry = skill.entry.clone();
+            rewrite_skill_uris(&mut entry, self, source);
+            OfferedEntry { source, entry }
+        })
     }
 }
 

@@ -104,6 +104,7 @@ mod approval;
 mod arguments;
 mod call;
 mod content;
+mod content_extension;
 mod content_offer;
 mod content_request;
 mod content_set;
@@ -160,6 +161,7 @@ pub use content::{
     ContentAccess, ContentMethod, ContentSource, ResourceUpdates, SourceContent, UpdateListener,
     UpdateSubscription,
 };
+pub use content_extension::ExtensionRequestError;
 pub use content_offer::OfferedEntry;
 pub use content_request::ContentRequest;
 pub use content_set::{ContentSet, ListedPrompt, ListedResource};

@@ -20,6 +20,7 @@
 
 mod client;
 mod era;
+mod extensions;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod header_parameters;

@@ -183,7 +183,7 @@ async fn progress(context: CallContext) -> Result<ToolOutput, ToolError> {
         context.report(&Progress {
             done,
             total: Some(100.0),
-            message: None,
+            ..Progress::default()
         });
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

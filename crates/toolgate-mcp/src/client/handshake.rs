@@ -113,7 +113,7 @@ async fn initialize(
 
 async fn discover(session: &Arc<ClientSession>) -> Result<ProtocolEra, HandshakeError> {
     // A modern request says what its own client supports, so only our own abilities count here.
-    let meta = modern_meta(&session.own_capabilities());
+    let meta = modern_meta(&session.shared_capabilities());
     let params = json!({ "_meta": meta });
     let answer = session
         .request(SessionRequest::new("server/discover", params))

@@ -1,6 +1,7 @@
 //! One request to a server on behalf of a call: waits for the server, answers its questions, and
 //! retries where that can do no harm.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -22,7 +23,7 @@ const HEADER_MISMATCH: i64 = -32020;
 pub(super) struct ServerRequest<'a, P> {
     pub(super) server: &'a str,
     pub(super) link: &'a ServerLink,
-    pub(super) method: &'static str,
+    pub(super) method: Cow<'static, str>,
     /// The tool, prompt or URI, which modern HTTP servers also want in a header.
     pub(super) name: Option<&'a str>,
     pub(super) params: P,
@@ -91,7 +92,7 @@ impl<P: Serialize> ServerRequest<'_, P> {
                 name: self.name,
                 headers: self.headers.clone(),
                 call: Some(context),
-                ..SessionRequest::new(self.method, &params)
+                ..SessionRequest::new(self.method.clone(), &params)
             };
             let result = session.request(request).await;
             let result = result.map_err(|failure| match failure {

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use toolgate_core::{CallContext, ClientId, SentRequest};
 use tracing::{debug, warn};
 
+use self::encode::ModernMeta;
 pub(crate) use self::encode::SessionRequest;
 use self::logging::ServerLogLevel;
 use self::mailbox::SessionMailbox;
@@ -31,6 +32,7 @@ use super::transport::{
     UnreadableAnswer,
 };
 use crate::ProtocolEra;
+use crate::extensions::passed_to_clients;
 
 // Far above the ids that servers use. If a server echoes our response to its own request, it isn't
 // mistaken for the response to a request of ours.
@@ -75,7 +77,7 @@ pub(crate) struct ClientSession {
     messages_received: AtomicU64,
     // Cancelled requests since the last message.
     unanswered_in_a_row: AtomicU64,
-    meta: OnceLock<Map<String, Value>>,
+    meta: OnceLock<ModernMeta>,
     revision: OnceLock<Arc<str>>,
     offer: OnceLock<ServerOffer>,
     subscriptions: Arc<ResourceSubscriptions>,
@@ -86,6 +88,8 @@ pub(crate) struct ClientSession {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServerOffer {
     pub(crate) capabilities: ContentCapabilities,
+    /// The extensions that clients may hear of, with the server's settings.
+    pub(crate) extensions: Map<String, Value>,
     pub(crate) instructions: Option<String>,
     pub(crate) logging: bool,
 }
@@ -163,8 +167,8 @@ impl ClientSession {
         self.meta.get().is_some()
     }
 
-    pub(crate) fn own_capabilities(&self) -> Value {
-        self.questions.own_capabilities()
+    pub(crate) fn shared_capabilities(&self) -> Value {
+        self.questions.shared_capabilities()
     }
 
     pub(crate) fn offer(&self) -> ServerOffer {
@@ -175,6 +179,7 @@ impl ClientSession {
     pub(crate) fn set_offer(&self, result: &Value) {
         drop(self.offer.set(ServerOffer {
             capabilities: ContentCapabilities::from_json(&result["capabilities"]),
+            extensions: passed_to_clients(&result["capabilities"]),
             instructions: result["instructions"].as_str().map(str::to_owned),
             logging: result["capabilities"]["logging"].is_object(),
         }));
@@ -183,7 +188,8 @@ impl ClientSession {
     pub(crate) fn set_protocol(&self, era: ProtocolEra, revision: &str, meta: Map<String, Value>) {
         drop(self.revision.set(revision.into()));
         if era == ProtocolEra::Modern {
-            drop(self.meta.set(meta));
+            let own = self.questions.own_capabilities();
+            drop(self.meta.set(ModernMeta::new(meta, own)));
         }
         if let Some(transport) = self.transport.get() {
             transport.set_protocol(era, revision);

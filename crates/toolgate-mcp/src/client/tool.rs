@@ -216,7 +216,7 @@ impl Tool for McpTool {
             let request = ServerRequest {
                 server: &self.server,
                 link: &self.link,
-                method: "tools/call",
+                method: "tools/call".into(),
                 name: Some(name),
                 params: CallParams { name, arguments },
                 headers: self.headers_for(arguments)?,

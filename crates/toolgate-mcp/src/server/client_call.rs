@@ -13,6 +13,7 @@ use super::methods::{RequestContext, SERVER_INFO};
 use super::questions::{AskingCall, CallStage, can_be_asked};
 use super::service::McpService;
 use super::suspended::{ClientAnswers, RequestBinding, SuspensionScope};
+use crate::extensions::declared_by;
 
 // The standard allows 55 characters; later versions may add some.
 const MAX_TRACE_LEN: usize = 128;
@@ -66,7 +67,10 @@ impl McpService {
         context: &RequestContext<'_>,
     ) -> ClientOutcome {
         let call = call.origin(Origin::Mcp).scope(self.scope.clone());
-        let call = with_trace(call.meta(meta.for_server()), meta);
+        let mut call = with_trace(call.meta(meta.for_server()), meta);
+        if let Some(extensions) = context.declared_extensions(meta) {
+            call = call.extensions(Arc::new(extensions));
+        }
         let log_level = context.wanted_log_level(meta);
         // A completion is asked for with every key that is pressed; no person answers questions then.
         let may_ask = identity.method != ContentMethod::Complete.as_str();
@@ -185,6 +189,17 @@ impl RequestContext<'_> {
             _ => return None,
         };
         can_be_asked(&capabilities).then_some(capabilities)
+    }
+}
+
+impl RequestContext<'_> {
+    /// The extensions that the client declares; `None` if it declares none.
+    pub(super) fn declared_extensions(&self, meta: &RequestMeta) -> Option<Map<String, Value>> {
+        let declared = match self.questions {
+            Some(questions) => declared_by(&questions.capabilities()),
+            None => meta.declared_extensions(),
+        };
+        (!declared.is_empty()).then_some(declared)
     }
 }
 

@@ -9,9 +9,10 @@ use toolgate_core::CallContext;
 use super::logging::wanted_level;
 use super::{ClientSession, SessionError};
 use crate::client::message::OutgoingMessage;
+use crate::extensions::declared_for_client;
 
 pub(crate) struct SessionRequest<'a, P> {
-    pub(crate) method: &'static str,
+    pub(crate) method: Cow<'static, str>,
     pub(crate) params: P,
     // The tool that is called.
     pub(crate) name: Option<&'a str>,
@@ -20,9 +21,9 @@ pub(crate) struct SessionRequest<'a, P> {
 }
 
 impl<P> SessionRequest<'_, P> {
-    pub(crate) fn new(method: &'static str, params: P) -> Self {
+    pub(crate) fn new(method: impl Into<Cow<'static, str>>, params: P) -> Self {
         Self {
-            method,
+            method: method.into(),
             params,
             name: None,
             headers: Vec::new(),
@@ -68,6 +69,22 @@ const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// The key under which it says which log messages its client wants.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
+/// The `_meta` of requests in the newer era.
+pub(super) struct ModernMeta {
+    // Of requests of our own.
+    shared: Map<String, Value>,
+    // Of calls whose client declares nothing.
+    of_calls: Map<String, Value>,
+}
+
+impl ModernMeta {
+    pub(super) fn new(shared: Map<String, Value>, own_capabilities: Value) -> Self {
+        let mut of_calls = shared.clone();
+        of_calls.insert(CLIENT_CAPABILITIES.to_owned(), own_capabilities);
+        Self { shared, of_calls }
+    }
+}
+
 impl ClientSession {
     pub(super) fn encode<P: Serialize>(
         &self,
@@ -76,7 +93,10 @@ impl ClientSession {
         progress_token: Option<u64>,
     ) -> Result<OutgoingMessage, SessionError> {
         let modern = self.meta.get().filter(|_| id.is_some());
-        let modern = modern.map(|meta| self.with_callers_wishes(meta, request.call));
+        let modern = modern.map(|meta| match request.call {
+            Some(call) => self.with_callers_wishes(&meta.of_calls, call),
+            None => Cow::Borrowed(&meta.shared),
+        });
         let from_caller = request.call.and_then(CallContext::meta);
         let has_meta = progress_token.is_some() || modern.is_some();
         let traceparent = request.call.and_then(CallContext::trace_parent);
@@ -90,7 +110,7 @@ impl ClientSession {
         let call = RequestFrame {
             jsonrpc: "2.0",
             id,
-            method: request.method,
+            method: &request.method,
             params: FrameParams {
                 params: request.params,
                 meta: has_meta.then_some(meta),
@@ -98,7 +118,7 @@ impl ClientSession {
         };
         Ok(OutgoingMessage {
             id,
-            method: Some(request.method),
+            method: Some(request.method.clone()),
             name: request.name.map(str::to_owned),
             headers: request.headers,
             body: to_json_line(&call)?,
@@ -110,25 +130,28 @@ impl ClientSession {
     fn with_callers_wishes<'m>(
         &self,
         meta: &'m Map<String, Value>,
-        call: Option<&CallContext>,
+        call: &CallContext,
     ) -> Cow<'m, Map<String, Value>> {
-        let level = call.and_then(wanted_level);
-        let handler = call.and_then(CallContext::questions);
-        if level.is_none() && handler.is_none() {
+        let level = wanted_level(call);
+        let (handler, extensions) = (call.questions(), call.extensions());
+        if level.is_none() && handler.is_none() && extensions.is_none() {
             return Cow::Borrowed(meta);
         }
         let mut meta = meta.clone();
         if let Some(level) = level {
             meta.insert(LOG_LEVEL.to_owned(), level.as_str().into());
         }
-        let Some(handler) = handler else {
+        if handler.is_none() && extensions.is_none() {
             return Cow::Owned(meta);
-        };
+        }
         let mut capabilities = self.questions.own_capabilities();
         for key in ["elicitation", "sampling", "roots"] {
-            if let Some(theirs) = handler.capabilities().get(key) {
+            if let Some(theirs) = handler.and_then(|it| it.capabilities().get(key)) {
                 capabilities[key] = theirs.clone();
             }
+        }
+        if let Some(extensions) = extensions {
+            capabilities["extensions"] = declared_for_client(extensions).into();
         }
         meta.insert(CLIENT_CAPABILITIES.to_owned(), capabilities);
         Cow::Owned(meta)

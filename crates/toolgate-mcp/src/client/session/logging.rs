@@ -11,6 +11,7 @@ use tracing::debug;
 
 use super::{ClientSession, SessionRequest};
 use crate::client::diagnostics::NoiseKind;
+use crate::client::message::notification_meta;
 
 /// The server's log as its sessions of revisions up to 2025-11-25 have it.
 const SET_LEVEL: &str = "logging/setLevel";
@@ -93,6 +94,7 @@ impl ClientSession {
             level,
             logger: Some(logger[..end].to_owned()),
             data,
+            meta: notification_meta(params),
         });
     }
 
