@@ -177,7 +177,7 @@ pub use limits::{Limits, SchemaLimits, ToolLimits};
 pub use linked_uris::{rewrite_app_uri, rewrite_block_uris, rewrite_result_uris};
 pub use log::LogObserver;
 pub use log_message::{LogHandler, LogLevel, LogMessage};
-pub use manager::ToolManager;
+pub use manager::{ListRefresher, ToolManager};
 pub use observer::{CallRecord, CallStarted, Observer, Timings};
 pub use outcome::{ToolOutcome, error_chain};
 pub use output::{ToolContent, ToolOutput};

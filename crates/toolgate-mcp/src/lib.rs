@@ -27,6 +27,7 @@ mod header_parameters;
 mod retry;
 mod server;
 mod settings;
+pub mod skills;
 
 pub use client::{
     AgreementError, ChainError, DefinitionDifference, Elicitation, ElicitationAnswer, Elicitor,
