@@ -313,7 +313,7 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
         None => shown.trim_end().strip_suffix(':')?.len(),
     };
     let key = shown[..at].trim_end();
-    (!key.is_empty()).then(|| (key, &text[at + 1..]))
+    (!key.is_empty() && !key.contains('\t')).then(|| (key, &text[at + 1..]))
 }
 
 #[cfg(test)]
