@@ -17,10 +17,16 @@ pub struct OfferedEntry<'a> {
 }
 
 impl ContentSource {
-    /// True if the source supports the method, and policy and scope let the caller use it.
+    /// True if the source supports the method, and policy and scope let the caller use it. What is
+    /// said about resources is for those who may read them.
     pub fn is_offered(&self, method: ContentMethod, rules: &ExecutionRules, scope: &Scope) -> bool {
-        let tool = self.content.access.tool(method);
-        tool.is_some_and(|tool| rules.offers(tool.definition(), scope))
+        use ContentMethod::{GetSkill, ReadDirectory, ReadResource};
+        let offers = |method| {
+            let tool = self.content.access.tool(method);
+            tool.is_some_and(|tool| rules.offers(tool.definition(), scope))
+        };
+        let is_about_resources = matches!(method, GetSkill | ReadDirectory);
+        offers(method) && (!is_about_resources || offers(ReadResource))
     }
 }
 
@@ -63,11 +69,8 @@ impl ContentSet {
         rules: &ExecutionRules,
         scope: &Scope,
     ) -> impl Iterator<Item = OfferedEntry<'_>> {
-        let used = [ContentMethod::GetSkill, ContentMethod::ReadResource];
-        let is_offered = move |owner: &ContentSource| {
-            used.iter()
-                .all(|method| owner.is_offered(*method, rules, scope))
-        };
+        let is_offered =
+            move |owner: &ContentSource| owner.is_offered(ContentMethod::GetSkill, rules, scope);
         let offered = self.skills().filter(move |skill| is_offered(skill.owner));
         offered.map(|skill| {
             let source = &skill.owner.source;

@@ -22,6 +22,7 @@ use toolgate_core::{
     CallContext, LogLevel, Progress, Tool, ToolContent, ToolDefinition, ToolError, ToolExecutor,
     ToolFuture, ToolManager, ToolOutput, ValidArguments,
 };
+use toolgate_mcp::skills::SkillFolders;
 use toolgate_mcp::{HttpOptions, McpHttp, McpServer, ServeOptions};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -41,6 +42,12 @@ async fn main() -> Result<(), Failure> {
     offer(&manager)?;
     asking::offer_asking_tools(&manager)?;
     content::offer_content(&manager)?;
+    let skills = SkillFolders::new(Arc::clone(&manager));
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/examples/conformance_server/skills"
+    );
+    skills.set_folders(vec![folder.into()]).await;
     let executor = ToolExecutor::new(manager);
     let server = McpServer::new(executor, ServeOptions::new("conformance", "1.0.0"));
     let mcp = server.http(HttpOptions::default());

@@ -17,7 +17,7 @@ use super::call_result::unreadable_error;
 use super::link::ServerLink;
 use super::listing::list_all;
 use super::server_request::ServerRequest;
-use super::session::{ClientSession, ServerOffer, SessionError};
+use super::session::{ClientSession, ServerOffer, SessionError, UNANNOUNCED_TTL};
 use super::tool::{hide_secrets, is_wanted};
 use crate::ServerSettings;
 use crate::extensions::{SKILLS, may_have_requests};
@@ -114,6 +114,8 @@ pub(crate) async fn list_content(
         listed.prompts = list(EntryKind::Prompt).await?;
     }
     if capabilities.resources && listed.extensions.contains_key(SKILLS) {
+        // There is no notification for skills.
+        session.note_ttl(UNANNOUNCED_TTL);
         listed.skills = list(EntryKind::Skill).await?;
     }
     Ok(listed)

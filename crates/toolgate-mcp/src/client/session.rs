@@ -2,6 +2,7 @@
 
 mod asking;
 mod encode;
+mod freshness;
 mod logging;
 mod mailbox;
 
@@ -20,6 +21,8 @@ use tracing::{debug, warn};
 
 use self::encode::ModernMeta;
 pub(crate) use self::encode::SessionRequest;
+use self::freshness::ListFreshness;
+pub(crate) use self::freshness::UNANNOUNCED_TTL;
 use self::logging::ServerLogLevel;
 use self::mailbox::SessionMailbox;
 use super::content::ContentCapabilities;
@@ -72,6 +75,7 @@ pub(crate) struct ClientSession {
     pending: Mutex<PendingRequests>,
     end: watch::Sender<Option<SessionEnd>>,
     lists_changed: Notify,
+    freshness: Mutex<ListFreshness>,
     questions: Arc<ServerQuestions>,
     open_questions: Arc<Semaphore>,
     messages_received: AtomicU64,
@@ -136,6 +140,7 @@ impl ClientSession {
             pending: Mutex::default(),
             end: watch::Sender::new(None),
             lists_changed: Notify::new(),
+            freshness: Mutex::default(),
             questions,
             open_questions: Arc::new(Semaphore::new(MAX_OPEN_QUESTIONS)),
             messages_received: AtomicU64::new(0),
@@ -163,7 +168,7 @@ impl ClientSession {
     }
 
     // Every request of a modern session stands alone, and says what its client wants.
-    fn is_modern(&self) -> bool {
+    pub(crate) fn is_modern(&self) -> bool {
         self.meta.get().is_some()
     }
 

@@ -18,7 +18,6 @@ use tracing::warn;
 use super::call_result;
 use super::catalog::RememberedTool;
 use super::connection::ToolOffer;
-use super::content::ListedContent;
 use super::link::ServerLink;
 use super::server_request::ServerRequest;
 use crate::header_parameters::HeaderParameter;
@@ -43,7 +42,7 @@ pub(crate) async fn tools_from_listing(
         tools: Vec::with_capacity(listed.len()),
         listed: Vec::with_capacity(listed.len()),
         refused: Vec::new(),
-        content: ListedContent::default(),
+        ..ToolOffer::default()
     };
     // The indexes of an entry and its tool, by original name.
     let mut indexes: HashMap<String, (usize, usize)> = HashMap::new();

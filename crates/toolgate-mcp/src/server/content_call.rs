@@ -32,6 +32,10 @@ impl McpService {
             return Err(wrong());
         };
         let answers = ClientAnswers::take(&mut params);
+        if method == ContentMethod::GetSkill {
+            // Asked for by those who found that the entry they have is stale.
+            self.executor.manager().refresh_lists().await;
+        }
         let request = self.find_content(method, &params).await.ok_or_else(wrong)?;
         self.run_content(request, answers, meta, context).await
     }

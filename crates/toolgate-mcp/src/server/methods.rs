@@ -258,6 +258,7 @@ impl McpService {
 
     /// Waits a few seconds for servers that are starting. What they list later is announced.
     pub(super) async fn wait_for_lists(&self) {
+        self.executor.manager().refresh_lists().await;
         if let Some(readiness) = self.shared.readiness.get() {
             drop(tokio::time::timeout(WAIT_FOR_TOOLS, readiness.ready()).await);
         }
