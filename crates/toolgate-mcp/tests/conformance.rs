@@ -144,6 +144,42 @@ fn our_server_outlives_the_next_official_suite() {
     }
 }
 
+/// Skills are final, although the suite that knows them is not released.
+#[test]
+fn the_scenarios_of_skills_pass_on_both_sides() {
+    let Some(servers) = fakemcp::real_servers() else {
+        return;
+    };
+    let suite = servers.with_file_name(NEXT);
+    if !suite.join("npm.txt").exists() {
+        thirdparty::skip_optional("the next conformance suite (./test.sh installs it)");
+        return;
+    }
+    let server = Server::start();
+    for (scenario, checks) in [
+        ("sep-2640-skills-enumeration", 32),
+        ("sep-2640-skills-directory", 7),
+        ("sep-2640-skills-manifest", 6),
+    ] {
+        let arguments = ["server", "--scenario", scenario, "--url", &server.url];
+        let (said, _) = look(&servers, &suite, NEXT_BASELINE, &arguments);
+        let summary = format!("Passed: {checks}/{checks}, 0 failed, 0 warnings");
+        assert!(said.contains(&summary), "{scenario}: {said}");
+    }
+    let client = fakemcp::example("toolgate-mcp", "conformance_client");
+    for scenario in [
+        "sep-2640-client-no-prefetch",
+        "sep-2640-client-verify-digest",
+        "sep-2640-client-verify-size",
+        "sep-2640-client-verify-frontmatter",
+    ] {
+        let client = client.to_str().unwrap();
+        let arguments = ["client", "--scenario", scenario, "--command", client];
+        let (said, _) = look(&servers, &suite, NEXT_BASELINE, &arguments);
+        assert!(said.contains("Passed: 1/1, 0 failed, 0 warnings"), "{scenario}: {said}");
+    }
+}
+
 fn show(text: &str) {
     drop(writeln!(std::io::stderr(), "{text}"));
 }

@@ -67,7 +67,38 @@ impl ClientSession {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Map, json};
+
     use super::*;
+    use crate::ProtocolEra;
+    use crate::client::listing::list_tools;
+    use crate::client::tests::scripted_server::{ScriptedReply, ScriptedServer};
+
+    #[tokio::test(start_paused = true)]
+    async fn lists_of_the_newer_era_are_asked_for_again_when_their_time_has_run_out() {
+        for (era, is_listed_again) in [(ProtocolEra::Modern, true), (ProtocolEra::Legacy, false)] {
+            let (session, _server) = ScriptedServer::session(|_, params| {
+                let next = params["cursor"].is_null().then_some("2");
+                let ttl = if next.is_some() { 3_600_000 } else { 60_000 };
+                let page = json!({ "tools": [], "ttlMs": ttl, "nextCursor": next });
+                ScriptedReply::Answers(page)
+            });
+            session.set_protocol(era, "2026-07-28", Map::new());
+            session.begin_listing();
+            list_tools("house", &session).await.unwrap();
+            let is_due = async || {
+                session.list_again_if_stale();
+                let due = tokio::time::timeout(Duration::ZERO, session.lists_changed());
+                due.await.is_ok()
+            };
+            tokio::time::advance(Duration::from_secs(59)).await;
+            assert!(!is_due().await, "{era:?}");
+            tokio::time::advance(Duration::from_secs(2)).await;
+            assert_eq!(is_due().await, is_listed_again, "{era:?}");
+            assert_eq!(session.take_routine_listing(), is_listed_again);
+            assert!(!is_due().await, "once for everybody who asks");
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_list_is_stale_once_its_time_has_run_out_but_not_too_often() {
