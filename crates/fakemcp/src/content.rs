@@ -7,7 +7,12 @@
 //! | `instructions`, `capabilities` | part of the handshake |
 //! | `resources`, `templates`, `prompts` | the lists |
 //! | `many` | how many more resources are listed |
+//! | `skills` | the entries of `skills/list`, also for `skills/get` |
+//! | `extensions` | the extensions that are declared, besides the other capabilities |
+//! | `methods` | by method of an extension: what it answers |
+//! | `ttlMs` | how long the lists may be kept; 0 if it isn't there |
 //! | `answers` | by URI, name of a prompt or reference: a result, or an error with its `code` |
+//! | `folders` | by URI: the result of `resources/directory/read` |
 //!
 //! | address | what happens |
 //! |---|---|
@@ -112,6 +117,9 @@ pub(crate) fn capabilities(content: &Value) -> Value {
         all["prompts"] = json!({ "listChanged": true });
         all["completions"] = json!({});
     }
+    if content["extensions"].is_object() {
+        all["extensions"] = content["extensions"].clone();
+    }
     all
 }
 
@@ -121,6 +129,7 @@ pub(crate) fn list(content: &Value, method: &str) -> Option<(&'static str, Vec<V
         "resources/list" => ("resources", "resources"),
         "resources/templates/list" => ("resourceTemplates", "templates"),
         "prompts/list" => ("prompts", "prompts"),
+        "skills/list" if content["skills"].is_array() => ("skills", "skills"),
         _ => return None,
     };
     content.as_object()?;
@@ -132,6 +141,11 @@ pub(crate) fn list(content: &Value, method: &str) -> Option<(&'static str, Vec<V
     Some((key, entries))
 }
 
+/// What the method of an extension answers.
+pub(crate) fn extension(content: &Value, method: &str) -> Option<Value> {
+    content["methods"].get(method).cloned()
+}
+
 /// Answers a method of content; `None` if there should be no answer.
 pub(crate) fn answer(
     server: &FakeServer,
@@ -141,7 +155,7 @@ pub(crate) fn answer(
 ) -> Option<Answer> {
     let content = server.content();
     let address = match method {
-        "resources/read" => &params["uri"],
+        "resources/read" | "skills/get" | "resources/directory/read" => &params["uri"],
         "prompts/get" => &params["name"],
         _ => match params["ref"]["uri"].is_string() {
             true => &params["ref"]["uri"],
@@ -153,7 +167,23 @@ pub(crate) fn answer(
         let text = run_fault(server, id, fault)?;
         return Some(Ok(default_answer(method, address, &text)));
     }
-    let scripted = &content["answers"][address];
+    let scripted = match method {
+        "resources/directory/read" => &content["folders"][address],
+        _ => &content["answers"][address],
+    };
+    if method == "skills/get" {
+        let mut skills = content["skills"].as_array().into_iter().flatten();
+        let found = skills.find(|skill| skill["uri"] == address);
+        let no_skill = || (-32602, format!("no skill {address}"));
+        return Some(
+            found
+                .map(|skill| json!({ "skill": skill }))
+                .ok_or_else(no_skill),
+        );
+    }
+    if method == "resources/directory/read" && scripted.is_null() {
+        return Some(Err((-32602, format!("no folder {address}"))));
+    }
     if scripted["code"].is_i64() {
         server.refuse(id, scripted);
         return None;
@@ -206,7 +236,11 @@ pub(crate) fn update(server: &FakeServer, given: &Value) -> bool {
     let is_wanted = server.subscriptions().includes(uri) || given["always"] == true;
     if is_wanted {
         for _ in 0..given["times"].as_u64().unwrap_or(1) {
-            server.notify("notifications/resources/updated", &json!({ "uri": uri }));
+            let mut params = json!({ "uri": uri });
+            if given["meta"].is_object() {
+                params["_meta"] = given["meta"].clone();
+            }
+            server.notify("notifications/resources/updated", &params);
         }
     }
     is_wanted

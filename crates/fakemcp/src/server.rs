@@ -118,15 +118,17 @@ impl FakeServer {
             "resources/read" | "prompts/get" if self.modes.asking_content => {
                 tools::ask_for_content(self, method, params)
             }
-            "resources/list" | "resources/templates/list" | "prompts/list" => {
+            "resources/list" | "resources/templates/list" | "prompts/list" | "skills/list" => {
                 self.list_content(method, params)
             }
-            "resources/read" | "prompts/get" | "completion/complete" => {
-                match content::answer(self, id, method, params) {
-                    Some(answer) => answer,
-                    None => return,
-                }
-            }
+            "resources/read"
+            | "prompts/get"
+            | "completion/complete"
+            | "skills/get"
+            | "resources/directory/read" => match content::answer(self, id, method, params) {
+                Some(answer) => answer,
+                None => return,
+            },
             "resources/subscribe" => {
                 self.subscriptions().add(&params["uri"]);
                 Ok(json!({}))
@@ -153,7 +155,10 @@ impl FakeServer {
                 return self.listen(id, &params["notifications"]);
             }
             _ if id.is_null() => return self.run_actions_after(method),
-            _ => Err((-32601, format!("no method {method}"))),
+            _ => match content::extension(&self.content(), method) {
+                Some(result) => Ok(result),
+                None => Err((-32601, format!("no method {method}"))),
+            },
         };
         self.answer(id, answer);
         self.run_actions_after(method);
@@ -248,8 +253,9 @@ impl FakeServer {
         let all = entries(page * PAGE, PAGE);
         let more = all.len() == PAGE;
         let mut result = json!({
-            key: all, "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+            key: all, "resultType": "complete", "cacheScope": "private",
         });
+        result["ttlMs"] = json!(self.content()["ttlMs"].as_u64().unwrap_or(0));
         let next = match self.modes.cursor {
             Some(CursorMode::Same) => Some("again-0".to_owned()),
             Some(CursorMode::Endless) => Some(format!("page-{}", page + 1)),

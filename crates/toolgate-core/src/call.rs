@@ -32,6 +32,7 @@ pub struct ToolCall {
     pub(crate) questions: Option<Arc<dyn QuestionHandler>>,
     pub(crate) logs: Option<Arc<dyn LogHandler>>,
     pub(crate) meta: Option<Arc<Map<String, Value>>>,
+    pub(crate) extensions: Option<Arc<Map<String, Value>>>,
     pub(crate) resumes: Option<RemoteTask>,
     pub(crate) trace_parent: Option<String>,
     pub(crate) trace_state: Option<String>,
@@ -126,6 +127,7 @@ impl ToolCall {
             questions: None,
             logs: None,
             meta: None,
+            extensions: None,
             resumes: None,
             trace_parent: None,
             trace_state: None,
@@ -186,6 +188,14 @@ impl ToolCall {
     #[must_use]
     pub fn with_id(mut self, id: CallId) -> Self {
         self.id = id;
+        self
+    }
+
+    /// Sets the extensions of MCP that the caller declares to its servers, with its settings for
+    /// each. Without them, a server is told what this program supports by itself.
+    #[must_use]
+    pub fn extensions(mut self, extensions: Arc<Map<String, Value>>) -> Self {
+        self.extensions = Some(extensions);
         self
     }
 

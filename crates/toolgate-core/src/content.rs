@@ -1,5 +1,5 @@
 //! [`SourceContent`]: what a source offers besides tools, namely resources,
-//! resource templates and prompts.
+//! resource templates, prompts, skills and extensions of MCP.
 //!
 //! Their entries are kept as JSON, exactly as the source lists them, because Toolgate only passes
 //! them on. They are used through [`ContentAccess`], whose members are tools: reading a resource is
@@ -8,7 +8,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{Annotations, DefinitionBuilder, Tool, ToolDefinition, ToolRank, ToolSource};
 
@@ -19,6 +19,11 @@ pub enum ContentMethod {
     ReadResource,
     GetPrompt,
     Complete,
+    /// Gets the entry of one skill.
+    GetSkill,
+    ReadDirectory,
+    /// Sends a request that an extension of MCP defines.
+    CallExtension,
 }
 
 impl ContentMethod {
@@ -27,6 +32,9 @@ impl ContentMethod {
             Self::ReadResource => "resources/read",
             Self::GetPrompt => "prompts/get",
             Self::Complete => "completion/complete",
+            Self::GetSkill => "skills/get",
+            Self::ReadDirectory => "resources/directory/read",
+            Self::CallExtension => "extensions/request",
         }
     }
 
@@ -55,11 +63,27 @@ impl ContentMethod {
                 }),
                 json!(["ref", "argument"]),
             ),
+            Self::GetSkill => (
+                "Gets the entry of a skill",
+                json!({ "uri": { "type": "string" } }),
+                json!(["uri"]),
+            ),
+            Self::ReadDirectory => (
+                "Lists what is in a folder of resources",
+                json!({ "uri": { "type": "string" }, "cursor": { "type": "string" } }),
+                json!(["uri"]),
+            ),
+            Self::CallExtension => (
+                "Sends a request that an extension of MCP defines",
+                json!({ "method": { "type": "string" }, "params": { "type": "object" } }),
+                json!(["method"]),
+            ),
         };
         let parameters =
             json!({ "type": "object", "properties": properties, "required": required });
         let annotations = Annotations {
-            read_only: Some(true),
+            // Nobody knows what a request of an extension does.
+            read_only: (self != Self::CallExtension).then_some(true),
             ..Annotations::default()
         };
         ToolDefinition::builder(self.as_str(), description, parameters)
@@ -77,6 +101,10 @@ pub struct SourceContent {
     pub resources: Vec<Value>,
     pub templates: Vec<Value>,
     pub prompts: Vec<Value>,
+    /// Entries of `skills/list`.
+    pub skills: Vec<Value>,
+    /// The extensions of MCP that the source declares to support, with its settings for each.
+    pub extensions: Map<String, Value>,
     pub access: ContentAccess,
 }
 
@@ -86,6 +114,7 @@ impl SourceContent {
         self.instructions.is_none()
             && self.access.read_resource.is_none()
             && self.access.get_prompt.is_none()
+            && self.extensions.is_empty()
     }
 }
 
@@ -101,6 +130,15 @@ pub struct ContentAccess {
     pub get_prompt: Option<Arc<dyn Tool>>,
     /// Takes the parameters of `completion/complete`. Its structured output is the result.
     pub complete: Option<Arc<dyn Tool>>,
+    /// Takes `{uri}` with the source's own URI of a `SKILL.md`. Its structured output is the result
+    /// of `skills/get`.
+    pub get_skill: Option<Arc<dyn Tool>>,
+    /// Takes the parameters of `resources/directory/read`, with the source's own URI. Its
+    /// structured output is the result.
+    pub read_directory: Option<Arc<dyn Tool>>,
+    /// Takes `{method, params}` of any request that one of the source's extensions defines. Its
+    /// structured output is the result.
+    pub call_extension: Option<Arc<dyn Tool>>,
     pub updates: Option<Arc<dyn ResourceUpdates>>,
 }
 
@@ -110,6 +148,9 @@ impl ContentAccess {
             ContentMethod::ReadResource => self.read_resource.as_ref(),
             ContentMethod::GetPrompt => self.get_prompt.as_ref(),
             ContentMethod::Complete => self.complete.as_ref(),
+            ContentMethod::GetSkill => self.get_skill.as_ref(),
+            ContentMethod::ReadDirectory => self.read_directory.as_ref(),
+            ContentMethod::CallExtension => self.call_extension.as_ref(),
         }
     }
 }
@@ -123,8 +164,8 @@ pub trait ResourceUpdates: Send + Sync {
 }
 
 /// Called when a resource has changed. Gets what follows the subscribed URI in the URI that changed:
-/// nothing, or the rest of the path to a sub-resource.
-pub type UpdateListener = Box<dyn Fn(&str) + Send + Sync>;
+/// nothing, or the rest of the path to a sub-resource. Also gets the `_meta` of the announcement.
+pub type UpdateListener = Box<dyn Fn(&str, Option<&Map<String, Value>>) + Send + Sync>;
 
 /// Ends a subscription when it is dropped.
 pub type UpdateSubscription = Box<dyn Any + Send + Sync>;

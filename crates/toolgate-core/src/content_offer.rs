@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::linked_uris::rewrite_skill_uris;
 use crate::{
     ContentMethod, ContentSet, ContentSource, ExecutionRules, ListedResource, Scope, ToolSource,
     strip_invisible,
@@ -16,10 +17,16 @@ pub struct OfferedEntry<'a> {
 }
 
 impl ContentSource {
-    /// True if the source supports the method, and policy and scope let the caller use it.
+    /// True if the source supports the method, and policy and scope let the caller use it. What is
+    /// said about resources is for those who may read them.
     pub fn is_offered(&self, method: ContentMethod, rules: &ExecutionRules, scope: &Scope) -> bool {
-        let tool = self.content.access.tool(method);
-        tool.is_some_and(|tool| rules.offers(tool.definition(), scope))
+        use ContentMethod::{GetSkill, ReadDirectory, ReadResource};
+        let offers = |method| {
+            let tool = self.content.access.tool(method);
+            tool.is_some_and(|tool| rules.offers(tool.definition(), scope))
+        };
+        let is_about_resources = matches!(method, GetSkill | ReadDirectory);
+        offers(method) && (!is_about_resources || offers(ReadResource))
     }
 }
 
@@ -53,6 +60,24 @@ impl ContentSet {
                 source: &prompt.owner.source,
                 entry: shown(prompt.entry, "name", prompt.name),
             })
+    }
+
+    /// The skills of sources that let the caller get them and read their files. Their frontmatter
+    /// stays as it is, because receivers compare it with the file.
+    pub fn offered_skills(
+        &self,
+        rules: &ExecutionRules,
+        scope: &Scope,
+    ) -> impl Iterator<Item = OfferedEntry<'_>> {
+        let is_offered =
+            move |owner: &ContentSource| owner.is_offered(ContentMethod::GetSkill, rules, scope);
+        let offered = self.skills().filter(move |skill| is_offered(skill.owner));
+        offered.map(|skill| {
+            let source = &skill.owner.source;
+            let mut entry = skill.entry.clone();
+            rewrite_skill_uris(&mut entry, self, source);
+            OfferedEntry { source, entry }
+        })
     }
 }
 

@@ -60,6 +60,24 @@ impl ToolExecutor {
         })
     }
 
+    pub(crate) fn extension_request(
+        &self,
+        owner: ContentSource,
+        method: &str,
+        arguments: Value,
+        scope: &Scope,
+    ) -> ContentRequest {
+        ContentRequest {
+            method: ContentMethod::CallExtension,
+            content: self.manager().content(),
+            owner: Some(owner),
+            arguments,
+            wanted: method.to_owned(),
+            scope: scope.clone(),
+            rules: self.rules(),
+        }
+    }
+
     /// Finds the resource at an address, as lists of resources show it.
     pub fn find_resource(&self, uri: &str, scope: &Scope) -> ContentRequest {
         let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
@@ -123,7 +141,14 @@ impl ContentRequest {
                 let prompts = content.offered_prompts(rules, &self.scope);
                 (prompts.collect(), "name")
             }
-            ContentMethod::ReadResource | ContentMethod::Complete => {
+            ContentMethod::GetSkill => {
+                let skills = content.offered_skills(rules, &self.scope);
+                (skills.collect(), "uri")
+            }
+            ContentMethod::CallExtension => return Vec::new(),
+            ContentMethod::ReadResource
+            | ContentMethod::ReadDirectory
+            | ContentMethod::Complete => {
                 let resources = content.offered_resources(rules, &self.scope);
                 (resources.collect(), "uri")
             }
@@ -162,6 +187,10 @@ impl ContentRequest {
         let Ok(output) = &mut outcome.result else {
             return;
         };
+        // What an extension's result means is unknown here, so it stays as it is.
+        if self.method == ContentMethod::CallExtension {
+            return;
+        }
         if let Some(result) = &mut output.structured {
             rewrite_result_uris(result, &self.content, &owner.source);
             self.restore_asked_uri(result, owner);
@@ -180,6 +209,9 @@ impl ContentRequest {
                 item["uri"] = json!(self.wanted);
             }
         }
+        if result["skill"]["uri"] == *offered {
+            result["skill"]["uri"] = json!(self.wanted);
+        }
     }
 
     /// The error if nobody offers the content.
@@ -194,13 +226,19 @@ fn missing_error(method: ContentMethod, wanted: &str) -> ToolError {
         ContentMethod::ReadResource => format!("No server offers the resource '{wanted}'"),
         ContentMethod::GetPrompt => format!("No server offers the prompt '{wanted}'"),
         ContentMethod::Complete => format!("No server completes arguments of '{wanted}'"),
+        ContentMethod::GetSkill => format!("No server offers the skill '{wanted}'"),
+        ContentMethod::ReadDirectory => format!("No server offers the folder '{wanted}'"),
+        ContentMethod::CallExtension => format!("No server has an extension with '{wanted}'"),
     })
 }
 
 /// The URI or the name in the parameters, if they have the form of the method.
 fn wanted(method: ContentMethod, params: &Map<String, Value>) -> Option<&str> {
     match method {
-        ContentMethod::ReadResource => params.get("uri")?.as_str(),
+        ContentMethod::ReadResource | ContentMethod::GetSkill | ContentMethod::ReadDirectory => {
+            params.get("uri")?.as_str()
+        }
+        ContentMethod::CallExtension => params.get("method")?.as_str(),
         ContentMethod::GetPrompt => params.get("name")?.as_str(),
         ContentMethod::Complete => {
             let reference = params.get("ref")?;
@@ -234,7 +272,21 @@ fn owner_of<'a>(
 
 fn own_arguments(method: ContentMethod, params: &Map<String, Value>, own: &str) -> Value {
     match method {
-        ContentMethod::ReadResource => json!({ "uri": own }),
+        ContentMethod::ReadResource | ContentMethod::GetSkill => json!({ "uri": own }),
+        ContentMethod::ReadDirectory => {
+            let mut all = json!({ "uri": own });
+            if let Some(cursor) = params.get("cursor").filter(|cursor| cursor.is_string()) {
+                all["cursor"] = cursor.clone();
+            }
+            all
+        }
+        ContentMethod::CallExtension => {
+            let mut all = json!({ "method": own });
+            if let Some(params) = params.get("params").filter(|params| !params.is_null()) {
+                all["params"] = params.clone();
+            }
+            all
+        }
         ContentMethod::GetPrompt => {
             let mut all = json!({ "name": own });
             if let Some(arguments) = params.get("arguments").filter(|given| !given.is_null()) {

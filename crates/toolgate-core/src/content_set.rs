@@ -46,7 +46,8 @@ impl ContentSet {
             set.by_server.entry(name).or_insert(index);
             let resources = uris(&source.content.resources, "uri");
             let templates = uris(&source.content.templates, "uriTemplate");
-            for (uri, _) in resources.chain(templates) {
+            let skills = uris(&source.content.skills, "uri");
+            for (uri, _) in resources.chain(templates).chain(skills) {
                 if let Some(scheme) = ownable_scheme(uri) {
                     set.schemes.entry(scheme.into_owned()).or_insert(index);
                 }
@@ -102,6 +103,11 @@ impl ContentSet {
     /// The resource templates; the URI of each is its URI template.
     pub fn templates(&self) -> impl Iterator<Item = ListedResource<'_>> {
         self.listed(|source| uris(&source.content.templates, "uriTemplate"))
+    }
+
+    /// The skills; the URI of each is that of its `SKILL.md`.
+    pub fn skills(&self) -> impl Iterator<Item = ListedResource<'_>> {
+        self.listed(|source| uris(&source.content.skills, "uri"))
     }
 
     pub fn prompts(&self) -> impl Iterator<Item = ListedPrompt<'_>> {

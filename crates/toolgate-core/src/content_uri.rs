@@ -10,9 +10,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// The scheme of addresses that name their server.
 const OWN_SCHEME: &str = "toolgate";
-/// Hosts of MCP Apps require this scheme, so addresses that name their server keep it.
-const APP_SCHEME: &str = "ui";
-const APP_PREFIX: &str = "ui://toolgate/";
+/// Addresses that name their server keep these schemes: hosts of MCP Apps require `ui`, and skills
+/// should have theirs.
+const KEPT_SCHEMES: [&str; 2] = ["ui", "skill"];
+/// What follows a kept scheme where the address names its server.
+const KEPT_PREFIX: &str = "://toolgate/";
 
 /// The lower-case scheme; `None` if the text is not a URI, or belongs to nobody because it has the
 /// form of an address that names its server.
@@ -28,8 +30,8 @@ pub(crate) fn ownable_scheme(uri: &str) -> Option<Cow<'_, str>> {
         true => Cow::Borrowed(scheme),
         false => Cow::Owned(scheme.to_ascii_lowercase()),
     };
-    let is_reserved =
-        scheme == OWN_SCHEME || scheme == APP_SCHEME && rest.starts_with("//toolgate/");
+    let is_kept = || KEPT_SCHEMES.contains(&&*scheme);
+    let is_reserved = scheme == OWN_SCHEME || is_kept() && rest.starts_with(&KEPT_PREFIX[1..]);
     (!is_reserved).then_some(scheme)
 }
 
@@ -41,19 +43,26 @@ pub(crate) fn is_web(scheme: &str) -> bool {
 /// The address of a server's URI that names the server. Also works for URI templates.
 pub(crate) fn with_server(server: &str, uri: &str) -> String {
     let server = encode(server);
-    match uri.split_at_checked("ui://".len()) {
-        Some((app, rest)) if app.eq_ignore_ascii_case("ui://") => {
-            format!("{APP_PREFIX}{server}/{rest}")
-        }
-        _ => format!("{OWN_SCHEME}://{server}/{uri}"),
+    let kept = uri.split_once("://").and_then(|(scheme, rest)| {
+        let kept = KEPT_SCHEMES
+            .iter()
+            .find(|kept| scheme.eq_ignore_ascii_case(kept))?;
+        Some((kept, rest))
+    });
+    match kept {
+        Some((scheme, rest)) => format!("{scheme}{KEPT_PREFIX}{server}/{rest}"),
+        None => format!("{OWN_SCHEME}://{server}/{uri}"),
     }
 }
 
 /// Splits an address that names its server into the encoded server and the server's own URI.
 pub(crate) fn split_server(address: &str) -> Option<(&str, Cow<'_, str>)> {
-    if let Some(rest) = address.strip_prefix(APP_PREFIX) {
-        let (server, rest) = rest.split_once('/')?;
-        return Some((server, Cow::Owned(format!("ui://{rest}"))));
+    for scheme in KEPT_SCHEMES {
+        let rest = address.strip_prefix(scheme);
+        if let Some(rest) = rest.and_then(|rest| rest.strip_prefix(KEPT_PREFIX)) {
+            let (server, rest) = rest.split_once('/')?;
+            return Some((server, Cow::Owned(format!("{scheme}://{rest}"))));
+        }
     }
     let rest = address.strip_prefix(OWN_SCHEME)?.strip_prefix("://")?;
     let (server, uri) = rest.split_once('/')?;
@@ -90,6 +99,8 @@ mod tests {
             ("ToolGate:x", None),
             ("ui://a/b", Some("ui")),
             ("ui://toolgate/a/b", None),
+            ("skill://a/SKILL.md", Some("skill")),
+            ("skill://toolgate/a/b/SKILL.md", None),
         ] {
             assert_eq!(ownable_scheme(uri).as_deref(), scheme, "{uri}");
         }
@@ -119,6 +130,11 @@ mod tests {
                 "maps",
                 "ui://toolgate/b/c",
                 "ui://toolgate/maps/toolgate/b/c",
+            ),
+            (
+                "maps",
+                "skill://a/b/SKILL.md",
+                "skill://toolgate/maps/a/b/SKILL.md",
             ),
             ("a", "", "toolgate://a/"),
         ] {

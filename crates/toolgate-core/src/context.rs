@@ -37,13 +37,15 @@ const CATCH_UP_TIME: Duration = Duration::from_millis(500);
 pub(crate) type ProgressSink = Arc<dyn Fn(&Progress) + Send + Sync>;
 
 /// What a running tool reports to its caller.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Progress {
     /// How much is done, in a unit that the tool chooses.
     pub done: f64,
     /// How much there is to do, in the same unit, if known.
     pub total: Option<f64>,
     pub message: Option<String>,
+    /// What the tool's server adds for the caller's client.
+    pub meta: Option<Map<String, Value>>,
 }
 
 /// A running call, as its tool sees it. Cheap to clone.
@@ -61,6 +63,7 @@ struct CallContextState {
     questions: Option<Arc<dyn QuestionHandler>>,
     logs: Option<Arc<dyn LogHandler>>,
     meta: Option<Arc<Map<String, Value>>>,
+    extensions: Option<Arc<Map<String, Value>>>,
     resumes: Option<RemoteTask>,
     executor: ToolExecutor,
     scope: Scope,
@@ -122,6 +125,7 @@ impl CallContext {
             questions: call.questions.take(),
             logs: call.logs.take(),
             meta: call.meta.take(),
+            extensions: call.extensions.take(),
             resumes: call.resumes.take(),
             executor,
             scope: call.scope.clone(),
@@ -221,6 +225,7 @@ impl CallContext {
             level,
             logger: None,
             data: data.into(),
+            meta: None,
         });
     }
 
@@ -262,6 +267,11 @@ impl CallContext {
                 warn!(panic = panic_text(&*panic), "an observer panicked");
             }
         }
+    }
+
+    /// The extensions of MCP that the caller declares; `None` for a caller that doesn't speak MCP.
+    pub fn extensions(&self) -> Option<&Map<String, Value>> {
+        self.0.extensions.as_deref()
     }
 
     /// The caller's `_meta` for the tool's server.

@@ -136,6 +136,13 @@ impl ToolDefinition {
         self.extra.as_deref()
     }
 
+    /// False for a tool that only the page of an MCP App may call, so that models don't get it.
+    pub fn is_for_models(&self) -> bool {
+        let meta = self.extra().and_then(|extra| extra.get("_meta"));
+        let visibility = meta.and_then(|meta| meta["ui"]["visibility"].as_array());
+        visibility.is_none_or(|visible_to| visible_to.iter().any(|it| it == "model"))
+    }
+
     /// How parameters are renamed before validation. Those of local tools never are.
     pub fn parameter_names(&self) -> &ParameterNames {
         &self.names

@@ -104,6 +104,7 @@ mod approval;
 mod arguments;
 mod call;
 mod content;
+mod content_extension;
 mod content_offer;
 mod content_request;
 mod content_set;
@@ -161,6 +162,7 @@ pub use content::{
     ContentAccess, ContentMethod, ContentSource, ResourceUpdates, SourceContent, UpdateListener,
     UpdateSubscription,
 };
+pub use content_extension::ExtensionRequestError;
 pub use content_offer::OfferedEntry;
 pub use content_request::ContentRequest;
 pub use content_set::{ContentSet, ListedPrompt, ListedResource};
@@ -176,7 +178,7 @@ pub use limits::{Limits, SchemaLimits, ToolLimits};
 pub use linked_uris::{rewrite_app_uri, rewrite_block_uris, rewrite_result_uris};
 pub use log::LogObserver;
 pub use log_message::{LogHandler, LogLevel, LogMessage};
-pub use manager::ToolManager;
+pub use manager::{ListRefresher, ToolManager};
 pub use observer::{CallRecord, CallStarted, Observer, Timings};
 pub use outcome::{ToolOutcome, error_chain};
 pub use output::{ToolContent, ToolOutput};

@@ -1,4 +1,4 @@
-//! Replaces the URIs in a server's results by the addresses under which clients find them.
+//! Replaces the URIs in a server's lists and results by the addresses under which clients find them.
 
 use crate::{ContentSet, ToolSource};
 use serde_json::Value;
@@ -16,12 +16,36 @@ pub fn rewrite_result_uris(result: &mut Value, content: &ContentSet, source: &To
             rewrite(Some(item), "uri", content, source);
         }
     }
+    if let Some(skill) = result.get_mut("skill") {
+        rewrite_skill_uris(skill, content, source);
+    }
+    if let Some(Value::Array(children)) = result.get_mut("resources") {
+        for child in children {
+            rewrite_address(child, content, source);
+        }
+    }
     if let Some(Value::Array(messages)) = result.get_mut("messages") {
         for message in messages {
             if let Some(block) = message.get_mut("content") {
                 rewrite_block_uris(block, content, source);
             }
         }
+    }
+}
+
+/// Rewrites the URI of a skill, and those of its files.
+pub(crate) fn rewrite_skill_uris(skill: &mut Value, content: &ContentSet, source: &ToolSource) {
+    rewrite_address(skill, content, source);
+    let files = skill.get_mut("resources").and_then(Value::as_array_mut);
+    for file in files.into_iter().flatten() {
+        rewrite_address(file, content, source);
+    }
+}
+
+/// Rewrites a URI that is read here, whatever its scheme.
+fn rewrite_address(entry: &mut Value, content: &ContentSet, source: &ToolSource) {
+    if let Some(Value::String(uri)) = entry.get_mut("uri") {
+        *uri = content.offered_uri(source, uri).into_owned();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// How severe a message is: the syslog severities, as MCP names them. Later ones are more severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,6 +61,8 @@ pub struct LogMessage {
     /// The part of the program that says it.
     pub logger: Option<String>,
     pub data: Value,
+    /// What the server adds for the caller's client.
+    pub meta: Option<Map<String, Value>>,
 }
 
 /// Takes the log messages of a call to whoever made it.

@@ -2,9 +2,10 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
+use futures::future::{BoxFuture, join_all};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tracing::warn;
@@ -25,6 +26,14 @@ pub struct ToolManager {
     version: watch::Sender<u64>,
     // Configured servers without tools, with the reason.
     absent: ArcSwap<BTreeMap<String, String>>,
+    refreshers: Mutex<Vec<Weak<dyn ListRefresher>>>,
+}
+
+/// Registers tools or content whose source doesn't tell when they change.
+pub trait ListRefresher: Send + Sync {
+    /// Called before a list is shown. What changed within a moment may be registered before it
+    /// returns, and what takes longer later. Implementations bound how often they look.
+    fn refresh(&self) -> BoxFuture<'_, ()>;
 }
 
 impl ToolManager {
@@ -148,6 +157,22 @@ impl ToolManager {
     /// The resources and prompts of all sources.
     pub fn content(&self) -> Arc<ContentSet> {
         self.content.load_full()
+    }
+
+    /// Has [`refresh_lists`](Self::refresh_lists) ask it, for as long as it exists.
+    pub fn add_refresher(&self, refresher: Weak<dyn ListRefresher>) {
+        let mut refreshers = self.refreshers.lock();
+        refreshers.retain(|known| known.strong_count() > 0);
+        refreshers.push(refresher);
+    }
+
+    /// Call it before a list is shown to somebody, so that it isn't older than its sources allow.
+    pub async fn refresh_lists(&self) {
+        let refreshers: Vec<_> = {
+            let refreshers = self.refreshers.lock();
+            refreshers.iter().filter_map(Weak::upgrade).collect()
+        };
+        join_all(refreshers.iter().map(|refresher| refresher.refresh())).await;
     }
 
     /// Returns a counter that increases whenever tools, resources or prompts change, or the policy

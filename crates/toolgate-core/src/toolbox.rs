@@ -101,7 +101,10 @@ impl Toolbox {
             return Arc::clone(list);
         }
         let offered = tools.iter();
-        let offered = offered.filter(|tool| rules.offers(tool.definition(), &self.scope));
+        let offered = offered.filter(|tool| {
+            let tool = tool.definition();
+            tool.is_for_models() && rules.offers(tool, &self.scope)
+        });
         let list = Arc::new(ToolList::new(offered.cloned().collect()));
         *current = Some((tools, rules, Arc::clone(&list)));
         list
@@ -110,8 +113,10 @@ impl Toolbox {
     /// False if a call to this name would run a tool outside this toolbox. True for unknown names,
     /// because the executor reports those.
     pub fn allows(&self, name: &str) -> bool {
-        let found = || self.executor.find(name);
-        self.scope.is_unrestricted() || found().map_or(true, |tool| self.contains(&tool))
+        self.executor.find(name).map_or(true, |tool| {
+            tool.definition().is_for_models()
+                && (self.scope.is_unrestricted() || self.contains(&tool))
+        })
     }
 
     fn contains(&self, tool: &Arc<dyn Tool>) -> bool {
@@ -126,6 +131,30 @@ mod tests {
 
     use super::*;
     use crate::{FunctionTool, Limits, ToolError, ToolManager};
+
+    #[test]
+    fn what_only_a_page_may_call_is_not_for_models() {
+        let manager = ToolManager::new();
+        for (name, visibility) in [
+            ("both", json!(["model", "app"])),
+            ("model", json!(["model"])),
+            ("app", json!(["app"])),
+            ("nobody", json!([])),
+            ("unclear", json!("app")),
+        ] {
+            let meta = json!({ "_meta": { "ui": { "visibility": visibility } } });
+            let tool = crate::ToolDefinition::builder(name, "Does it", json!({ "type": "object" }))
+                .extra(meta.as_object().unwrap().clone())
+                .build();
+            manager.add(FunctionTool::mock(tool.unwrap(), json!({})));
+        }
+        let toolbox = Toolbox::new(ToolExecutor::new(Arc::new(manager)));
+        let list = toolbox.current();
+        let names = list.tools().iter().map(|tool| tool.definition().name());
+        assert_eq!(names.collect::<Vec<_>>(), ["both", "model", "unclear"]);
+        assert!(toolbox.allows("both") && toolbox.allows("unknown"));
+        assert!(!toolbox.allows("app") && !toolbox.allows("nobody"));
+    }
 
     #[test]
     fn the_list_follows_the_policy() {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use toolgate_core::{ToolCall, ToolDefinition, ToolExecutor, ToolManager, ToolSet};
+use toolgate_core::{Scope, ToolCall, ToolDefinition, ToolExecutor, ToolManager, ToolSet};
+use toolgate_mcp::skills::verify_skill_file;
 use toolgate_mcp::{
     Elicitation, ElicitationAnswer, Elicitor, SecretHeaders, ServerConnection, ServerSettings,
     Servers, ServersOptions,
@@ -35,7 +36,12 @@ async fn main() -> ExitCode {
     )]);
     servers.start_all().await;
     let executor = ToolExecutor::new(manager);
-    let worked = calls(&scenario, &executor).await;
+    let worked = match scenario.as_str() {
+        // A person who looks at the list has loaded nothing.
+        "sep-2640-client-no-prefetch" => true,
+        skills if skills.starts_with("sep-2640-client") => load_skills(&executor).await,
+        _ => calls(&scenario, &executor).await,
+    };
     servers.stop().await;
     match worked {
         true => ExitCode::SUCCESS,
@@ -63,6 +69,30 @@ async fn calls(scenario: &str, executor: &ToolExecutor) -> bool {
         worked &= executor.execute(call).await.is_success();
     }
     worked
+}
+
+/// Reads the files of each skill, until one is not what the skill promises.
+async fn load_skills(executor: &ToolExecutor) -> bool {
+    let (content, rules) = (executor.manager().content(), executor.rules());
+    let scope = Scope::default();
+    for skill in content.offered_skills(&rules, &scope) {
+        let files = skill.entry["resources"].as_array();
+        for uri in files
+            .into_iter()
+            .flatten()
+            .filter_map(|it| it["uri"].as_str())
+        {
+            let request = executor.find_resource(uri, &scope);
+            let mut outcome = executor.execute(request.to_call()).await;
+            request.finish(&mut outcome);
+            let result = outcome.result.ok().and_then(|output| output.structured);
+            let result = result.unwrap_or_default();
+            if verify_skill_file(&skill.entry, uri, &result).is_err() {
+                return false;
+            }
+        }
+    }
+    true
 }
 
 /// The suite gives null for what is to be left out; the schemas of its tools don't allow it.

@@ -20,12 +20,14 @@
 
 mod client;
 mod era;
+mod extensions;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod header_parameters;
 mod retry;
 mod server;
 mod settings;
+pub mod skills;
 
 pub use client::{
     AgreementError, ChainError, DefinitionDifference, Elicitation, ElicitationAnswer, Elicitor,

@@ -15,8 +15,7 @@ use crate::support::{
 fn progress() -> Progress {
     Progress {
         done: 1.0,
-        total: None,
-        message: None,
+        ..Progress::default()
     }
 }
 
@@ -176,6 +175,7 @@ async fn ex6_the_caller_receives_progress() {
                 done,
                 total: Some(2.0),
                 message: Some("walking".to_owned()),
+                meta: None,
             });
         }
         Ok(ToolOutput::json(1))

@@ -128,7 +128,7 @@ impl ResourceUpdates for EverySecond {
         let updates = tokio::spawn(async move {
             loop {
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                listener("");
+                listener("", None);
             }
         });
         Box::new(tokio_util::task::AbortOnDropHandle::new(updates))

@@ -24,6 +24,7 @@ use toolgate_core::{
     CallContext, LogLevel, Progress, Tool, ToolContent, ToolDefinition, ToolError, ToolExecutor,
     ToolFuture, ToolManager, ToolOutput, ValidArguments,
 };
+use toolgate_mcp::skills::SkillFolders;
 use toolgate_mcp::{HttpOptions, McpHttp, McpServer, ServeOptions};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -45,6 +46,12 @@ async fn main() -> Result<(), Failure> {
     asking::offer_asking_tools(&manager)?;
     content::offer_content(&manager)?;
     tasks::offer_slow_tools(&manager)?;
+    let skills = SkillFolders::new(Arc::clone(&manager));
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/examples/conformance_server/skills"
+    );
+    skills.set_folders(vec![folder.into()]).await;
     let executor = ToolExecutor::new(manager);
     let mut options = ServeOptions::new("conformance", "1.0.0");
     options.tasks.after = tasks::AFTER;
@@ -189,7 +196,7 @@ async fn progress(context: CallContext) -> Result<ToolOutput, ToolError> {
         context.report(&Progress {
             done,
             total: Some(100.0),
-            message: None,
+            ..Progress::default()
         });
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

@@ -327,7 +327,7 @@ pub(crate) fn hash(value: &Value) -> String {
     sha256_hex(value.to_string().as_bytes())
 }
 
-pub(super) fn sha256_hex(bytes: &[u8]) -> String {
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     let hash = digest(&SHA256, bytes);
     let digits = hash.as_ref().iter().map(|byte| format!("{byte:02x}"));
     digits.collect()

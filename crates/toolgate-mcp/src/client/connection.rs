@@ -45,6 +45,9 @@ pub(crate) struct ToolOffer {
     // Why entries of the list were skipped.
     pub(crate) refused: Vec<String>,
     pub(crate) content: ListedContent,
+    // Listed because the time of the lists had run out, and not because the server announced
+    // a change.
+    pub(crate) is_routine: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

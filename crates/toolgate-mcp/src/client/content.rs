@@ -2,10 +2,11 @@
 
 mod entry;
 
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use toolgate_core::{
     CallContext, ContentMethod, Redactor, SourceContent, Tool, ToolDefinition, ToolError,
     ToolFuture, ToolOutput, ToolSource, ValidArguments,
@@ -16,10 +17,11 @@ use super::call_result::unreadable_error;
 use super::link::ServerLink;
 use super::listing::list_all;
 use super::server_request::ServerRequest;
-use super::session::{ClientSession, ServerOffer, SessionError};
+use super::session::{ClientSession, ServerOffer, SessionError, UNANNOUNCED_TTL};
 use super::tool::{hide_secrets, is_wanted};
 use crate::ServerSettings;
-use entry::{EntryKind, checked_entry};
+use crate::extensions::{SKILLS, may_have_requests};
+use entry::{EntryKind, checked_entry, is_skill};
 
 const MAX_INSTRUCTIONS: usize = 64 << 10;
 
@@ -36,6 +38,11 @@ pub(crate) struct ListedContent {
     pub(crate) templates: Vec<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) prompts: Vec<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) skills: Vec<Value>,
+    /// The extensions that clients may hear of, with the server's settings.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub(crate) extensions: Map<String, Value>,
 }
 
 /// What the server says it supports.
@@ -68,6 +75,7 @@ pub(crate) async fn list_content(
 ) -> Result<ListedContent, SessionError> {
     let ServerOffer {
         capabilities,
+        extensions,
         instructions,
         ..
     } = session.offer();
@@ -75,6 +83,7 @@ pub(crate) async fn list_content(
         instructions: instructions
             .map(|text| bounded(&redactor.redact_known(&text), MAX_INSTRUCTIONS)),
         capabilities,
+        extensions: without_secrets(extensions, redactor),
         ..ListedContent::default()
     };
     let list = async |kind: EntryKind| {
@@ -104,7 +113,21 @@ pub(crate) async fn list_content(
     if capabilities.prompts {
         listed.prompts = list(EntryKind::Prompt).await?;
     }
+    if capabilities.resources && listed.extensions.contains_key(SKILLS) {
+        // There is no notification for skills.
+        session.note_ttl(UNANNOUNCED_TTL);
+        listed.skills = list(EntryKind::Skill).await?;
+    }
     Ok(listed)
+}
+
+fn without_secrets(extensions: Map<String, Value>, redactor: &Redactor) -> Map<String, Value> {
+    let mut extensions = Value::Object(extensions);
+    hide_secrets(&mut extensions, redactor);
+    match extensions {
+        Value::Object(extensions) => extensions,
+        _ => Map::new(),
+    }
 }
 
 fn bounded(text: &str, longest: usize) -> String {
@@ -117,10 +140,16 @@ impl ListedContent {
         if let Some(text) = &mut self.instructions {
             *text = redactor.redact_known(text).into_owned();
         }
-        let lists = [&mut self.resources, &mut self.templates, &mut self.prompts];
+        let lists = [
+            &mut self.resources,
+            &mut self.templates,
+            &mut self.prompts,
+            &mut self.skills,
+        ];
         for entry in lists.into_iter().flatten() {
             hide_secrets(entry, redactor);
         }
+        self.extensions = without_secrets(std::mem::take(&mut self.extensions), redactor);
     }
 
     /// What is offered of it under these settings.
@@ -137,6 +166,15 @@ impl ListedContent {
             if self.capabilities.subscribe {
                 content.access.updates = Some(Arc::clone(link.subscriptions()) as Arc<_>);
             }
+            if let Some(skills) = self.extensions.get(SKILLS) {
+                content.access.get_skill = tool(ContentMethod::GetSkill);
+                if skills["directoryRead"] == true {
+                    content.access.read_directory = tool(ContentMethod::ReadDirectory);
+                }
+            }
+        }
+        if content.access.get_skill.is_some() {
+            content.skills = self.skills;
         }
         if self.capabilities.prompts {
             content.access.get_prompt = tool(ContentMethod::GetPrompt);
@@ -147,11 +185,17 @@ impl ListedContent {
         if self.capabilities.completions {
             content.access.complete = tool(ContentMethod::Complete);
         }
+        if self.extensions.keys().any(|id| may_have_requests(id)) {
+            content.access.call_extension = tool(ContentMethod::CallExtension);
+        }
+        // Skills that can't be got are declared by nobody.
+        content.extensions = self.extensions;
+        content.extensions.retain(|id, _| *id != SKILLS);
         content
     }
 }
 
-/// Reads a server's resources, gets its prompts, or completes their arguments.
+/// Sends the requests for a server's content.
 struct ContentTool {
     definition: ToolDefinition,
     method: ContentMethod,
@@ -193,20 +237,24 @@ impl Tool for ContentTool {
                 let problem = format!("'{}' has no tasks to continue", context.tool_name());
                 return Err(ToolError::failed(problem));
             }
-            let params = arguments.as_value();
+            let given = arguments.as_value();
             let name = match self.method {
-                ContentMethod::ReadResource => params["uri"].as_str(),
-                ContentMethod::GetPrompt => params["name"].as_str(),
-                ContentMethod::Complete => None,
+                ContentMethod::ReadResource => given["uri"].as_str(),
+                ContentMethod::GetPrompt => given["name"].as_str(),
+                _ => None,
+            };
+            let (method, params) = match self.method {
+                ContentMethod::CallExtension => extension_request(given),
+                method => (Cow::Borrowed(method.as_str()), given),
             };
             let request = ServerRequest {
                 server: &self.server,
                 link: &self.link,
-                method: self.method.as_str(),
+                method,
                 name,
                 params,
                 headers: Vec::new(),
-                is_repeatable: true,
+                is_repeatable: self.method != ContentMethod::CallExtension,
                 pinned_tool: None,
                 task_support: None,
             };
@@ -218,6 +266,14 @@ impl Tool for ContentTool {
             }
         })
     }
+}
+
+/// The method of an extension, and its parameters.
+fn extension_request(given: &Value) -> (Cow<'static, str>, &Value) {
+    static NOTHING: LazyLock<Value> = LazyLock::new(|| json!({}));
+    let method = given["method"].as_str().unwrap_or_default().to_owned();
+    let params = given.get("params").filter(|params| params.is_object());
+    (Cow::Owned(method), params.unwrap_or(&NOTHING))
 }
 
 /// What clients can't work with. All else is passed on unread.
@@ -236,6 +292,13 @@ fn find_flaw(method: ContentMethod, result: &Value) -> Option<&'static str> {
         ContentMethod::Complete if !result["completion"]["values"].is_array() => {
             Some("its 'completion' has no list of values")
         }
+        ContentMethod::GetSkill if !is_skill(&result["skill"]) => {
+            Some("its 'skill' is not the entry of a skill")
+        }
+        ContentMethod::ReadDirectory if !are_objects(&result["resources"]) => {
+            Some("its 'resources' is not a list of objects")
+        }
+        ContentMethod::CallExtension if !result.is_object() => Some("it is not an object"),
         _ => None,
     }
 }

@@ -135,7 +135,7 @@ fn supports_modern(revisions: &Value) -> bool {
 
 async fn discover_once(session: &Arc<ClientSession>) -> Result<ProtocolEra, HandshakeError> {
     // A modern request says what its own client supports, so only our own abilities count here.
-    let meta = modern_meta(&session.own_capabilities());
+    let meta = modern_meta(&session.shared_capabilities());
     let params = json!({ "_meta": meta });
     let answer = session
         .request(SessionRequest::new("server/discover", params))

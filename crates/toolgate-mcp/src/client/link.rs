@@ -91,6 +91,13 @@ impl ServerLink {
         );
     }
 
+    /// Has a connected server list again what has become too old.
+    pub(crate) fn list_again_if_stale(&self) {
+        if let LinkState::Up(session) = &*self.state.borrow() {
+            session.list_again_if_stale();
+        }
+    }
+
     pub(crate) fn set_connecting(&self) {
         self.state.send_replace(LinkState::Connecting);
     }

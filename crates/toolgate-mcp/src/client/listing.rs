@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_core::sanitize;
@@ -46,6 +47,10 @@ pub(crate) async fn list_all(
             }
             page => page?,
         };
+        // Up to 2025-11-25 a list says nothing about its age.
+        if let Some(ttl) = page["ttlMs"].as_u64().filter(|_| session.is_modern()) {
+            session.note_ttl(Duration::from_millis(ttl));
+        }
         let Some(Value::Array(listed)) = page.get_mut(key).map(Value::take) else {
             let problem = format!("has no list of {key}");
             return Err(SessionError::Unreadable(UnreadableAnswer::Broken(problem)));

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
+use toolgate_core::sanitize;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum RpcMessage {
@@ -152,11 +153,31 @@ pub(crate) fn assert_round_trip(bytes: &[u8]) {
 pub(crate) struct OutgoingMessage {
     /// `None` for a notification or a response.
     pub(crate) id: Option<u64>,
-    pub(crate) method: Option<&'static str>,
+    pub(crate) method: Option<Cow<'static, str>>,
     /// The tool that is called. HTTP repeats it in a header.
     pub(crate) name: Option<String>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
+}
+
+// Bytes of a notification's `_meta` that is passed on.
+const MAX_NOTIFICATION_META: u64 = 4 << 10;
+
+/// What a server adds to a notification for the caller's client. The keys of the protocol are
+/// about the session with us.
+pub(crate) fn notification_meta(params: &Value) -> Option<Map<String, Value>> {
+    let meta = params["_meta"].as_object()?;
+    let others = meta
+        .iter()
+        .filter(|(key, _)| !key.starts_with("io.modelcontextprotocol/"));
+    let others: Map<String, Value> = others
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    let bytes: u64 = others
+        .iter()
+        .map(|(key, value)| key.len() as u64 + sanitize::length(value))
+        .sum();
+    (!others.is_empty() && bytes <= MAX_NOTIFICATION_META).then_some(others)
 }
 
 #[cfg(test)]

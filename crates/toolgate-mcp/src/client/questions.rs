@@ -8,6 +8,7 @@ use reqwest::Url;
 use serde_json::{Map, Value, json};
 
 use super::message::RpcError;
+use crate::extensions::declared_to_servers;
 
 /// Puts a server's question to a person, which MCP calls elicitation. The program that embeds
 /// this crate implements it.
@@ -71,17 +72,27 @@ pub(crate) struct ServerQuestions {
 impl ServerQuestions {
     /// What a server may ask in a session with it.
     pub(crate) fn capabilities(&self) -> Value {
-        match self.relays {
-            true => {
-                json!({ "elicitation": { "form": {}, "url": {} }, "roots": {}, "sampling": {} })
-            }
-            false => self.own_capabilities(),
+        let mut capabilities = self.own_capabilities();
+        if self.relays {
+            capabilities["elicitation"] = json!({ "form": {}, "url": {} });
+            capabilities["roots"] = json!({});
+            capabilities["sampling"] = json!({});
         }
+        capabilities["extensions"] = declared_to_servers(self.relays).into();
+        capabilities
     }
 
-    /// What can be answered here, without a client.
+    /// What requests of our own declare in the newer era. One list serves all clients, so it
+    /// is asked for with the extensions that some of them may have.
+    pub(crate) fn shared_capabilities(&self) -> Value {
+        let mut capabilities = self.own_capabilities();
+        capabilities["extensions"] = declared_to_servers(self.relays).into();
+        capabilities
+    }
+
+    /// What is supported here, without a client.
     pub(crate) fn own_capabilities(&self) -> Value {
-        let mut own = json!({});
+        let mut own = json!({ "extensions": declared_to_servers(false) });
         if self.elicitor.is_some() {
             own["elicitation"] = json!({ "form": {}, "url": {} });
         }
@@ -202,7 +213,8 @@ mod tests {
                     .is_empty()
             );
         }
-        assert_eq!(nobody.capabilities(), json!({}));
+        let skills = json!({ "io.modelcontextprotocol/skills": {} });
+        assert_eq!(nobody.capabilities(), json!({ "extensions": skills }));
         assert!(somebody.capabilities()["elicitation"].is_object());
     }
 }

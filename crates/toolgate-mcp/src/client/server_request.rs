@@ -1,6 +1,7 @@
 //! One request to a server on behalf of a call: waits for the server, answers its questions, and
 //! retries where that can do no harm.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -25,7 +26,7 @@ const MAX_TTL: u64 = (1 << 53) - 1;
 pub(super) struct ServerRequest<'a, P> {
     pub(super) server: &'a str,
     pub(super) link: &'a ServerLink,
-    pub(super) method: &'static str,
+    pub(super) method: Cow<'static, str>,
     /// The tool, prompt or URI, which modern HTTP servers also want in a header.
     pub(super) name: Option<&'a str>,
     pub(super) params: P,
@@ -138,7 +139,7 @@ impl<P: Serialize> ServerRequest<'_, P> {
                 headers: self.headers.clone(),
                 call: Some(context),
                 tasks: tasks.declared,
-                ..SessionRequest::new(self.method, &params)
+                ..SessionRequest::new(self.method.clone(), &params)
             };
             let result = session.numbered_request(request).await;
             let (request_id, mut result) = result.map_err(|failure| match failure {

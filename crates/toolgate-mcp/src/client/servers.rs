@@ -7,18 +7,18 @@ mod managed_server;
 mod options;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
-use toolgate_core::{ToolExecutor, ToolManager, ToolRank, escape};
+use toolgate_core::{ListRefresher, ToolExecutor, ToolManager, ToolRank, escape};
 use tracing::{info, warn};
 
 use super::catalog::RememberedFailure;
@@ -90,14 +90,15 @@ impl Servers {
             writes: TaskTracker::new(),
             health_executor: watch::Sender::new(None),
         });
-        Self {
-            inner: Arc::new(ServersInner {
-                shared,
-                members: Mutex::default(),
-                _shutdown_on_last_drop: shutdown.clone().drop_guard(),
-                shutdown,
-            }),
-        }
+        let inner = Arc::new(ServersInner {
+            shared,
+            members: Mutex::default(),
+            _shutdown_on_last_drop: shutdown.clone().drop_guard(),
+            shutdown,
+        });
+        let refresher: Weak<ServersInner> = Arc::downgrade(&inner);
+        inner.shared.manager.add_refresher(refresher);
+        Self { inner }
     }
 
     /// Makes the running servers match `settings`: starts new ones, stops removed ones, restarts
@@ -259,6 +260,16 @@ impl Servers {
 impl ServersContext {
     pub(super) fn retry(&self) -> RetryPolicy {
         **self.retry.load()
+    }
+}
+
+impl ListRefresher for ServersInner {
+    /// What is listed again is offered once it is there: nobody waits for a slow server.
+    fn refresh(&self) -> BoxFuture<'_, ()> {
+        for member in &self.members.lock().list {
+            member.link.list_again_if_stale();
+        }
+        Box::pin(async {})
     }
 }
 

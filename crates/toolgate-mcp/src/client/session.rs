@@ -2,6 +2,7 @@
 
 mod asking;
 mod encode;
+mod freshness;
 mod logging;
 mod mailbox;
 mod running_tasks;
@@ -19,7 +20,10 @@ use tokio::time::Instant;
 use toolgate_core::{CallContext, ClientId, Redactor, SentRequest};
 use tracing::{debug, warn};
 
+use self::encode::ModernMeta;
 pub(crate) use self::encode::{SessionRequest, TaskUse};
+use self::freshness::ListFreshness;
+pub(crate) use self::freshness::UNANNOUNCED_TTL;
 use self::logging::ServerLogLevel;
 use self::mailbox::SessionMailbox;
 use self::running_tasks::RunningTask;
@@ -35,6 +39,7 @@ use super::transport::{
     UnreadableAnswer,
 };
 use crate::ProtocolEra;
+use crate::extensions::passed_to_clients;
 
 // Far above the ids that servers use. If a server echoes our response to its own request, it isn't
 // mistaken for the response to a request of ours.
@@ -74,12 +79,13 @@ pub(crate) struct ClientSession {
     pending: Mutex<PendingRequests>,
     end: watch::Sender<Option<SessionEnd>>,
     lists_changed: Notify,
+    freshness: Mutex<ListFreshness>,
     questions: Arc<ServerQuestions>,
     open_questions: Arc<Semaphore>,
     messages_received: AtomicU64,
     // Cancelled requests since the last message.
     unanswered_in_a_row: AtomicU64,
-    meta: OnceLock<Map<String, Value>>,
+    meta: OnceLock<ModernMeta>,
     revision: OnceLock<Arc<str>>,
     offer: OnceLock<ServerOffer>,
     subscriptions: Arc<ResourceSubscriptions>,
@@ -91,6 +97,8 @@ pub(crate) struct ClientSession {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServerOffer {
     pub(crate) capabilities: ContentCapabilities,
+    /// The extensions that clients may hear of, with the server's settings.
+    pub(crate) extensions: Map<String, Value>,
     pub(crate) instructions: Option<String>,
     pub(crate) logging: bool,
     pub(crate) tasks: TaskOffer,
@@ -140,6 +148,7 @@ impl ClientSession {
             pending: Mutex::default(),
             end: watch::Sender::new(None),
             lists_changed: Notify::new(),
+            freshness: Mutex::default(),
             questions,
             open_questions: Arc::new(Semaphore::new(MAX_OPEN_QUESTIONS)),
             messages_received: AtomicU64::new(0),
@@ -168,7 +177,7 @@ impl ClientSession {
     }
 
     // Every request of a modern session stands alone, and says what its client wants.
-    fn is_modern(&self) -> bool {
+    pub(crate) fn is_modern(&self) -> bool {
         self.meta.get().is_some()
     }
 
@@ -186,8 +195,8 @@ impl ClientSession {
         self.diagnostics.redactor()
     }
 
-    pub(crate) fn own_capabilities(&self) -> Value {
-        self.questions.own_capabilities()
+    pub(crate) fn shared_capabilities(&self) -> Value {
+        self.questions.shared_capabilities()
     }
 
     pub(crate) fn offer(&self) -> ServerOffer {
@@ -198,6 +207,7 @@ impl ClientSession {
     pub(crate) fn set_offer(&self, result: &Value) {
         drop(self.offer.set(ServerOffer {
             capabilities: ContentCapabilities::from_json(&result["capabilities"]),
+            extensions: passed_to_clients(&result["capabilities"]),
             instructions: result["instructions"].as_str().map(str::to_owned),
             logging: result["capabilities"]["logging"].is_object(),
             tasks: TaskOffer::from_json(&result["capabilities"]),
@@ -207,7 +217,8 @@ impl ClientSession {
     pub(crate) fn set_protocol(&self, era: ProtocolEra, revision: &str, meta: Map<String, Value>) {
         drop(self.revision.set(revision.into()));
         if era == ProtocolEra::Modern {
-            drop(self.meta.set(meta));
+            let own = self.questions.own_capabilities();
+            drop(self.meta.set(ModernMeta::new(meta, own)));
         }
         if let Some(transport) = self.transport.get() {
             transport.set_protocol(era, revision);

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_core::{ResourceUpdates, UpdateListener, UpdateSubscription};
 
@@ -42,7 +43,7 @@ impl ResourceSubscriptions {
     }
 
     /// Tells everybody who subscribed to this URI, or to one of which it is a sub-resource.
-    pub(crate) fn announce(&self, uri: &str) {
+    pub(crate) fn announce(&self, uri: &str, meta: Option<&Map<String, Value>>) {
         let listeners: Vec<(Arc<UpdateListener>, &str)> = {
             let state = self.state.lock();
             let heard = parents(uri).filter_map(|(parent, rest)| {
@@ -53,14 +54,14 @@ impl ResourceSubscriptions {
         };
         // Outside the lock, because a listener may end its subscription.
         for (listener, rest) in listeners {
-            listener(rest);
+            listener(rest, meta);
         }
     }
 
     /// Notifies all subscribers, because changes may have been missed while the server was away.
     pub(crate) fn announce_all(&self) {
         for uri in self.uris() {
-            self.announce(&uri);
+            self.announce(&uri, None);
         }
     }
 
@@ -142,7 +143,7 @@ mod tests {
         let heard = Arc::new(AtomicUsize::new(0));
         let listener = || {
             let heard = Arc::clone(&heard);
-            Box::new(move |_: &str| {
+            Box::new(move |_: &str, _: Option<&Map<String, Value>>| {
                 heard.fetch_add(1, Ordering::Relaxed);
             }) as UpdateListener
         };
@@ -152,11 +153,11 @@ mod tests {
         let other = subscriptions.subscribe("a:2", listener());
         assert_eq!(subscriptions.uris().len(), 2);
         assert_eq!(*version.borrow(), 2);
-        subscriptions.announce("a:1");
+        subscriptions.announce("a:1", None);
         assert_eq!(heard.load(Ordering::Relaxed), 2);
         drop(first);
-        subscriptions.announce("a:1");
-        subscriptions.announce("a:3");
+        subscriptions.announce("a:1", None);
+        subscriptions.announce("a:3", None);
         assert_eq!(heard.load(Ordering::Relaxed), 3);
         subscriptions.announce_all();
         assert_eq!(heard.load(Ordering::Relaxed), 5);
@@ -171,7 +172,9 @@ mod tests {
         let heard: Arc<Mutex<Vec<String>>> = Arc::default();
         let subscribe = |uri: &'static str| {
             let heard = Arc::clone(&heard);
-            let listener = move |rest: &str| heard.lock().push(format!("{uri}|{rest}"));
+            let listener = move |rest: &str, _: Option<&Map<String, Value>>| {
+                heard.lock().push(format!("{uri}|{rest}"));
+            };
             subscriptions.subscribe(uri, Box::new(listener))
         };
         let _all = ["f:///a", "f:///a/", "f:///a/b", "f:///ab"].map(subscribe);
@@ -185,7 +188,7 @@ mod tests {
             ("f:///", &[]),
             (&endless, &[]),
         ] {
-            subscriptions.announce(changed);
+            subscriptions.announce(changed, None);
             assert_eq!(
                 *std::mem::take(&mut *heard.lock()),
                 *expected,

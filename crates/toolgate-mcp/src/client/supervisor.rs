@@ -320,6 +320,11 @@ impl ServerSupervisor {
     fn handle_new_listing(&mut self, offer: Result<ToolOffer, String>) -> bool {
         let name = self.settings().name.clone();
         match offer {
+            Ok(offer) if offer.is_routine => {
+                debug!(server = %name, tools = offer.tools.len(), "MCP server was asked again for its lists");
+                self.publish_tools(offer);
+                true
+            }
             Ok(offer) => {
                 info!(server = %name, tools = offer.tools.len(), "MCP server changed its tools");
                 self.publish_tools(offer);

@@ -18,7 +18,6 @@ use tracing::warn;
 use super::call_result;
 use super::catalog::RememberedTool;
 use super::connection::ToolOffer;
-use super::content::ListedContent;
 use super::link::ServerLink;
 use super::server_request::{RequestOutcome, ServerRequest};
 use super::tasks::{TaskSupport, TaskWait};
@@ -44,7 +43,7 @@ pub(crate) async fn tools_from_listing(
         tools: Vec::with_capacity(listed.len()),
         listed: Vec::with_capacity(listed.len()),
         refused: Vec::new(),
-        content: ListedContent::default(),
+        ..ToolOffer::default()
     };
     // The indexes of an entry and its tool, by original name.
     let mut indexes: HashMap<String, (usize, usize)> = HashMap::new();
@@ -206,7 +205,7 @@ impl McpTool {
         let request = ServerRequest {
             server,
             link,
-            method: "tools/call",
+            method: "tools/call".into(),
             name: Some(name),
             params: CallParams { name, arguments },
             headers: self.headers_for(arguments)?,

@@ -140,6 +140,9 @@ impl ReportRelay<'_> {
             if let Some(message) = progress.message {
                 params["message"] = json!(message);
             }
+            if let Some(meta) = progress.meta {
+                params["_meta"] = meta.into();
+            }
             let message = notification("notifications/progress", params);
             if !self.sink.send(message).await {
                 return;

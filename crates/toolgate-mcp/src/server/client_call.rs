@@ -15,6 +15,7 @@ use super::questions::{AskingCall, CallStage, SessionQuestions, can_be_asked};
 use super::service::McpService;
 use super::suspended::{ClientAnswers, RequestBinding, SuspensionScope};
 use super::tasks::TaskOffer;
+use crate::extensions::declared_by;
 
 // The standard allows 55 characters; later versions may add some.
 const MAX_TRACE_LEN: usize = 128;
@@ -74,7 +75,7 @@ impl McpService {
         context: &RequestContext<'_>,
         offer: Option<&TaskOffer>,
     ) -> ClientOutcome {
-        let call = self.prepare_for_client(call, meta);
+        let call = self.prepare_for_client(call, meta, context);
         let log_level = context.wanted_log_level(meta);
         // A completion is asked for with every key that is pressed; no person answers questions then.
         let may_ask = identity.method != ContentMethod::Complete.as_str();
@@ -115,7 +116,7 @@ impl McpService {
         context: &RequestContext<'_>,
         offer: &TaskOffer,
     ) -> Result<Value, RequestError> {
-        let call = self.prepare_for_client(call, meta);
+        let call = self.prepare_for_client(call, meta, context);
         let questions = context.questions.map(SessionQuestions::capabilities);
         let capabilities = questions.unwrap_or_default();
         let executor = self.executor.clone();
@@ -129,9 +130,18 @@ impl McpService {
         }
     }
 
-    fn prepare_for_client(&self, call: ToolCall, meta: &RequestMeta) -> ToolCall {
+    fn prepare_for_client(
+        &self,
+        call: ToolCall,
+        meta: &RequestMeta,
+        context: &RequestContext<'_>,
+    ) -> ToolCall {
         let call = call.origin(Origin::Mcp).scope(self.scope.clone());
-        with_trace(call.meta(meta.for_server()), meta)
+        let call = with_trace(call.meta(meta.for_server()), meta);
+        match context.declared_extensions(meta) {
+            Some(extensions) => call.extensions(Arc::new(extensions)),
+            None => call,
+        }
     }
 
     async fn run_asking(
@@ -249,6 +259,17 @@ impl RequestContext<'_> {
             _ => return None,
         };
         can_be_asked(&capabilities).then_some(capabilities)
+    }
+}
+
+impl RequestContext<'_> {
+    /// The extensions that the client declares; `None` if it declares none.
+    pub(super) fn declared_extensions(&self, meta: &RequestMeta) -> Option<Map<String, Value>> {
+        let declared = match self.questions {
+            Some(questions) => declared_by(&questions.capabilities()),
+            None => meta.declared_extensions(),
+        };
+        (!declared.is_empty()).then_some(declared)
     }
 }
 

@@ -123,6 +123,7 @@ impl WaitingLogs {
             logger: Some(OWN_LOGGER.to_owned()),
             data: format!("{left_out} log messages were left out: there were too many at once")
                 .into(),
+            meta: None,
         });
         waiting
             .into_iter()
@@ -138,6 +139,9 @@ fn to_notification(message: LogMessage) -> Vec<u8> {
         params["logger"] = logger.into();
     }
     params["data"] = message.data;
+    if let Some(meta) = message.meta {
+        params["_meta"] = Value::Object(meta);
+    }
     notification("notifications/message", params)
 }
 
@@ -170,6 +174,7 @@ mod tests {
             level: LogLevel::Info,
             logger: None,
             data: data.into(),
+            meta: None,
         }
     }
 

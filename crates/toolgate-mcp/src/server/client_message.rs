@@ -10,6 +10,7 @@ use super::client_log::parse_level;
 use super::jsonrpc::{RequestError, RequestId};
 use super::request_lines;
 use super::suspended::ClientAnswers;
+use crate::extensions::declared_by;
 
 #[derive(Debug)]
 pub(super) enum ClientMessage {
@@ -153,6 +154,11 @@ impl RequestMeta {
     pub(super) fn declares_extension(&self, name: &str) -> bool {
         let capabilities = self.0.get(Self::CLIENT_CAPABILITIES);
         capabilities.is_some_and(|all| all["extensions"][name].is_object())
+    }
+
+    pub(super) fn declared_extensions(&self) -> Map<String, Value> {
+        let capabilities = self.0.get(Self::CLIENT_CAPABILITIES);
+        capabilities.map(declared_by).unwrap_or_default()
     }
 
     pub(super) fn has_capabilities(&self) -> bool {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use toolgate_core::{
-    ContentMethod, ContentRequest, ErrorKind, ServerFailure, ToolError, ToolOutcome, ToolOutput,
-    escape,
+    ContentMethod, ContentRequest, ErrorKind, ExtensionRequestError, ServerFailure, ToolError,
+    ToolOutcome, ToolOutput, escape,
 };
 
 use super::client_call::{ClientOutcome, RequestIdentity};
@@ -16,6 +16,7 @@ use super::methods::{COMPLETE, MethodResult, RequestContext, SERVER_INFO};
 use super::service::McpService;
 use super::suspended::ClientAnswers;
 use super::tool_call::MAX_CALLS;
+use crate::extensions::{may_be_extension_method, may_have_requests};
 
 /// The code for a missing resource up to 2025-11-25.
 const RESOURCE_NOT_FOUND: i32 = -32002;
@@ -32,9 +33,55 @@ impl McpService {
         let Value::Object(mut params) = params else {
             return Err(wrong());
         };
-        let permit = self.shared.calls.try_acquire();
-        let mut answers = ClientAnswers::take(&mut params);
+        let answers = ClientAnswers::take(&mut params);
+        if method == ContentMethod::GetSkill {
+            // Asked for by those who found that the entry they have is stale.
+            self.executor.manager().refresh_lists().await;
+        }
         let request = self.find_content(method, &params).await.ok_or_else(wrong)?;
+        self.run_content(request, answers, meta, context).await
+    }
+
+    /// Sends a method that only an extension can define to the one server that may have it.
+    pub(super) async fn use_extension(
+        self: &Arc<Self>,
+        method: &str,
+        mut params: Value,
+        meta: &RequestMeta,
+        context: &RequestContext<'_>,
+    ) -> Result<MethodResult, RequestError> {
+        let refused = |why: &str| {
+            let text = format!("unknown method '{}'{why}", escape(method));
+            RequestError::new(RequestError::METHOD_NOT_FOUND, text)
+        };
+        if !may_be_extension_method(method) || !(params.is_object() || params.is_null()) {
+            return Err(refused(""));
+        }
+        let declared = context.declared_extensions(meta).unwrap_or_default();
+        let is_shared = |id: &str| may_have_requests(id) && declared.contains_key(id);
+        let answers = params.as_object_mut().map(ClientAnswers::take);
+        let request = self
+            .executor
+            .find_extension_request(method, &params, &self.scope, is_shared);
+        match request {
+            Ok(request) => {
+                let answers = answers.unwrap_or_default();
+                self.run_content(request, answers, meta, context).await
+            }
+            Err(ExtensionRequestError::NoOwner) => Err(refused("")),
+            Err(error) => Err(refused(&format!(": {error}"))),
+        }
+    }
+
+    async fn run_content(
+        self: &Arc<Self>,
+        request: ContentRequest,
+        mut answers: ClientAnswers,
+        meta: &RequestMeta,
+        context: &RequestContext<'_>,
+    ) -> Result<MethodResult, RequestError> {
+        let method = request.method();
+        let permit = self.shared.calls.try_acquire();
         if !can_complete(&request) {
             let nothing = json!({ "completion": { "values": [] } });
             let nothing = self.finish_result(nothing, method, context);
@@ -100,7 +147,7 @@ impl McpService {
             return result;
         }
         object.insert("resultType".to_owned(), COMPLETE.into());
-        if method == ContentMethod::ReadResource {
+        if is_cacheable(method) {
             if !object.get("ttlMs").is_some_and(Value::is_u64) {
                 object.insert("ttlMs".to_owned(), 0.into());
             }
@@ -116,6 +163,11 @@ impl McpService {
         }
         result
     }
+}
+
+fn is_cacheable(method: ContentMethod) -> bool {
+    use ContentMethod::{GetSkill, ReadDirectory, ReadResource};
+    matches!(method, ReadResource | GetSkill | ReadDirectory)
 }
 
 /// False for a completion that the server doesn't support, which has no suggestions.
@@ -144,7 +196,10 @@ fn content_result(
         Err(error) if request.owner().is_none() && error.kind() != ErrorKind::Overloaded => {
             Err(not_found(request.method(), request.wanted(), context))
         }
-        Err(error) => Err(request_error(&error, &outcome.tool_name, context)),
+        Err(error) => {
+            let (method, tool) = (request.method(), &outcome.tool_name);
+            Err(request_error(&error, method, tool, context))
+        }
     }
 }
 
@@ -156,6 +211,14 @@ fn not_found(method: ContentMethod, wanted: &str, context: &RequestContext<'_>) 
             "There is nothing of this name to complete",
             json!({ "ref": wanted }),
         ),
+        ContentMethod::GetSkill => ("Skill not found", json!({ "uri": wanted })),
+        ContentMethod::ReadDirectory => ("Folder not found", json!({ "uri": wanted })),
+        ContentMethod::CallExtension => {
+            return RequestError::new(
+                RequestError::METHOD_NOT_FOUND,
+                format!("unknown method '{}'", escape(wanted)),
+            );
+        }
     };
     let is_legacy_resource =
         method == ContentMethod::ReadResource && !context.lifecycle.is_modern();
@@ -169,7 +232,12 @@ fn not_found(method: ContentMethod, wanted: &str, context: &RequestContext<'_>) 
 }
 
 /// A server's own JSON-RPC error is passed on; anything else says its kind.
-fn request_error(error: &ToolError, tool: &str, context: &RequestContext<'_>) -> RequestError {
+fn request_error(
+    error: &ToolError,
+    method: ContentMethod,
+    tool: &str,
+    context: &RequestContext<'_>,
+) -> RequestError {
     let message = error.to_string();
     if let ToolError::Failed {
         answer: Some(answer),
@@ -178,7 +246,11 @@ fn request_error(error: &ToolError, tool: &str, context: &RequestContext<'_>) ->
         && let ServerFailure::Rpc { code, data } = &**answer
     {
         let code = match i32::try_from(*code).unwrap_or(RequestError::INTERNAL_ERROR) {
-            RESOURCE_NOT_FOUND if context.lifecycle.is_modern() => RequestError::INVALID_PARAMS,
+            RESOURCE_NOT_FOUND
+                if context.lifecycle.is_modern() || method != ContentMethod::ReadResource =>
+            {
+                RequestError::INVALID_PARAMS
+            }
             code => code,
         };
         let mut passed_on = RequestError::new(code, message);

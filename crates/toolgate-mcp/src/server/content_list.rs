@@ -1,4 +1,4 @@
-//! The resources, templates and prompts of all servers, in the form in which MCP lists them.
+//! The resources, templates, prompts and skills of all servers, in the form in which MCP lists them.
 
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ pub(super) struct ContentLists {
     pub(super) resources: Arc<Vec<Value>>,
     pub(super) templates: Arc<Vec<Value>>,
     pub(super) prompts: Arc<Vec<Value>>,
+    pub(super) skills: Arc<Vec<Value>>,
 }
 
 impl ContentLists {
@@ -30,16 +31,20 @@ impl ContentLists {
         let resources = content.offered_resources(rules, scope);
         let templates = content.offered_templates(rules, scope);
         let prompts = content.offered_prompts(rules, scope);
+        let skills = content.offered_skills(rules, scope);
         Self {
             resources: same_or_new(&before.resources, resources),
             templates: same_or_new(&before.templates, templates),
             prompts: same_or_new(&before.prompts, prompts),
+            skills: same_or_new(&before.skills, skills),
         }
     }
 
     pub(super) fn has_other_resources(&self, before: &Self) -> bool {
         !Arc::ptr_eq(&self.resources, &before.resources)
             || !Arc::ptr_eq(&self.templates, &before.templates)
+            // Skills are made of resources, and have no notification of their own.
+            || !Arc::ptr_eq(&self.skills, &before.skills)
     }
 
     pub(super) fn has_other_prompts(&self, before: &Self) -> bool {

@@ -1,8 +1,8 @@
 //! Tells clients who serves them and what is offered: `initialize` and `server/discover`.
 
 use serde::Serialize;
-use serde_json::{Value, json};
-use toolgate_core::{ContentSource, ToolSource, escape};
+use serde_json::{Map, Value, json};
+use toolgate_core::{ContentMethod, ContentSet, ContentSource, ToolSource, escape};
 
 use super::client_message::InitializeParams;
 use super::content_list::join_instructions;
@@ -10,6 +10,7 @@ use super::methods::COMPLETE;
 use super::service::McpService;
 use super::tasks::EXTENSION;
 use crate::era::{LEGACY, LEGACY_REVISIONS, MODERN, REVISIONS};
+use crate::extensions::SKILLS;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -62,26 +63,65 @@ impl McpService {
 
     /// Our own instructions, and those of each server of which the client sees something.
     fn instructions(&self) -> Option<String> {
-        let manager = self.executor.manager();
-        let (rules, tools) = (self.executor.rules(), manager.tools());
-        let mut visible: Vec<&ToolSource> = Vec::new();
-        for tool in tools.iter().map(|tool| tool.definition()) {
-            if !visible.contains(&tool.source()) && rules.offers(tool, &self.scope) {
-                visible.push(tool.source());
+        let content = self.executor.manager().content();
+        let visible = self.visible_sources(&content);
+        join_instructions(self.options.instructions.as_deref(), &content, |owner| {
+            visible.contains(&owner.source)
+        })
+    }
+
+    /// The sources of which the client sees a tool or content.
+    fn visible_sources(&self, content: &ContentSet) -> Vec<ToolSource> {
+        let (rules, tools) = (self.executor.rules(), self.executor.manager().tools());
+        let mut visible: Vec<ToolSource> = Vec::new();
+        let of_tools = tools.iter().map(|tool| tool.definition());
+        let of_content = content.sources().iter().flat_map(|owner| {
+            let access = &owner.content.access;
+            let used = [
+                &access.read_resource,
+                &access.get_prompt,
+                &access.call_extension,
+            ];
+            used.into_iter().flatten().map(|tool| tool.definition())
+        });
+        for tool in of_tools.chain(of_content) {
+            if !visible.contains(tool.source()) && rules.offers(tool, &self.scope) {
+                visible.push(tool.source().clone());
             }
         }
-        let is_visible = |owner: &ContentSource| {
-            let access = &owner.content.access;
-            let mut used = [&access.read_resource, &access.get_prompt]
-                .into_iter()
-                .flatten();
-            visible.contains(&&owner.source)
-                || used.any(|tool| rules.offers(tool.definition(), &self.scope))
-        };
-        join_instructions(
-            self.options.instructions.as_deref(),
-            &manager.content(),
-            is_visible,
+        visible
+    }
+
+    /// What visible servers declare, and what we take part in ourselves.
+    fn extensions(&self) -> Map<String, Value> {
+        let content = self.executor.manager().content();
+        let visible = self.visible_sources(&content);
+        let mut declared = content.declared_extensions(|owner| visible.contains(&owner.source));
+        if let Some(settings) = self.skill_settings(&content) {
+            declared.insert(SKILLS.to_owned(), settings);
+        }
+        declared
+    }
+
+    /// `None` if there are no skills for this client, now or later.
+    fn skill_settings(&self, content: &ContentSet) -> Option<Value> {
+        let rules = self.executor.rules();
+        let offers = |owner: &&ContentSource, method| owner.is_offered(method, &rules, &self.scope);
+        let with_skills: Vec<&ContentSource> = content
+            .sources()
+            .iter()
+            .filter(|owner| offers(owner, ContentMethod::GetSkill))
+            .collect();
+        if with_skills.is_empty() && !self.options.expects_content {
+            return None;
+        }
+        let lists_folders = |owner: &&ContentSource| offers(owner, ContentMethod::ReadDirectory);
+        // A server that declares it has to list the folders of every skill.
+        Some(
+            match !with_skills.is_empty() && with_skills.iter().all(lists_folders) {
+                true => json!({ "directoryRead": true }),
+                false => json!({}),
+            },
         )
     }
 
@@ -97,8 +137,9 @@ impl McpService {
             capabilities["prompts"] = json!({ "listChanged": true });
             capabilities["completions"] = json!({});
         }
+        let mut extensions = self.extensions();
         match revision {
-            MODERN => capabilities["extensions"] = json!({ EXTENSION: {} }),
+            MODERN => drop(extensions.insert(EXTENSION.to_owned(), json!({}))),
             // Without `list`: only the hashes of tasks' ids are kept, and without tokens callers
             // can't be told apart.
             LEGACY => {
@@ -106,6 +147,9 @@ impl McpService {
                 capabilities["tasks"] = json!({ "cancel": {}, "requests": calls });
             }
             _ => {}
+        }
+        if !extensions.is_empty() {
+            capabilities["extensions"] = extensions.into();
         }
         capabilities
     }

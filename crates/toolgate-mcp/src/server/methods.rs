@@ -191,10 +191,13 @@ impl McpService {
                 | "prompts/list"
                 | "resources/read"
                 | "prompts/get"
-                | "completion/complete",
+                | "completion/complete"
+                | "skills/list"
+                | "skills/get"
+                | "resources/directory/read",
                 RequestLifecycle::SelfContained { is_modern: true },
             ) if !self.offers_content() => Err(unknown_method_error(&method)),
-            ("resources/list" | "resources/templates/list" | "prompts/list", _) => {
+            ("resources/list" | "resources/templates/list" | "prompts/list" | "skills/list", _) => {
                 Box::pin(self.list_content(&method, &params, context.lifecycle)).await
             }
             ("resources/read", _) => {
@@ -209,6 +212,14 @@ impl McpService {
                 self.use_content(ContentMethod::Complete, params, &meta, context)
                     .await
             }
+            ("skills/get", _) => {
+                self.use_content(ContentMethod::GetSkill, params, &meta, context)
+                    .await
+            }
+            ("resources/directory/read", _) => {
+                self.use_content(ContentMethod::ReadDirectory, params, &meta, context)
+                    .await
+            }
             ("logging/setLevel", RequestLifecycle::Session) => {
                 let level = context.log_level.ok_or_else(other_revision_error)?;
                 level.set_from_params(&params).map(MethodResult::Json)
@@ -216,7 +227,7 @@ impl McpService {
             ("resources/subscribe" | "resources/unsubscribe", RequestLifecycle::Session) => {
                 self.subscribe(&method, &params, context)
             }
-            _ => Err(unknown_method_error(&method)),
+            _ => Box::pin(self.use_extension(&method, params, &meta, context)).await,
         }
     }
 
@@ -259,6 +270,7 @@ impl McpService {
         let (key, list) = match method {
             "resources/list" => ("resources", &lists.content.resources),
             "resources/templates/list" => ("resourceTemplates", &lists.content.templates),
+            "skills/list" => ("skills", &lists.content.skills),
             _ => ("prompts", &lists.content.prompts),
         };
         let mut result = json!({ key: **list });
@@ -273,6 +285,7 @@ impl McpService {
 
     /// Waits a few seconds for servers that are starting. What they list later is announced.
     pub(super) async fn wait_for_lists(&self) {
+        self.executor.manager().refresh_lists().await;
         if let Some(readiness) = self.shared.readiness.get() {
             drop(tokio::time::timeout(WAIT_FOR_TOOLS, readiness.ready()).await);
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use indexmap::IndexMap;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use toolgate_core::{ContentMethod, ResourceUpdates, UpdateSubscription, escape};
 
@@ -16,6 +16,8 @@ use super::service::McpService;
 
 // Subscriptions that one client may have.
 const MAX_SUBSCRIPTIONS: usize = 10_000;
+// Updates that wait together with what their servers add.
+const MAX_WAITING_META: usize = 500;
 // Updates that may wait for one client. Beyond that, updates of sub-resources become updates of the
 // resource that is subscribed to.
 const MAX_WAITING: usize = 10_000;
@@ -45,26 +47,43 @@ struct UpdateSource {
 /// Updates that were not sent yet. Several updates of one resource are one.
 #[derive(Default)]
 struct UpdateQueue {
-    // By the URI of what changed: the subscription.
-    waiting: Mutex<IndexMap<Arc<str>, Arc<str>>>,
+    // By the URI of what changed.
+    waiting: Mutex<IndexMap<Arc<str>, WaitingUpdate>>,
     added: Notify,
+}
+
+struct WaitingUpdate {
+    subscription: Arc<str>,
+    // What the server adds, from the latest of several updates.
+    meta: Option<Map<String, Value>>,
+}
+
+/// A resource that has changed.
+pub(super) struct ResourceUpdate {
+    uri: Arc<str>,
+    meta: Option<Map<String, Value>>,
 }
 
 impl UpdateQueue {
     /// Adds the subscribed resource, or its sub-resource at `rest`.
-    fn add(&self, subscription: &Arc<str>, rest: &str) {
+    fn add(&self, subscription: &Arc<str>, rest: &str, meta: Option<&Map<String, Value>>) {
         let mut waiting = self.waiting.lock();
         // There is no end of names for sub-resources.
         let changed = match rest.is_empty() || waiting.len() >= MAX_WAITING {
             true => Arc::clone(subscription),
             false => format!("{subscription}{rest}").into(),
         };
-        waiting.insert(changed, Arc::clone(subscription));
+        let has_room = waiting.len() < MAX_WAITING_META;
+        let update = WaitingUpdate {
+            subscription: Arc::clone(subscription),
+            meta: meta.filter(|_| has_room).cloned(),
+        };
+        waiting.insert(changed, update);
         drop(waiting);
         self.added.notify_one();
     }
 
-    fn pop(&self) -> Option<(Arc<str>, Arc<str>)> {
+    fn pop(&self) -> Option<(Arc<str>, WaitingUpdate)> {
         self.waiting.lock().shift_remove_index(0)
     }
 }
@@ -94,7 +113,7 @@ impl ClientSubscriptions {
     }
 
     /// The next resource that has changed. Cancel safe.
-    pub(super) async fn next(&self, service: &McpService) -> Arc<str> {
+    pub(super) async fn next(&self, service: &McpService) -> ResourceUpdate {
         let mut version = service.executor.manager().subscribe();
         loop {
             // Before anything is sent, so that a client that may no longer see a resource doesn't
@@ -103,9 +122,9 @@ impl ClientSubscriptions {
             if self.followed.swap(current, Ordering::Relaxed) != current {
                 self.follow(service);
             }
-            while let Some((changed, subscription)) = self.queue.pop() {
+            while let Some((uri, WaitingUpdate { subscription, meta })) = self.queue.pop() {
                 if matches!(self.open.lock().get(&subscription), Some(Some(_))) {
-                    return changed;
+                    return ResourceUpdate { uri, meta };
                 }
             }
             tokio::select! {
@@ -131,7 +150,7 @@ impl ClientSubscriptions {
             }
             // The resource may be another one now.
             if source.is_some() {
-                self.queue.add(uri, "");
+                self.queue.add(uri, "", None);
             }
             let now = source.map(|source| source.attach(uri, &self.queue));
             ended.extend(std::mem::replace(attached, now));
@@ -165,9 +184,9 @@ impl UpdateSource {
     /// Adds `uri`, or its sub-resource, to the queue after every update.
     fn attach(self, uri: &Arc<str>, queue: &Arc<UpdateQueue>) -> AttachedSubscription {
         let (queue, uri) = (Arc::downgrade(queue), Arc::clone(uri));
-        let listener = move |rest: &str| {
+        let listener = move |rest: &str, meta: Option<&Map<String, Value>>| {
             if let Some(queue) = queue.upgrade() {
-                queue.add(&uri, rest);
+                queue.add(&uri, rest, meta);
             }
         };
         AttachedSubscription {
@@ -192,17 +211,23 @@ pub(super) async fn send_updates(
     sink: &dyn ClientSink,
 ) {
     while sink
-        .send(updated(&subscriptions.next(service).await, meta))
+        .send(subscriptions.next(service).await.to_message(meta))
         .await
     {}
 }
 
-pub(super) fn updated(uri: &str, meta: Option<&Value>) -> Vec<u8> {
-    let mut params = json!({ "uri": uri });
-    if let Some(meta) = meta {
-        params["_meta"] = meta.clone();
+impl ResourceUpdate {
+    /// `own_meta` is ours, and wins over what the server adds.
+    pub(super) fn to_message(&self, own_meta: Option<&Value>) -> Vec<u8> {
+        let mut params = json!({ "uri": self.uri });
+        let mut meta = self.meta.clone().unwrap_or_default();
+        let own = own_meta.and_then(Value::as_object).into_iter().flatten();
+        meta.extend(own.map(|(key, value)| (key.clone(), value.clone())));
+        if !meta.is_empty() {
+            params["_meta"] = meta.into();
+        }
+        notification("notifications/resources/updated", params)
     }
-    notification("notifications/resources/updated", params)
 }
 
 #[cfg(test)]
@@ -214,14 +239,14 @@ mod tests {
         let queue = UpdateQueue::default();
         let folder: Arc<str> = "toolgate://files/file:///a".into();
         for n in 0..3 * MAX_WAITING {
-            queue.add(&folder, &format!("/{n}"));
-            queue.add(&folder, "");
+            queue.add(&folder, &format!("/{n}"), None);
+            queue.add(&folder, "", None);
         }
         let waiting = queue.waiting.lock().len();
         assert!((2..=MAX_WAITING + 1).contains(&waiting), "{waiting}");
-        let (changed, subscription) = queue.pop().unwrap();
+        let (changed, update) = queue.pop().unwrap();
         assert_eq!(&*changed, "toolgate://files/file:///a/0");
-        assert_eq!(subscription, folder);
+        assert_eq!(update.subscription, folder);
         assert_eq!(queue.pop().unwrap().0, folder);
     }
 }

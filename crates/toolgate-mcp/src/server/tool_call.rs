@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{
     ErrorKind, ServerFailure, Tool, ToolCall, ToolContent, ToolError, ToolOutcome, ToolOutput,
@@ -21,6 +21,8 @@ use super::tasks::TaskOffer;
 
 // Calls that may be unanswered at once. The executor runs fewer of them and queues the rest.
 pub(super) const MAX_CALLS: usize = 1024;
+/// The key in `_meta` of a failed result for the JSON-RPC error that it was.
+const RPC_ERROR: &str = "toolgate/jsonRpcError";
 // How long a call waits for a tool whose server is starting.
 const WAIT_FOR_TOOL: Duration = Duration::from_secs(30);
 
@@ -320,6 +322,11 @@ impl CallToolResult {
             ServerFailure::Result(output) if !output.content.is_empty() => {
                 Self::from_output(output, is_modern)
             }
+            ServerFailure::Rpc { code, data } => {
+                let mut output = ToolOutput::text(message);
+                output.meta = Some(rpc_error_meta(code, data));
+                Self::from_output(output, is_modern)
+            }
             _ => Self::from_output(ToolOutput::text(message), is_modern),
         };
         result.is_error = true;
@@ -339,6 +346,16 @@ impl CallToolResult {
             ..Self::default()
         }
     }
+}
+
+/// A JSON-RPC error of a server becomes a failed result, because the model doesn't see an error. Its
+/// code and data stay here, for the client.
+fn rpc_error_meta(code: i64, data: Option<Value>) -> Map<String, Value> {
+    let mut error = json!({ "code": code });
+    if let Some(data) = data {
+        error["data"] = data;
+    }
+    Map::from_iter([(RPC_ERROR.to_owned(), error)])
 }
 
 /// Combines the error's message with its advice. The text for models is not used as it is: for an

@@ -141,15 +141,17 @@ fn listed_tool(tool: &ToolDefinition, name: String, content: &ContentSet) -> Lis
     let output_schema = tool
         .output_schema()
         .filter(|schema| schema["type"] == "object");
+    let mut extra = passed_on(tool, content);
+    let others = extra.remove("annotations");
     ListedTool {
         name,
         title: title.map(|title| strip_invisible(title).into_owned()),
         description: strip_invisible(tool.description()).into_owned(),
         input_schema: schema_object(tool.parameters()),
         output_schema: output_schema.map(schema_object),
-        annotations: tool_hints(tool.annotations()),
+        annotations: tool_hints(tool.annotations(), others),
         execution: None,
-        extra: passed_on(tool, content),
+        extra,
     }
 }
 
@@ -168,8 +170,9 @@ fn schema_object(schema: &Value) -> Map<String, Value> {
     }
 }
 
-// Leaves out hints that the tool doesn't give, because MCP has defaults for those.
-fn tool_hints(annotations: Annotations) -> Option<Map<String, Value>> {
+// Leaves out hints that the tool doesn't give, because MCP has defaults for those. `others` are
+// annotations that we don't know.
+fn tool_hints(annotations: Annotations, others: Option<Value>) -> Option<Map<String, Value>> {
     let hints = [
         ("readOnlyHint", annotations.read_only),
         ("destructiveHint", annotations.destructive),
@@ -179,6 +182,9 @@ fn tool_hints(annotations: Annotations) -> Option<Map<String, Value>> {
     let stated = hints
         .into_iter()
         .filter_map(|(name, hint)| Some((name.to_owned(), hint?.into())));
-    let stated: Map<String, Value> = stated.collect();
+    let mut stated: Map<String, Value> = stated.collect();
+    if let Some(Value::Object(others)) = others {
+        stated.extend(others);
+    }
     (!stated.is_empty()).then_some(stated)
 }

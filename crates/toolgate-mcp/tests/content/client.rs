@@ -21,6 +21,7 @@ pub(crate) struct TestClient {
     pub(crate) era: ProtocolEra,
     /// The result of the handshake.
     pub(crate) hello: Value,
+    capabilities: Value,
     writer: WriteHalf<DuplexStream>,
     next_id: u64,
     // The request that keeps the subscriptions of a modern client.
@@ -39,6 +40,15 @@ impl Drop for TestClient {
 
 impl TestClient {
     pub(crate) async fn new(server: McpServer, era: ProtocolEra) -> Self {
+        Self::with_capabilities(server, era, json!({})).await
+    }
+
+    /// A client that declares to support something.
+    pub(crate) async fn with_capabilities(
+        server: McpServer,
+        era: ProtocolEra,
+        capabilities: Value,
+    ) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (reader, writer) = tokio::io::split(theirs);
         tokio::spawn(async move { server.serve(reader, writer, CancellationToken::new()).await });
@@ -49,6 +59,7 @@ impl TestClient {
         let mut client = Self {
             era,
             hello: Value::Null,
+            capabilities,
             writer,
             next_id: 1,
             listening: None,
@@ -60,7 +71,7 @@ impl TestClient {
             ProtocolEra::Modern => client.result("server/discover", json!({})).await,
             ProtocolEra::Legacy => {
                 let params = json!({
-                    "protocolVersion": "2025-11-25", "capabilities": {},
+                    "protocolVersion": "2025-11-25", "capabilities": client.capabilities,
                     "clientInfo": { "name": "test", "version": "1" },
                 });
                 let hello = client.result("initialize", params).await;
@@ -91,7 +102,8 @@ impl TestClient {
         self.next_id += 1;
         if self.era == ProtocolEra::Modern {
             params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+                self.capabilities.clone();
         }
         let (sender, receiver) = oneshot::channel();
         self.pending.lock().insert(id, sender);

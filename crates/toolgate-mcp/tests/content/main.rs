@@ -7,6 +7,7 @@
 mod clashes;
 mod client;
 mod documented;
+mod extensions;
 mod faults;
 mod floods;
 mod gateway;
@@ -19,4 +20,5 @@ mod reconfiguring;
 mod remembering;
 mod rights;
 mod scopes;
+mod skills;
 mod updates;

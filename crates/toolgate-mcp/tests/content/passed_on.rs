@@ -125,10 +125,67 @@ async fn the_meta_of_a_request_reaches_its_server() {
 
 /// Lets the tool `raw` of the server answer with this result.
 async fn answer_with(client: &mut TestClient, result: &Value) -> Value {
-    let text = format!(r#"{{"jsonrpc":"2.0","id":$ID,"result":{result}}}"#);
-    let text = text.replace('\\', "\\\\") + "\\n";
-    let params = json!({ "name": "raw", "arguments": { "text": text } });
+    answer_raw(client, &[json!({ "result": result })]).await
+}
+
+/// Has the server write these messages, of which the last one is the response.
+async fn answer_raw(client: &mut TestClient, messages: &[Value]) -> Value {
+    let mut text = String::new();
+    for message in messages {
+        let mut message = message.clone();
+        message["jsonrpc"] = json!("2.0");
+        if message["method"].is_null() {
+            message["id"] = json!("$ID");
+        }
+        let line = message.to_string().replace("\"$ID\"", "$ID");
+        text += &(line.replace('\\', "\\\\") + "\\n");
+    }
+    let meta = json!({ "progressToken": 7, "io.modelcontextprotocol/logLevel": "debug" });
+    let params = json!({ "name": "raw", "arguments": { "text": text }, "_meta": meta });
     client.result("tools/call", params).await
+}
+
+#[tokio::test]
+async fn the_meta_of_notifications_reaches_the_client() {
+    let content = json!({ "resources": [{ "uri": "x:1" }] });
+    let sent =
+        json!({ "example.org/a": { "z": 1, "b": [1.50] }, "io.modelcontextprotocol/own": 1 });
+    let kept = json!({ "example.org/a": { "z": 1, "b": [1.50] } });
+    let large = json!({ "example.org/a": "x".repeat(5000) });
+    for (client_era, server_era) in pairs() {
+        let gateway = Gateway::start(server_era, &[("s", content.clone())]).await;
+        let mut client = gateway.client(client_era).await;
+        if client_era == ProtocolEra::Legacy {
+            client
+                .result("logging/setLevel", json!({ "level": "debug" }))
+                .await;
+        }
+        client.drain().await;
+        for (meta, expected) in [(&sent, &kept), (&large, &Value::Null)] {
+            let progress = json!({ "progressToken": "$ID", "progress": 1, "_meta": meta });
+            let log = json!({ "level": "info", "data": "said", "_meta": meta });
+            let messages = [
+                json!({ "method": "notifications/progress", "params": progress }),
+                json!({ "method": "notifications/message", "params": log }),
+                json!({ "result": { "content": [] } }),
+            ];
+            answer_raw(&mut client, &messages).await;
+            let told = client.drain().await;
+            for method in ["notifications/progress", "notifications/message"] {
+                let told = told.iter().find(|it| it["method"] == method).unwrap();
+                assert_eq!(told["params"]["_meta"], *expected, "{method}");
+            }
+        }
+        client.subscribe(&["x:1"]).await;
+        gateway.until_subscribed("s", &["x:1"]).await;
+        client.drain().await;
+        let update = json!({ "uri": "x:1", "meta": sent });
+        assert_eq!(gateway.call("s", "update", update).await, true);
+        let told = client.notification("resources/updated").await;
+        assert_eq!(told["_meta"]["example.org/a"], kept["example.org/a"]);
+        assert!(told["_meta"]["io.modelcontextprotocol/own"].is_null());
+        gateway.stop().await;
+    }
 }
 
 #[tokio::test]
@@ -163,7 +220,7 @@ async fn definitions_of_tools_keep_icons_meta_titles_and_schemas() {
         "name": "t", "title": "T", "description": "D",
         "inputSchema": { "type": "object", "properties": { "z": { "type": "string", "x-own": 1 }, "a": {} }, "$comment": "c" },
         "outputSchema": { "type": "object", "properties": { "n": { "type": "integer" } } },
-        "annotations": { "readOnlyHint": true, "openWorldHint": false },
+        "annotations": { "readOnlyHint": true, "openWorldHint": false, "example.org/x": [1.50], "new": null },
         "icons": icons(), "_meta": meta(),
     });
     for (client_era, server_era) in pairs() {
@@ -207,6 +264,17 @@ async fn errors_of_a_server_keep_their_code_and_data() {
             let told = client.error(method, params).await;
             assert_eq!(told.to_string(), error.to_string(), "{method}");
         }
+        // The model sees the text of a failed result, and its client the rest.
+        let failed = answer_raw(&mut client, &[json!({ "error": error })]).await;
+        assert_eq!(failed["isError"], true);
+        let text = json!([{ "type": "text", "text": error["message"] }]);
+        assert_eq!(failed["content"], text);
+        let kept = json!({ "code": error["code"], "data": error["data"] });
+        assert_eq!(
+            failed["_meta"]["toolgate/jsonRpcError"].to_string(),
+            kept.to_string()
+        );
+
         // Each era has its own code for a missing resource.
         let told = client
             .error("resources/read", json!({ "uri": "x:2" }))

@@ -142,6 +142,7 @@ async fn log_messages_of_a_server_reach_the_caller_in_both_eras() {
                 level: LogLevel::Info,
                 logger: Some("upstream".to_owned()),
                 data: json!(log.0),
+                meta: None,
             };
             assert_eq!(*log.1.lock(), [expected], "{era:?}");
         }

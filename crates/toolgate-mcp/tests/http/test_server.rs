@@ -131,6 +131,7 @@ async fn steps(context: CallContext) -> Result<ToolOutput, ToolError> {
             done,
             total,
             message,
+            meta: None,
         });
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

@@ -55,6 +55,7 @@ pub(crate) async fn resources(
     caller: Caller,
 ) -> Json<ResourceList> {
     let executor = gateway.executor();
+    executor.manager().refresh_lists().await;
     let (content, rules) = (executor.manager().content(), executor.rules());
     Json(ResourceList {
         resources: listed(content.offered_resources(&rules, &caller.scope)),
@@ -67,6 +68,7 @@ pub(crate) async fn resources(
     responses((status = 200, description = "All prompts, in the order of their servers", body = PromptList)))]
 pub(crate) async fn prompts(State(gateway): State<Gateway>, caller: Caller) -> Json<PromptList> {
     let executor = gateway.executor();
+    executor.manager().refresh_lists().await;
     let (content, rules) = (executor.manager().content(), executor.rules());
     Json(PromptList {
         prompts: listed(content.offered_prompts(&rules, &caller.scope)),

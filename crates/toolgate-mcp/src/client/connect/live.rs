@@ -44,8 +44,13 @@ impl SupervisedConnection for LiveConnection {
 
     fn list_everything(&self) -> BoxFuture<'_, Result<ToolOffer, String>> {
         Box::pin(async {
+            let is_routine = self.session.take_routine_listing();
             let listed =
                 list_everything(&self.session, &self.settings, &self.link, &self.redactor).await;
+            let listed = listed.map(|offer| ToolOffer {
+                is_routine,
+                ..offer
+            });
             listed.map_err(|failure| explain(&failure.into()).to_string())
         })
     }
@@ -70,6 +75,7 @@ pub(super) async fn list_everything(
     link: &ServerLink,
     redactor: &Redactor,
 ) -> Result<ToolOffer, SessionError> {
+    session.begin_listing();
     let listed = listing::list_tools(&settings.name, session).await?;
     let content = list_content(&settings.name, session, redactor).await?;
     let offer = tool::tools_from_listing(listed, settings, link, redactor).await;

@@ -7,12 +7,15 @@ use tracing::warn;
 
 // Longest URI and name that can be offered, in bytes.
 const MAX_ADDRESS: usize = 8 << 10;
+// Twice of what servers should have.
+const MAX_SKILL_FILES: usize = 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryKind {
     Resource,
     Template,
     Prompt,
+    Skill,
 }
 
 impl EntryKind {
@@ -21,6 +24,7 @@ impl EntryKind {
             Self::Resource => "resources/list",
             Self::Template => "resources/templates/list",
             Self::Prompt => "prompts/list",
+            Self::Skill => "skills/list",
         }
     }
 
@@ -29,12 +33,13 @@ impl EntryKind {
             Self::Resource => "resources",
             Self::Template => "resourceTemplates",
             Self::Prompt => "prompts",
+            Self::Skill => "skills",
         }
     }
 
     fn address(self) -> &'static str {
         match self {
-            Self::Resource => "uri",
+            Self::Resource | Self::Skill => "uri",
             Self::Template => "uriTemplate",
             Self::Prompt => "name",
         }
@@ -52,9 +57,18 @@ pub(super) fn checked_entry(kind: EntryKind, entry: Value, server: &str) -> Opti
         warn!(server, entry = %escape(&shown), "{} has an entry without a usable {}; skipping it", kind.method(), kind.address());
         return None;
     }
+    if kind == EntryKind::Skill && !is_skill(&entry) {
+        let shown: String = entry["uri"].to_string().chars().take(100).collect();
+        warn!(server, entry = %escape(&shown), "skills/list has an entry that is not one of a skill; skipping it");
+        return None;
+    }
     let Value::Object(mut entry) = entry else {
         return None;
     };
+    // Receivers compare a skill with its files, so it stays as it is.
+    if kind == EntryKind::Skill {
+        return Some(Value::Object(entry));
+    }
     // Every entry needs a name, and its address is one.
     if !entry.get("name").is_some_and(Value::is_string) {
         let address = entry[kind.address()].clone();
@@ -71,6 +85,21 @@ pub(super) fn checked_entry(kind: EntryKind, entry: Value, server: &str) -> Opti
             .for_each(keep_valid_members);
     }
     Some(Value::Object(entry))
+}
+
+/// True if the entry has all that clients require of one. Its files are a list, or not known before
+/// they are read.
+pub(super) fn is_skill(entry: &Value) -> bool {
+    let is_file = |file: &Value| {
+        file["uri"].is_string() && file["digest"].is_string() && file["size"].is_u64()
+    };
+    let files = &entry["resources"];
+    let has_files = match files.as_array() {
+        Some(files) => files.len() <= MAX_SKILL_FILES && files.iter().all(is_file),
+        None => *files == "dynamic",
+    };
+    let text = |key: &str| entry["frontmatter"][key].is_string();
+    entry["uri"].is_string() && text("name") && text("description") && has_files
 }
 
 fn keep_valid_members(entry: &mut Map<String, Value>) {

@@ -177,7 +177,7 @@ async fn the_modern_era_puts_revision_and_client_into_every_request() {
         );
         assert_eq!(
             meta["io.modelcontextprotocol/clientCapabilities"],
-            json!({})
+            json!({ "extensions": { "io.modelcontextprotocol/skills": {} } })
         );
     }
 }

@@ -22,8 +22,8 @@ pub(super) fn message_headers(message: &OutgoingMessage, era: Option<ProtocolEra
     if era != Some(ProtocolEra::Modern) {
         return headers;
     }
-    if let Some(method) = message.method {
-        headers.insert(METHOD, HeaderValue::from_static(method));
+    if let Some(method) = &message.method {
+        headers.extend(HeaderValue::from_str(method).map(|value| (METHOD, value)));
     }
     if let Some(name) = &message.name {
         headers.extend(to_header_value(name).map(|value| (NAME, value)));
@@ -67,7 +67,7 @@ mod tests {
     fn only_the_modern_era_repeats_a_call_in_headers() {
         let message = OutgoingMessage {
             id: Some(1),
-            method: Some("tools/call"),
+            method: Some("tools/call".into()),
             name: Some("größe".to_owned()),
             headers: vec![
                 ("mcp-param-region".to_owned(), "eu".to_owned()),

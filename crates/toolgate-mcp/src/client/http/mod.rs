@@ -90,7 +90,8 @@ impl HttpTransport {
     }
 
     async fn send_notification(&self, message: OutgoingMessage) -> Result<(), TransportError> {
-        let method = message.method;
+        let method = message.method.clone();
+        let method = method.as_deref();
         if method == Some("notifications/cancelled") && self.wire.is_modern() {
             // In the modern era, dropping a request's connection cancels it.
             return Ok(());
@@ -132,7 +133,7 @@ impl Transport for HttpTransport {
     fn send(&self, message: OutgoingMessage) -> BoxFuture<'_, Result<(), TransportError>> {
         Box::pin(async move {
             // Only calls wait, because other requests can't cause questions.
-            if message.method == Some("tools/call") {
+            if message.method.as_deref() == Some("tools/call") {
                 self.wire.gate.wait_open().await;
             }
             if !self.wire.inbox.is_open() {

@@ -64,10 +64,10 @@ impl HttpWire {
     ) -> Result<(Response, bool), EndpointError> {
         let (headers, in_session) = self.headers(&message);
         let url = self.message_url.as_ref().unwrap_or(self.endpoint.url());
-        let body = Bytes::from(message.body);
+        let (body, method) = (Bytes::from(message.body), message.method);
         let response = self.endpoint.request(Method::POST, url, headers, body);
         let response = response.await?;
-        if message.method == Some("initialize") && response.status().is_success() {
+        if method.as_deref() == Some("initialize") && response.status().is_success() {
             self.begin_session(&response);
         }
         Ok((response, in_session))
@@ -126,7 +126,7 @@ impl HttpWire {
     fn headers(&self, message: &OutgoingMessage) -> (HeaderMap, bool) {
         let mut state = self.state.lock();
         // Nothing is negotiated yet, so the first request of a handshake determines the headers.
-        match message.method {
+        match message.method.as_deref() {
             Some("server/discover") => {
                 *state = WireState {
                     era: Some(ProtocolEra::Modern),

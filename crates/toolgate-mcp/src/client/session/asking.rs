@@ -168,8 +168,7 @@ fn unanswered(question: &Question, error: &QuestionError) -> Result<Value, RpcEr
 
 fn waiting() -> Progress {
     Progress {
-        done: 0.0,
-        total: None,
         message: Some("waiting for a person's answer".to_owned()),
+        ..Progress::default()
     }
 }

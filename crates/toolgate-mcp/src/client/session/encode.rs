@@ -10,9 +10,10 @@ use super::logging::wanted_level;
 use super::{ClientSession, SessionError};
 use crate::client::message::OutgoingMessage;
 use crate::client::tasks::TASKS_EXTENSION;
+use crate::extensions::declared_for_client;
 
 pub(crate) struct SessionRequest<'a, P> {
-    pub(crate) method: &'static str,
+    pub(crate) method: Cow<'static, str>,
     pub(crate) params: P,
     // The tool that is called.
     pub(crate) name: Option<&'a str>,
@@ -32,9 +33,9 @@ pub(crate) enum TaskUse {
 }
 
 impl<P> SessionRequest<'_, P> {
-    pub(crate) fn new(method: &'static str, params: P) -> Self {
+    pub(crate) fn new(method: impl Into<Cow<'static, str>>, params: P) -> Self {
         Self {
-            method,
+            method: method.into(),
             params,
             name: None,
             headers: Vec::new(),
@@ -81,6 +82,22 @@ const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// The key under which it says which log messages its client wants.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
+/// The `_meta` of requests in the newer era.
+pub(super) struct ModernMeta {
+    // Of requests of our own.
+    shared: Map<String, Value>,
+    // Of calls whose client declares nothing.
+    of_calls: Map<String, Value>,
+}
+
+impl ModernMeta {
+    pub(super) fn new(shared: Map<String, Value>, own_capabilities: Value) -> Self {
+        let mut of_calls = shared.clone();
+        of_calls.insert(CLIENT_CAPABILITIES.to_owned(), own_capabilities);
+        Self { shared, of_calls }
+    }
+}
+
 impl ClientSession {
     pub(super) fn encode<P: Serialize>(
         &self,
@@ -89,7 +106,10 @@ impl ClientSession {
         progress_token: Option<u64>,
     ) -> Result<OutgoingMessage, SessionError> {
         let modern = self.meta.get().filter(|_| id.is_some());
-        let modern = modern.map(|meta| self.with_callers_wishes(meta, request.call, request.tasks));
+        let modern = modern.map(|meta| match request.call {
+            Some(call) => self.with_callers_wishes(&meta.of_calls, call, request.tasks),
+            None => Cow::Borrowed(&meta.shared),
+        });
         // What the caller sent is for the tool, and came with the call that became the task.
         let calls_tool = request.tasks != TaskUse::Manages;
         let from_caller = request.call.filter(|_| calls_tool);
@@ -106,7 +126,7 @@ impl ClientSession {
         let call = RequestFrame {
             jsonrpc: "2.0",
             id,
-            method: request.method,
+            method: &request.method,
             params: FrameParams {
                 params: request.params,
                 meta: has_meta.then_some(meta),
@@ -114,7 +134,7 @@ impl ClientSession {
         };
         Ok(OutgoingMessage {
             id,
-            method: Some(request.method),
+            method: Some(request.method.clone()),
             name: request.name.map(str::to_owned),
             headers: request.headers,
             body: to_json_line(&call)?,
@@ -126,27 +146,32 @@ impl ClientSession {
     fn with_callers_wishes<'m>(
         &self,
         meta: &'m Map<String, Value>,
-        call: Option<&CallContext>,
+        call: &CallContext,
         tasks: TaskUse,
     ) -> Cow<'m, Map<String, Value>> {
-        let level = call.and_then(wanted_level);
-        let handler = call.and_then(CallContext::questions);
-        if level.is_none() && handler.is_none() && tasks == TaskUse::Never {
+        let level = wanted_level(call);
+        let (handler, extensions) = (call.questions(), call.extensions());
+        if level.is_none() && handler.is_none() && extensions.is_none() && tasks == TaskUse::Never {
             return Cow::Borrowed(meta);
         }
         let mut meta = meta.clone();
         if let Some(level) = level {
             meta.insert(LOG_LEVEL.to_owned(), level.as_str().into());
         }
+        if handler.is_none() && extensions.is_none() && tasks == TaskUse::Never {
+            return Cow::Owned(meta);
+        }
         let mut capabilities = self.questions.own_capabilities();
         for key in ["elicitation", "sampling", "roots"] {
-            let theirs = handler.and_then(|handler| handler.capabilities().get(key));
-            if let Some(theirs) = theirs {
+            if let Some(theirs) = handler.and_then(|it| it.capabilities().get(key)) {
                 capabilities[key] = theirs.clone();
             }
         }
+        if let Some(extensions) = extensions {
+            capabilities["extensions"] = declared_for_client(extensions).into();
+        }
         if tasks != TaskUse::Never {
-            capabilities["extensions"] = json!({ TASKS_EXTENSION: {} });
+            capabilities["extensions"][TASKS_EXTENSION] = json!({});
         }
         meta.insert(CLIENT_CAPABILITIES.to_owned(), capabilities);
         Cow::Owned(meta)

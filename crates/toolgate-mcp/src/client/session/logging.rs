@@ -11,6 +11,7 @@ use tracing::debug;
 
 use super::{ClientSession, SessionRequest};
 use crate::client::diagnostics::NoiseKind;
+use crate::client::message::notification_meta;
 
 /// The server's log as its sessions of revisions up to 2025-11-25 have it.
 const SET_LEVEL: &str = "logging/setLevel";
@@ -91,6 +92,7 @@ impl ClientSession {
             level,
             logger: Some(sanitize::name(redactor, logger)),
             data,
+            meta: notification_meta(params),
         });
     }
 

@@ -10,7 +10,7 @@ use tracing::debug;
 use super::encode::to_json_line;
 use super::{ClientSession, SessionError};
 use crate::client::diagnostics::NoiseKind;
-use crate::client::message::{OutgoingMessage, RpcMessage};
+use crate::client::message::{OutgoingMessage, RpcMessage, notification_meta};
 use crate::client::transport::{SessionEnd, TransportError, TransportInbox, UnreadableAnswer};
 
 pub(super) struct SessionMailbox(pub(super) Weak<ClientSession>);
@@ -128,7 +128,8 @@ impl ClientSession {
             }
             "notifications/resources/updated" => {
                 if let Some(uri) = params["uri"].as_str() {
-                    self.subscriptions.announce(uri);
+                    self.subscriptions
+                        .announce(uri, notification_meta(params).as_ref());
                 }
             }
             "notifications/tasks" | "notifications/tasks/status" => {
@@ -156,6 +157,7 @@ impl ClientSession {
                 done: params["progress"].as_f64().unwrap_or_default(),
                 total: params["total"].as_f64(),
                 message: params["message"].as_str().map(str::to_owned),
+                meta: notification_meta(params),
             }),
         }
     }

@@ -86,6 +86,7 @@ impl<'a> TaskWait<'a> {
             done: f64::from(self.messages),
             total: None,
             message: Some(message.clone()),
+            meta: None,
         });
         self.last_message = Some(message);
     }

@@ -100,7 +100,10 @@ impl Transport for ScriptedServer {
         let body: Value = serde_json::from_slice(&message.body).unwrap();
         self.sent.lock().push(body.clone());
         self.names.lock().push(message.name.clone());
-        let deed = (self.script)(message.method.unwrap_or_default(), &body["params"]);
+        let deed = (self.script)(
+            message.method.as_deref().unwrap_or_default(),
+            &body["params"],
+        );
         if let Some(id) = message.id {
             match deed {
                 ScriptedReply::Answers(result) => {

@@ -11,6 +11,14 @@ use crate::ServerSettings;
 // Bytes. Models read the description with every request.
 pub(super) const MAX_DESCRIPTION_LEN: usize = 64 << 10;
 const MAX_NAME_LEN: usize = 200;
+// Annotations that have a place of their own in a definition.
+const KNOWN_ANNOTATIONS: [&str; 5] = [
+    "title",
+    "readOnlyHint",
+    "idempotentHint",
+    "destructiveHint",
+    "openWorldHint",
+];
 
 /// When to compile a schema, which is the most expensive part of building a tool.
 #[derive(Clone, Copy, PartialEq)]
@@ -138,6 +146,14 @@ fn passed_on(entry: &mut Value) -> Map<String, Value> {
     }
     if entry["_meta"].is_object() {
         extra.insert("_meta".to_owned(), entry["_meta"].take());
+    }
+    let annotations = entry["annotations"].as_object().into_iter().flatten();
+    let others: Map<String, Value> = annotations
+        .filter(|(key, _)| !KNOWN_ANNOTATIONS.contains(&key.as_str()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    if !others.is_empty() {
+        extra.insert("annotations".to_owned(), others.into());
     }
     extra
 }

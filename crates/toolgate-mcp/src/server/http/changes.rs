@@ -14,7 +14,6 @@ use super::events::{EventId, event, keep_alive_comment, priming_event};
 use super::session::SessionStream;
 use super::table::SessionGuard;
 use crate::server::list_watch::{ListChanges, ListWatch};
-use crate::server::resource_updates::updated;
 use crate::server::service::McpService;
 
 // The number of a session's standalone stream, which belongs to no request.
@@ -95,7 +94,7 @@ impl ChangeStream {
                 let lists = self.watch.seen.clone();
                 Some(list_events(changes, |_| Some(session.announce_change(lists.clone()))))
             }
-            uri = session.subscriptions.next(&self.service) => Some(event(None, &updated(&uri, None))),
+            update = session.subscriptions.next(&self.service) => Some(event(None, &update.to_message(None))),
             () = tokio::time::sleep(self.keep_alive) => Some(keep_alive_comment()),
         }
     }

@@ -101,13 +101,13 @@ async fn steps(context: CallContext) -> Result<ToolOutput, ToolError> {
             done,
             total: Some(3.0),
             message: (done == 2.0).then(|| "half".to_owned()),
+            meta: None,
         });
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
     context.report(&Progress {
         done: 4.0,
-        total: None,
-        message: None,
+        ..Progress::default()
     });
     Ok(ToolOutput::text("done"))
 }

@@ -30,6 +30,7 @@ pub(super) fn slow_tools() -> Arc<ToolManager> {
                     done: second as f64,
                     total: Some(seconds as f64),
                     message: (second == 15).then(|| "past the middle".to_owned()),
+                    meta: None,
                 });
             }
             Ok(ToolOutput::text(format!("after {seconds} s")))

@@ -364,8 +364,7 @@ async fn progress_extends_a_tools_own_limit_within_the_turn() {
                     tokio::time::sleep(Duration::from_secs(20)).await;
                     context.report(&toolgate_core::Progress {
                         done: f64::from(step),
-                        total: None,
-                        message: None,
+                        ..toolgate_core::Progress::default()
                     });
                 }
                 Ok(ToolOutput::text("arrived"))

@@ -245,6 +245,7 @@ fn progress(done: usize, total: usize) -> Progress {
         done: done as f64,
         total: Some(total as f64),
         message,
+        meta: None,
     }
 }
 

@@ -316,7 +316,7 @@ pub(super) fn request(id: u64, method: &'static str) -> OutgoingMessage {
     let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\"}}\n");
     OutgoingMessage {
         id: Some(id),
-        method: Some(method),
+        method: Some(method.into()),
         name: None,
         headers: Vec::new(),
         body: body.into(),
@@ -326,7 +326,7 @@ pub(super) fn request(id: u64, method: &'static str) -> OutgoingMessage {
 pub(super) fn notification(method: &'static str) -> OutgoingMessage {
     OutgoingMessage {
         id: None,
-        method: Some(method),
+        method: Some(method.into()),
         name: None,
         headers: Vec::new(),
         body: format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}\n").into(),

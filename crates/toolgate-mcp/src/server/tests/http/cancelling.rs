@@ -28,8 +28,7 @@ impl Tool for HoldTool {
             let _ended = Ended(&self.1);
             let progress = Progress {
                 done: 1.0,
-                total: None,
-                message: None,
+                ..Progress::default()
             };
             context.report(&progress);
             std::future::pending().await

@@ -78,8 +78,8 @@ async fn of_many_reports_the_oldest_go_and_the_answer_stays() {
                 let message = Some("x".repeat(1000));
                 context.report(&Progress {
                     done: f64::from(done),
-                    total: None,
                     message,
+                    ..Progress::default()
                 });
                 tokio::task::yield_now().await;
             }

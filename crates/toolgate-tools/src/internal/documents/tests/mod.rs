@@ -380,7 +380,8 @@ async fn indexing_progress_is_reported_to_the_caller() {
         [Progress {
             done: 1.0,
             total: Some(1.0),
-            message
+            message,
+            meta: None,
         }]
     );
 }

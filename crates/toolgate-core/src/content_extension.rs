@@ -1,0 +1,189 @@
+//! Extensions of MCP: what sources declare, and who answers a request that only an extension
+//! defines.
+
+use serde_json::{Map, Value, json};
+
+use crate::{ContentMethod, ContentRequest, ContentSet, ContentSource, Scope, ToolExecutor};
+
+/// Why nobody gets a request that only an extension defines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ExtensionRequestError {
+    #[error("no server that this caller may use has an extension for it")]
+    NoOwner,
+    #[error("several servers have an extension for it, and nothing says which one is meant")]
+    SeveralOwners,
+}
+
+impl ContentSet {
+    /// The extensions that the visible sources declare. Where several declare the same one, only
+    /// the settings on which all of them agree are left, because a caller relies on them with each.
+    pub fn declared_extensions(
+        &self,
+        is_visible: impl Fn(&ContentSource) -> bool,
+    ) -> Map<String, Value> {
+        let mut declared = Map::new();
+        for source in self.sources().iter().filter(|source| is_visible(source)) {
+            for (id, settings) in &source.content.extensions {
+                let Some(Value::Object(agreed)) = declared.get_mut(id) else {
+                    declared.insert(id.clone(), settings.clone());
+                    continue;
+                };
+                agreed.retain(|key, value| settings.get(key) == Some(value));
+            }
+        }
+        declared
+    }
+}
+
+impl ToolExecutor {
+    /// Finds the only source that can have defined a method: one with an extension that caller and
+    /// source share, as `is_shared` tells. If some of these extensions have the name with which the
+    /// method begins, the others don't count, even if the caller may not use the former: what is
+    /// meant for one server is none of another's business.
+    pub fn find_extension_request(
+        &self,
+        method: &str,
+        params: &Value,
+        scope: &Scope,
+        is_shared: impl Fn(&str) -> bool,
+    ) -> Result<ContentRequest, ExtensionRequestError> {
+        let (content, rules) = (self.manager().content(), self.rules());
+        let sharing = |is_wanted: &dyn Fn(&str) -> bool| -> Vec<&ContentSource> {
+            let shares =
+                |source: &&ContentSource| source.content.extensions.keys().any(|id| is_wanted(id));
+            content.sources().iter().filter(shares).collect()
+        };
+        let mut owners = sharing(&|id| is_shared(id) && is_named_by(id, method));
+        if owners.is_empty() {
+            owners = sharing(&is_shared);
+        }
+        owners.retain(|owner| owner.is_offered(ContentMethod::CallExtension, &rules, scope));
+        let owner = match owners.as_slice() {
+            [] => return Err(ExtensionRequestError::NoOwner),
+            [owner] => (*owner).clone(),
+            _ => return Err(ExtensionRequestError::SeveralOwners),
+        };
+        let mut arguments = json!({ "method": method });
+        if params.is_object() {
+            arguments["params"] = params.clone();
+        }
+        Ok(self.extension_request(owner, method, arguments, scope))
+    }
+}
+
+/// True for `com.example/catalog` and `catalog/search` or `com.example/catalog/search`.
+fn is_named_by(id: &str, method: &str) -> bool {
+    let name = id.rsplit_once('/').map_or(id, |(_, name)| name);
+    let begins_with = |prefix: &str| {
+        let rest = method.strip_prefix(prefix);
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    };
+    begins_with(id) || begins_with(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{FunctionTool, SourceContent, ToolManager, ToolPattern, ToolRank, ToolSource};
+
+    fn executor(sources: &[(&str, Value)]) -> ToolExecutor {
+        let manager = ToolManager::new();
+        for (rank, (name, extensions)) in sources.iter().enumerate() {
+            let source = ToolSource::Mcp((*name).to_owned());
+            let mut content = SourceContent {
+                extensions: extensions.as_object().unwrap().clone(),
+                ..SourceContent::default()
+            };
+            let definition = ContentMethod::CallExtension.definition(source.clone());
+            let tool = FunctionTool::mock(definition.build().unwrap(), json!({}));
+            content.access.call_extension = Some(Arc::new(tool));
+            let content = Some(Arc::new(content));
+            manager.replace_content(&source, ToolRank::Server(rank), content);
+        }
+        ToolExecutor::new(Arc::new(manager))
+    }
+
+    #[test]
+    fn only_what_all_agree_on_is_declared() {
+        let executor = executor(&[
+            ("a", json!({ "x/one": { "k": 1, "l": [1] }, "x/two": {} })),
+            ("b", json!({ "x/one": { "k": 2, "l": [1], "m": 3 } })),
+            ("c", json!({ "x/one": {}, "x/three": { "n": 4 } })),
+        ]);
+        let content = executor.manager().content();
+        let seen = |names: &[&str]| {
+            let is_visible = |owner: &ContentSource| names.contains(&&*owner.source.to_string());
+            Value::Object(content.declared_extensions(is_visible))
+        };
+        let names: Vec<String> = content
+            .sources()
+            .iter()
+            .map(|it| it.source.to_string())
+            .collect();
+        let [a, b, c] = [0, 1, 2].map(|at| names[at].as_str());
+        assert_eq!(
+            seen(&[a]),
+            json!({ "x/one": { "k": 1, "l": [1] }, "x/two": {} })
+        );
+        assert_eq!(seen(&[a, b]), json!({ "x/one": { "l": [1] }, "x/two": {} }));
+        assert_eq!(
+            seen(&[a, b, c]),
+            json!({ "x/one": {}, "x/two": {}, "x/three": { "n": 4 } })
+        );
+        assert_eq!(seen(&[]), json!({}));
+    }
+
+    #[test]
+    fn a_request_reaches_the_only_source_that_can_mean_it() {
+        let executor = executor(&[
+            ("a", json!({ "com.example/catalog": {} })),
+            ("b", json!({ "com.example/orders": {} })),
+            ("c", json!({ "org.other/orders": {} })),
+        ]);
+        let all: &[&str] = &[
+            "com.example/catalog",
+            "com.example/orders",
+            "org.other/orders",
+        ];
+        let find = |method: &str, shared: &[&str], scope: &Scope| {
+            let is_shared = |id: &str| shared.contains(&id);
+            let found =
+                executor.find_extension_request(method, &json!({ "q": 1 }), scope, is_shared);
+            found.map(|request| {
+                let expected = json!({ "method": method, "params": { "q": 1 } });
+                assert_eq!(*request.arguments(), expected);
+                request.owner().unwrap().source.clone()
+            })
+        };
+        let mcp = |name: &str| Ok(ToolSource::Mcp(name.to_owned()));
+        let everyone = Scope::default();
+        assert_eq!(find("catalog/search", all, &everyone), mcp("a"));
+        assert_eq!(find("com.example/orders/list", all, &everyone), mcp("b"));
+        assert_eq!(
+            find("orders/list", all, &everyone),
+            Err(ExtensionRequestError::SeveralOwners)
+        );
+        assert_eq!(find("orders/list", &all[..2], &everyone), mcp("b"));
+        assert_eq!(
+            find("vendor/x", all, &everyone),
+            Err(ExtensionRequestError::SeveralOwners)
+        );
+        assert_eq!(find("vendor/x", &all[..1], &everyone), mcp("a"));
+        assert_eq!(
+            find("catalog/search", &[], &everyone),
+            Err(ExtensionRequestError::NoOwner)
+        );
+        // Another server doesn't get what its owner's scope withholds.
+        let without = Scope::default().except(vec![ToolPattern::new("a/extensions/request")]);
+        assert_eq!(
+            find("catalog/search", &all[..1], &without),
+            Err(ExtensionRequestError::NoOwner)
+        );
+        assert_eq!(
+            find("catalog/search", &all[..2], &without),
+            Err(ExtensionRequestError::NoOwner)
+        );
+    }
+}
