@@ -108,6 +108,15 @@ impl SuiteReport {
         }
     }
 
+    /// Fails unless the only scenario of the run passed this many checks.
+    ///
+    /// # Panics
+    /// Unless it did.
+    pub fn assert_checks(&self, passed: usize) {
+        let summary = format!("Passed: {passed}/{passed}, 0 failed, 0 warnings");
+        assert!(self.output.contains(&summary), "{}", self.output);
+    }
+
     /// The number of checks that a scenario passed; `None` if one failed or it didn't run.
     fn passed(&self, scenario: &str) -> Option<usize> {
         let start = format!("✓ {scenario}: ");

@@ -118,3 +118,25 @@ fn our_server_passes_the_next_official_suite_except_for_the_baseline() {
         ("json-schema-2020-12", 8),
     ]);
 }
+
+#[test]
+fn the_scenarios_of_skills_pass_on_both_sides() {
+    let Some(suite) = ConformanceSuite::next() else {
+        return;
+    };
+    for (scenario, checks) in [
+        ("sep-2640-skills-enumeration", 32),
+        ("sep-2640-skills-directory", 7),
+        ("sep-2640-skills-manifest", 6),
+    ] {
+        test_server(&suite, ["--scenario", scenario], NEXT_BASELINE).assert_checks(checks);
+    }
+    for scenario in [
+        "sep-2640-client-no-prefetch",
+        "sep-2640-client-verify-digest",
+        "sep-2640-client-verify-size",
+        "sep-2640-client-verify-frontmatter",
+    ] {
+        test_client(&suite, ["--scenario", scenario], NEXT_BASELINE).assert_checks(1);
+    }
+}

@@ -12,7 +12,7 @@ use super::Failure;
 
 const COMING_AND_GOING: &str = "test_coming_and_going";
 /// Has nothing else.
-const SOURCE: ToolSource = ToolSource::Internal;
+const SOURCE: ToolSource = ToolSource::Mock;
 
 type Change = fn(&ToolManager) -> Result<(), Failure>;
 
