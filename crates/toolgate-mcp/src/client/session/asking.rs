@@ -16,11 +16,13 @@ use crate::client::message::RpcError;
 const STILL_WORKING: Duration = Duration::from_secs(120);
 
 impl ClientSession {
-    /// Answers a request that the server sent by itself. It doesn't say which call it is about.
+    /// Answers a request of the server. On the stream of a request of ours it is about that call;
+    /// otherwise nothing says which call it is about.
     pub(super) async fn answer_request(
         &self,
         method: String,
         params: Value,
+        on_stream_of: Option<u64>,
     ) -> Result<Value, RpcError> {
         let question = Question {
             key: "question".to_owned(),
@@ -28,10 +30,13 @@ impl ClientSession {
             method,
             params,
         };
-        let calls = self.pending_calls();
+        let calls = match on_stream_of {
+            Some(id) => Vec::from_iter(self.pending_call(id)),
+            None => self.pending_calls(),
+        };
         let handler = only_handler(&calls).filter(|handler| {
             let client = Some(handler.client());
-            self.all_abandoned(|call| call.client == client)
+            on_stream_of.is_some() || self.all_abandoned(|call| call.client == client)
         });
         let mut answers = self.answer(vec![question], handler, &calls).await?;
         Ok(answers.pop().unwrap_or_default())
@@ -101,6 +106,11 @@ impl ClientSession {
         self.questions
             .answer(&self.server, method, &question.params)
             .await
+    }
+
+    pub(super) fn pending_call(&self, id: u64) -> Option<CallContext> {
+        let pending = self.pending.lock();
+        pending.requests.get(&id)?.call.clone()
     }
 
     /// The calls that the server works on, the newest last.

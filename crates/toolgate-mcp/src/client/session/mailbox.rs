@@ -28,7 +28,7 @@ impl TransportInbox for SessionMailbox {
                 None => session.log_unexpected_answer(&id),
             },
             RpcMessage::Request { id, method, params } => {
-                session.handle_request(id, method, params);
+                session.handle_request(id, method, params, request);
             }
             RpcMessage::Notification { method, params } => {
                 session.handle_notification(&method, &params, request);
@@ -131,7 +131,7 @@ impl ClientSession {
     fn handle_progress(&self, params: &Value) {
         let call = params["progressToken"]
             .as_u64()
-            .and_then(|id| self.pending.lock().requests.get(&id)?.call.clone());
+            .and_then(|id| self.pending_call(id));
         // Report outside the lock, because a listener may be slow.
         match call {
             None => self
@@ -145,7 +145,13 @@ impl ClientSession {
         }
     }
 
-    fn handle_request(self: &Arc<Self>, id: Value, method: String, params: Value) {
+    fn handle_request(
+        self: &Arc<Self>,
+        id: Value,
+        method: String,
+        params: Value,
+        on_stream_of: Option<u64>,
+    ) {
         // Held until the response is written. A server that sends many requests and doesn't read
         // the responses blocks only itself.
         let Ok(permit) = Arc::clone(&self.open_questions).try_acquire_owned() else {
@@ -154,7 +160,7 @@ impl ClientSession {
         let session = Arc::clone(self);
         tokio::spawn(async move {
             let answer = tokio::select! {
-                answer = session.answer_request(method, params) => answer,
+                answer = session.answer_request(method, params, on_stream_of) => answer,
                 _ = session.ended() => return,
             };
             let body = match answer {
