@@ -21,14 +21,20 @@ pub(crate) struct TestClient {
     pub(crate) era: ProtocolEra,
     /// The result of the handshake.
     pub(crate) hello: Value,
-    writer: WriteHalf<DuplexStream>,
+    writer: Writer,
     next_id: u64,
     // The request that keeps the subscriptions of a modern client.
     listening: Option<u64>,
     pending: Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>,
     notifications: mpsc::UnboundedReceiver<Value>,
     reading: JoinHandle<()>,
+    // What it says to every form, if it can be asked.
+    answer: Option<Value>,
+    /// The messages of the forms that it was asked to fill in.
+    pub(crate) asked: Arc<Mutex<Vec<String>>>,
 }
+
+type Writer = Arc<tokio::sync::Mutex<WriteHalf<DuplexStream>>>;
 
 /// Closes the connection.
 impl Drop for TestClient {
@@ -39,13 +45,36 @@ impl Drop for TestClient {
 
 impl TestClient {
     pub(crate) async fn new(server: McpServer, era: ProtocolEra) -> Self {
+        Self::start_client(server, era, None).await
+    }
+
+    /// A client that fills in every form like this, and wants all log messages.
+    pub(crate) async fn answering(server: McpServer, era: ProtocolEra, content: Value) -> Self {
+        let answer = json!({ "action": "accept", "content": content });
+        let mut client = Self::start_client(server, era, Some(answer)).await;
+        if era == ProtocolEra::Legacy {
+            let level = json!({ "level": "debug" });
+            client.result("logging/setLevel", level).await;
+        }
+        client
+    }
+
+    async fn start_client(server: McpServer, era: ProtocolEra, answer: Option<Value>) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (reader, writer) = tokio::io::split(theirs);
         tokio::spawn(async move { server.serve(reader, writer, CancellationToken::new()).await });
         let (reader, writer) = tokio::io::split(ours);
-        let pending = Arc::default();
+        let writer = Arc::new(tokio::sync::Mutex::new(writer));
+        let (pending, asked) = (Arc::default(), Arc::default());
         let (sender, notifications) = mpsc::unbounded_channel();
-        let reading = tokio::spawn(read_messages(reader, Arc::clone(&pending), sender));
+        let listener = Listener {
+            pending: Arc::clone(&pending),
+            notifications: sender,
+            writer: Arc::clone(&writer),
+            answer: answer.clone(),
+            asked: Arc::clone(&asked),
+        };
+        let reading = tokio::spawn(listener.read_messages(reader));
         let mut client = Self {
             era,
             hello: Value::Null,
@@ -55,12 +84,14 @@ impl TestClient {
             pending,
             notifications,
             reading,
+            answer,
+            asked,
         };
         client.hello = match era {
             ProtocolEra::Modern => client.result("server/discover", json!({})).await,
             ProtocolEra::Legacy => {
                 let params = json!({
-                    "protocolVersion": "2025-11-25", "capabilities": {},
+                    "protocolVersion": "2025-11-25", "capabilities": client.capabilities(),
                     "clientInfo": { "name": "test", "version": "1" },
                 });
                 let hello = client.result("initialize", params).await;
@@ -71,9 +102,15 @@ impl TestClient {
         client
     }
 
+    fn capabilities(&self) -> Value {
+        match self.answer {
+            Some(_) => json!({ "elicitation": {} }),
+            None => json!({}),
+        }
+    }
+
     async fn write(&mut self, message: Value) {
-        let line = format!("{message}\n");
-        self.writer.write_all(line.as_bytes()).await.unwrap();
+        write_line(&self.writer, &message).await;
     }
 
     pub(crate) async fn notify(&mut self, method: &str, params: Value) {
@@ -91,7 +128,10 @@ impl TestClient {
         self.next_id += 1;
         if self.era == ProtocolEra::Modern {
             params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = self.capabilities();
+            if self.answer.is_some() {
+                params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
+            }
         }
         let (sender, receiver) = oneshot::channel();
         self.pending.lock().insert(id, sender);
@@ -100,10 +140,24 @@ impl TestClient {
         (id, receiver)
     }
 
+    /// Sends a request, and again with the answers while it asks for input.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
-        let (_, response) = self.start(method, params).await;
-        let response = tokio::time::timeout(PATIENCE, response).await;
-        response.unwrap().unwrap()
+        let mut again = params.clone();
+        loop {
+            let (_, response) = self.start(method, again.clone()).await;
+            let response = tokio::time::timeout(PATIENCE, response).await;
+            let response = response.unwrap().unwrap();
+            if response["result"]["resultType"] != "input_required" {
+                return response;
+            }
+            again = params.clone();
+            again["requestState"] = response["result"]["requestState"].clone();
+            for (key, question) in response["result"]["inputRequests"].as_object().unwrap() {
+                let message = question["params"]["message"].as_str().unwrap();
+                self.asked.lock().push(message.to_owned());
+                again["inputResponses"][key] = self.answer.clone().unwrap();
+            }
+        }
     }
 
     pub(crate) async fn result(&mut self, method: &str, params: Value) -> Value {
@@ -244,21 +298,45 @@ impl TestClient {
     }
 }
 
-async fn read_messages(
-    reader: ReadHalf<DuplexStream>,
+async fn write_line(writer: &Writer, message: &Value) {
+    let line = format!("{message}\n");
+    let mut writer = writer.lock().await;
+    writer.write_all(line.as_bytes()).await.unwrap();
+}
+
+/// Takes what the server sends.
+struct Listener {
     pending: Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>,
     notifications: mpsc::UnboundedSender<Value>,
-) {
-    let mut lines = BufReader::new(reader).lines();
-    while let Ok(Some(line)) = lines.next_line().await {
-        let message: Value = serde_json::from_str(&line).unwrap();
-        match message["id"].as_u64() {
-            None => drop(notifications.send(message)),
-            Some(id) => {
-                let waiting = pending.lock().remove(&id);
+    writer: Writer,
+    answer: Option<Value>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Listener {
+    async fn read_messages(self, reader: ReadHalf<DuplexStream>) {
+        let mut lines = BufReader::new(reader).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"].is_null() {
+                drop(self.notifications.send(message));
+            } else if message["method"].is_string() {
+                self.answer_question(&message).await;
+            } else {
+                let id = message["id"].as_u64().unwrap();
+                let waiting = self.pending.lock().remove(&id);
                 let waiting = waiting.unwrap_or_else(|| panic!("asked by nobody: {message}"));
                 drop(waiting.send(message));
             }
         }
+    }
+
+    async fn answer_question(&self, question: &Value) {
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        let message = question["params"]["message"].as_str().unwrap();
+        self.asked.lock().push(message.to_owned());
+        let result = self.answer.as_ref().unwrap();
+        let response = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
+        write_line(&self.writer, &response).await;
     }
 }
