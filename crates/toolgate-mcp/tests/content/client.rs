@@ -30,8 +30,26 @@ pub(crate) struct TestClient {
     reading: JoinHandle<()>,
     // What it says to every form, if it can be asked.
     answer: Option<Value>,
-    /// The messages of the forms that it was asked to fill in.
+    /// The messages of the forms that it was asked to fill in, or the methods of other questions.
     pub(crate) asked: Arc<Mutex<Vec<String>>>,
+}
+
+fn asked_for(question: &Value) -> String {
+    let message = question["params"]["message"].as_str();
+    let method = || question["method"].as_str();
+    message.or_else(method).unwrap().to_owned()
+}
+
+/// What a person says to a form, or a model or a program to other questions.
+fn answer_to(question: &Value, form: &Value) -> Value {
+    match question["method"].as_str().unwrap() {
+        "elicitation/create" => form.clone(),
+        "sampling/createMessage" => json!({
+            "role": "assistant", "model": "m", "content": { "type": "text", "text": "the model says so" },
+        }),
+        "roots/list" => json!({ "roots": [{ "uri": "file:///home/ada", "name": "home" }] }),
+        other => panic!("{other}"),
+    }
 }
 
 type Writer = Arc<tokio::sync::Mutex<WriteHalf<DuplexStream>>>;
@@ -104,7 +122,9 @@ impl TestClient {
 
     fn capabilities(&self) -> Value {
         match self.answer {
-            Some(_) => json!({ "elicitation": {} }),
+            Some(_) => json!({
+                "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {},
+            }),
             None => json!({}),
         }
     }
@@ -153,9 +173,9 @@ impl TestClient {
             again = params.clone();
             again["requestState"] = response["result"]["requestState"].clone();
             for (key, question) in response["result"]["inputRequests"].as_object().unwrap() {
-                let message = question["params"]["message"].as_str().unwrap();
-                self.asked.lock().push(message.to_owned());
-                again["inputResponses"][key] = self.answer.clone().unwrap();
+                self.asked.lock().push(asked_for(question));
+                let answer = answer_to(question, self.answer.as_ref().unwrap());
+                again["inputResponses"][key] = answer;
             }
         }
     }
@@ -332,10 +352,8 @@ impl Listener {
     }
 
     async fn answer_question(&self, question: &Value) {
-        assert_eq!(question["method"], "elicitation/create", "{question}");
-        let message = question["params"]["message"].as_str().unwrap();
-        self.asked.lock().push(message.to_owned());
-        let result = self.answer.as_ref().unwrap();
+        self.asked.lock().push(asked_for(question));
+        let result = answer_to(question, self.answer.as_ref().unwrap());
         let response = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
         write_line(&self.writer, &response).await;
     }

@@ -7,6 +7,7 @@
 mod clashes;
 mod client;
 mod documented;
+mod everything;
 mod faults;
 mod floods;
 mod gateway;
