@@ -12,6 +12,7 @@ mod faults;
 mod floods;
 mod gateway;
 mod lists;
+mod misuse;
 
 mod passed_on;
 mod real_clients;
