@@ -3,9 +3,11 @@
 mod entry;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::time::timeout;
 use toolgate_core::{
     CallContext, ContentMethod, Redactor, SourceContent, Tool, ToolDefinition, ToolFuture,
     ToolOutput, ToolSource, ValidArguments,
@@ -59,12 +61,13 @@ impl ContentCapabilities {
     }
 }
 
-/// Lists everything besides tools. A list that fails is empty, because the server's tools are
-/// of use without it.
+/// Lists everything besides tools. A list that fails, or doesn't come within the limit, is empty,
+/// because the server's tools are of use without it.
 pub(crate) async fn list_content(
     server: &str,
     session: &Arc<ClientSession>,
     redactor: &Redactor,
+    limit: Option<Duration>,
 ) -> Result<ListedContent, SessionError> {
     let ServerOffer {
         capabilities,
@@ -77,8 +80,19 @@ pub(crate) async fn list_content(
         capabilities,
         ..ListedContent::default()
     };
-    let list = async |kind: EntryKind| {
-        let entries = match list_all(server, session, kind.method(), kind.key()).await {
+    let list = async |kind: EntryKind, is_offered: bool| {
+        if !is_offered {
+            return Ok(Vec::new());
+        }
+        let listing = list_all(server, session, kind.method(), kind.key());
+        let entries = match limit {
+            Some(limit) => timeout(limit, listing).await.unwrap_or_else(|_| {
+                let reason = format!("no response within {} s", limit.as_secs_f64());
+                Err(SessionError::Interrupted(reason.into()))
+            }),
+            None => listing.await,
+        };
+        let entries = match entries {
             Err(SessionError::Stopped(end)) => return Err(SessionError::Stopped(end)),
             Err(error) => {
                 warn!(
@@ -97,13 +111,12 @@ pub(crate) async fn list_content(
         });
         Ok(checked.collect())
     };
-    if capabilities.resources {
-        listed.resources = list(EntryKind::Resource).await?;
-        listed.templates = list(EntryKind::Template).await?;
-    }
-    if capabilities.prompts {
-        listed.prompts = list(EntryKind::Prompt).await?;
-    }
+    // Side by side, so that one that hangs doesn't take the time of the others.
+    (listed.resources, listed.templates, listed.prompts) = futures::try_join!(
+        list(EntryKind::Resource, capabilities.resources),
+        list(EntryKind::Template, capabilities.resources),
+        list(EntryKind::Prompt, capabilities.prompts),
+    )?;
     Ok(listed)
 }
 

@@ -37,6 +37,38 @@ async fn assert_well(gateway: &Gateway, client: &mut TestClient) {
 }
 
 #[tokio::test]
+async fn a_list_that_never_comes_costs_only_itself() {
+    for era in ERAS {
+        for method in ["resources/list", "resources/templates/list", "prompts/list"] {
+            let content = json!({
+                "resources": [{ "uri": "x:1" }], "prompts": [{ "name": "p" }], "raw": { method: "" },
+            });
+            let neighbour = json!({ "resources": [{ "uri": "y:1" }] });
+            let servers = [("s", content), ("neighbour", neighbour)];
+            let mut gateway = Gateway::prepare(era, &servers, |_| {});
+            gateway.settings[0].start_timeout = Some(Duration::from_secs(2));
+            gateway.apply().await;
+            let mut client = gateway.client(era).await;
+            assert_eq!(client.read("y:1").await, "y:1 of neighbour");
+            let tools = client.list("tools/list").await;
+            assert!(tools.contains(&"echo".to_owned()), "{method}: {tools:?}");
+            assert!(
+                tools.contains(&"neighbour__echo".to_owned()),
+                "{method}: {tools:?}"
+            );
+            let resources = client.list("resources/list").await;
+            assert_eq!(
+                resources.contains(&"x:1".to_owned()),
+                method != "resources/list"
+            );
+            let prompts = client.list("prompts/list").await;
+            assert_eq!(prompts.contains(&"p".to_owned()), method != "prompts/list");
+            gateway.stop().await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn subscriptions_may_hang_or_be_answered_with_nonsense() {
     let answers = [
         "",
