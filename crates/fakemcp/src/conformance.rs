@@ -133,8 +133,13 @@ impl SuiteReport {
     fn failures(&self) -> String {
         let is_reason = |line: &&str| line.contains("errorMessage") || line.contains("Failed");
         let reasons: Vec<&str> = self.output.lines().filter(is_reason).collect();
-        let summary = self.output.rfind("SUMMARY").unwrap_or_default();
-        reasons.join("\n") + "\n" + &self.output[summary..]
+        reasons.join("\n") + "\n" + self.summary()
+    }
+
+    /// One line for each scenario, and what differs from the baseline.
+    pub fn summary(&self) -> &str {
+        let start = self.output.rfind("SUMMARY").unwrap_or_default();
+        &self.output[start..]
     }
 }
 

@@ -189,7 +189,10 @@ pub(crate) fn answer(
         return None;
     }
     let name = content["name"].as_str().unwrap_or("fakemcp");
-    let text = format!("{address} of {name}");
+    let text = match params["arguments"]["nonce"].as_str() {
+        Some(nonce) => format!("{nonce}/{address} of {name}"),
+        None => format!("{address} of {name}"),
+    };
     Some(Ok(match scripted {
         Value::Null => default_answer(method, address, &text),
         result => result.clone(),

@@ -10,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use crate::content::{self, ContentFile, Subscriptions};
-use crate::modes::{CursorMode, FaultModes};
+use crate::modes::{CursorMode, FaultModes, unescape};
 use crate::start::{block_forever, pause, run_action};
 use crate::tasks::{self, FakeTasks};
 use crate::tools;
@@ -106,6 +106,10 @@ impl FakeServer {
 
     fn handle(&self, method: &str, message: &Value) {
         let (id, params) = (&message["id"], &message["params"]);
+        // Instead of the answer; nothing, if it is empty.
+        if let Some(raw) = self.content()["raw"][method].as_str() {
+            return self.write(&unescape(&raw.replace("$ID", &id.to_string())));
+        }
         let answer = match method {
             "initialize" if self.modes.legacy => Ok(self.initialize(params)),
             "server/discover" if self.modes.modern => Ok(self.discover()),

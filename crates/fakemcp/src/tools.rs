@@ -81,7 +81,11 @@ const TOOLS: [FakeToolRow; 29] = [
     (
         "elicit",
         "Asks the person, by a page or again and again",
-        &[("url", "boolean"), ("times", "integer")],
+        &[
+            ("url", "boolean"),
+            ("times", "integer"),
+            ("message", "string"),
+        ],
     ),
     ("sample", "Asks the model", &[]),
     ("roots", "Asks for the roots", &[]),
@@ -341,18 +345,19 @@ pub(crate) fn ask_for_content(server: &FakeServer, method: &str, params: &Value)
 fn ask(server: &FakeServer, name: &str, params: &Value) -> Answer {
     let given = &params["arguments"];
     let times = given["times"].as_u64().unwrap_or(1);
+    let message = given["message"].as_str().unwrap_or("Who?");
     let (method, asked) = match name {
         "elicit" if given["url"] == true => (
             "elicitation/create",
             json!({
-                "message": "Who?", "mode": "url", "url": "https://example.org/who",
+                "message": message, "mode": "url", "url": "https://example.org/who",
                 "elicitationId": "1",
             }),
         ),
         "elicit" => (
             "elicitation/create",
             json!({
-                "message": "Who?", "mode": "form",
+                "message": message, "mode": "form",
                 "requestedSchema": { "type": "object", "properties": { "who": { "type": "string" } } },
             }),
         ),

@@ -46,10 +46,10 @@ pub const MATHJS: Packages = Packages {
     programs: &["node"],
 };
 
-/// Both generations of the TypeScript SDK, the inspector, and the Python SDK.
+/// Both generations of the TypeScript SDK, the inspector, the Python SDK and FastMCP.
 pub const MCP_CLIENTS: Packages = Packages {
     folder: "mcp-clients",
-    contents: "the MCP SDKs and the inspector",
+    contents: "the MCP SDKs, FastMCP and the inspector",
     files: &["npm.txt", "pypi.txt", "python/bin/python"],
     programs: &["node"],
 };

@@ -269,8 +269,10 @@ impl ConnectAttempt<'_> {
     ) -> Result<ConnectedServer, ConnectError> {
         let work = async {
             let era = handshake.await?;
-            let offer =
-                list_everything(session, self.settings, self.link, &self.dialer.redactor).await?;
+            let redactor = &self.dialer.redactor;
+            // Half of it, so that a list that hangs doesn't cost the whole server.
+            let limit = Some(self.start_timeout / 2);
+            let offer = list_everything(session, self.settings, self.link, redactor, limit).await?;
             Ok::<_, HandshakeError>((era, offer))
         };
         let error = match self.with_timeout(work).await {

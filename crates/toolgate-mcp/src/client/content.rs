@@ -4,9 +4,11 @@ mod entry;
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use tokio::time::timeout;
 use toolgate_core::{
     CallContext, ContentMethod, Redactor, SourceContent, Tool, ToolDefinition, ToolError,
     ToolFuture, ToolOutput, ToolSource, ValidArguments,
@@ -66,12 +68,13 @@ impl ContentCapabilities {
     }
 }
 
-/// Lists everything besides tools. A list that fails is empty, because the server's tools are
-/// of use without it.
+/// Lists everything besides tools. A list that fails, or doesn't come within the limit, is empty,
+/// because the server's tools are of use without it.
 pub(crate) async fn list_content(
     server: &str,
     session: &Arc<ClientSession>,
     redactor: &Redactor,
+    limit: Option<Duration>,
 ) -> Result<ListedContent, SessionError> {
     let ServerOffer {
         capabilities,
@@ -86,8 +89,19 @@ pub(crate) async fn list_content(
         extensions: without_secrets(extensions, redactor),
         ..ListedContent::default()
     };
-    let list = async |kind: EntryKind| {
-        let entries = match list_all(server, session, kind.method(), kind.key()).await {
+    let list = async |kind: EntryKind, is_offered: bool| {
+        if !is_offered {
+            return Ok(Vec::new());
+        }
+        let listing = list_all(server, session, kind.method(), kind.key());
+        let entries = match limit {
+            Some(limit) => timeout(limit, listing).await.unwrap_or_else(|_| {
+                let reason = format!("no response within {} s", limit.as_secs_f64());
+                Err(SessionError::Interrupted(reason.into()))
+            }),
+            None => listing.await,
+        };
+        let entries = match entries {
             Err(SessionError::Stopped(end)) => return Err(SessionError::Stopped(end)),
             Err(error) => {
                 warn!(
@@ -106,18 +120,23 @@ pub(crate) async fn list_content(
         });
         Ok(checked.collect())
     };
-    if capabilities.resources {
-        listed.resources = list(EntryKind::Resource).await?;
-        listed.templates = list(EntryKind::Template).await?;
-    }
-    if capabilities.prompts {
-        listed.prompts = list(EntryKind::Prompt).await?;
-    }
-    if capabilities.resources && listed.extensions.contains_key(SKILLS) {
+    let has_skills = capabilities.resources && listed.extensions.contains_key(SKILLS);
+    if has_skills {
         // There is no notification for skills.
         session.note_ttl(UNANNOUNCED_TTL);
-        listed.skills = list(EntryKind::Skill).await?;
     }
+    // Side by side, so that one that hangs doesn't take the time of the others.
+    (
+        listed.resources,
+        listed.templates,
+        listed.prompts,
+        listed.skills,
+    ) = futures::try_join!(
+        list(EntryKind::Resource, capabilities.resources),
+        list(EntryKind::Template, capabilities.resources),
+        list(EntryKind::Prompt, capabilities.prompts),
+        list(EntryKind::Skill, has_skills),
+    )?;
     Ok(listed)
 }
 

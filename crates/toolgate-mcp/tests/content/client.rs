@@ -22,14 +22,38 @@ pub(crate) struct TestClient {
     /// The result of the handshake.
     pub(crate) hello: Value,
     capabilities: Value,
-    writer: WriteHalf<DuplexStream>,
+    writer: Writer,
     next_id: u64,
     // The request that keeps the subscriptions of a modern client.
     listening: Option<u64>,
     pending: Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>,
     notifications: mpsc::UnboundedReceiver<Value>,
     reading: JoinHandle<()>,
+    // What it says to every form, if it can be asked.
+    answer: Option<Value>,
+    /// The messages of the forms that it was asked to fill in, or the methods of other questions.
+    pub(crate) asked: Arc<Mutex<Vec<String>>>,
 }
+
+fn asked_for(question: &Value) -> String {
+    let message = question["params"]["message"].as_str();
+    let method = || question["method"].as_str();
+    message.or_else(method).unwrap().to_owned()
+}
+
+/// What a person says to a form, or a model or a program to other questions.
+fn answer_to(question: &Value, form: &Value) -> Value {
+    match question["method"].as_str().unwrap() {
+        "elicitation/create" => form.clone(),
+        "sampling/createMessage" => json!({
+            "role": "assistant", "model": "m", "content": { "type": "text", "text": "the model says so" },
+        }),
+        "roots/list" => json!({ "roots": [{ "uri": "file:///home/ada", "name": "home" }] }),
+        other => panic!("{other}"),
+    }
+}
+
+type Writer = Arc<tokio::sync::Mutex<WriteHalf<DuplexStream>>>;
 
 /// Closes the connection.
 impl Drop for TestClient {
@@ -49,13 +73,44 @@ impl TestClient {
         era: ProtocolEra,
         capabilities: Value,
     ) -> Self {
+        Self::start_client(server, era, capabilities, None).await
+    }
+
+    /// A client that fills in every form like this, and wants all log messages.
+    pub(crate) async fn answering(server: McpServer, era: ProtocolEra, content: Value) -> Self {
+        let answer = json!({ "action": "accept", "content": content });
+        let capabilities = json!({
+            "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {},
+        });
+        let mut client = Self::start_client(server, era, capabilities, Some(answer)).await;
+        if era == ProtocolEra::Legacy {
+            let level = json!({ "level": "debug" });
+            client.result("logging/setLevel", level).await;
+        }
+        client
+    }
+
+    async fn start_client(
+        server: McpServer,
+        era: ProtocolEra,
+        capabilities: Value,
+        answer: Option<Value>,
+    ) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (reader, writer) = tokio::io::split(theirs);
         tokio::spawn(async move { server.serve(reader, writer, CancellationToken::new()).await });
         let (reader, writer) = tokio::io::split(ours);
-        let pending = Arc::default();
+        let writer = Arc::new(tokio::sync::Mutex::new(writer));
+        let (pending, asked) = (Arc::default(), Arc::default());
         let (sender, notifications) = mpsc::unbounded_channel();
-        let reading = tokio::spawn(read_messages(reader, Arc::clone(&pending), sender));
+        let listener = Listener {
+            pending: Arc::clone(&pending),
+            notifications: sender,
+            writer: Arc::clone(&writer),
+            answer: answer.clone(),
+            asked: Arc::clone(&asked),
+        };
+        let reading = tokio::spawn(listener.read_messages(reader));
         let mut client = Self {
             era,
             hello: Value::Null,
@@ -66,6 +121,8 @@ impl TestClient {
             pending,
             notifications,
             reading,
+            answer,
+            asked,
         };
         client.hello = match era {
             ProtocolEra::Modern => client.result("server/discover", json!({})).await,
@@ -83,8 +140,7 @@ impl TestClient {
     }
 
     async fn write(&mut self, message: Value) {
-        let line = format!("{message}\n");
-        self.writer.write_all(line.as_bytes()).await.unwrap();
+        write_line(&self.writer, &message).await;
     }
 
     pub(crate) async fn notify(&mut self, method: &str, params: Value) {
@@ -104,6 +160,9 @@ impl TestClient {
             params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
             params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
                 self.capabilities.clone();
+            if self.answer.is_some() {
+                params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
+            }
         }
         let (sender, receiver) = oneshot::channel();
         self.pending.lock().insert(id, sender);
@@ -112,10 +171,24 @@ impl TestClient {
         (id, receiver)
     }
 
+    /// Sends a request, and again with the answers while it asks for input.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
-        let (_, response) = self.start(method, params).await;
-        let response = tokio::time::timeout(PATIENCE, response).await;
-        response.unwrap().unwrap()
+        let mut again = params.clone();
+        loop {
+            let (_, response) = self.start(method, again.clone()).await;
+            let response = tokio::time::timeout(PATIENCE, response).await;
+            let response = response.unwrap().unwrap();
+            if response["result"]["resultType"] != "input_required" {
+                return response;
+            }
+            again = params.clone();
+            again["requestState"] = response["result"]["requestState"].clone();
+            for (key, question) in response["result"]["inputRequests"].as_object().unwrap() {
+                self.asked.lock().push(asked_for(question));
+                let answer = answer_to(question, self.answer.as_ref().unwrap());
+                again["inputResponses"][key] = answer;
+            }
+        }
     }
 
     pub(crate) async fn result(&mut self, method: &str, params: Value) -> Value {
@@ -256,21 +329,43 @@ impl TestClient {
     }
 }
 
-async fn read_messages(
-    reader: ReadHalf<DuplexStream>,
+async fn write_line(writer: &Writer, message: &Value) {
+    let line = format!("{message}\n");
+    let mut writer = writer.lock().await;
+    writer.write_all(line.as_bytes()).await.unwrap();
+}
+
+/// Takes what the server sends.
+struct Listener {
     pending: Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>,
     notifications: mpsc::UnboundedSender<Value>,
-) {
-    let mut lines = BufReader::new(reader).lines();
-    while let Ok(Some(line)) = lines.next_line().await {
-        let message: Value = serde_json::from_str(&line).unwrap();
-        match message["id"].as_u64() {
-            None => drop(notifications.send(message)),
-            Some(id) => {
-                let waiting = pending.lock().remove(&id);
+    writer: Writer,
+    answer: Option<Value>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Listener {
+    async fn read_messages(self, reader: ReadHalf<DuplexStream>) {
+        let mut lines = BufReader::new(reader).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"].is_null() {
+                drop(self.notifications.send(message));
+            } else if message["method"].is_string() {
+                self.answer_question(&message).await;
+            } else {
+                let id = message["id"].as_u64().unwrap();
+                let waiting = self.pending.lock().remove(&id);
                 let waiting = waiting.unwrap_or_else(|| panic!("asked by nobody: {message}"));
                 drop(waiting.send(message));
             }
         }
+    }
+
+    async fn answer_question(&self, question: &Value) {
+        self.asked.lock().push(asked_for(question));
+        let result = answer_to(question, self.answer.as_ref().unwrap());
+        let response = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
+        write_line(&self.writer, &response).await;
     }
 }

@@ -19,6 +19,8 @@ async fn faulty(era: ProtocolEra) -> Gateway {
         "fault:die",
         "fault:die-once",
         "fault:big/20000",
+        "fault:big/9437184",
+        "fault:big/17825792",
     ];
     let prompts: Vec<Value> = faults.iter().map(|name| json!({ "name": name })).collect();
     let content = json!({ "resources": [{ "uri": "fault:hang" }], "prompts": prompts });
@@ -147,7 +149,7 @@ async fn oversized_contents_are_refused_and_the_server_keeps_running() {
         // Over the limit of a result, and over that of a message.
         for size in [9 << 20, 17 << 20] {
             let uri = format!("fault:big/{size}");
-            for method in ["resources/read", "completion/complete"] {
+            for method in METHODS {
                 let error = client.error(method, params(method, &uri)).await;
                 assert_eq!(error["data"]["kind"], "too_large", "{error}");
             }
@@ -205,34 +207,53 @@ async fn nonsense_instead_of_a_result_fails_its_request_and_no_other() {
     }
 }
 
+/// A response whose text says whether it is the right one.
+fn response(method: &str, id: &str, text: &str) -> String {
+    let content = format!(r#"{{"type":"text","text":"{text}"}}"#);
+    let result = match method {
+        "resources/read" => format!(r#"{{"contents":[{{"uri":"fault:x","text":"{text}"}}]}}"#),
+        "prompts/get" => format!(r#"{{"messages":[{{"role":"user","content":{content}}}]}}"#),
+        _ => format!(r#"{{"completion":{{"values":["{text}"]}}}}"#),
+    };
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}\n"#)
+}
+
 #[tokio::test]
 async fn foreign_ids_answer_no_request() {
-    let gateway = faulty(ProtocolEra::Legacy).await;
-    let mut client = gateway.client(ProtocolEra::Modern).await;
-    let answer = |id: &str, text: &str| {
-        format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"contents":[{{"uri":"fault:x","text":"{text}"}}]}}}}\n"#
-        )
-    };
-    for wrong in ["999", "null", "\"$ID\"", "-1", "1.5", "$ID0"] {
-        let uri = format!(
-            "fault:raw/{}{}",
-            answer(wrong, "wrong"),
-            answer("$ID", "right")
-        );
-        let result = client.result("resources/read", json!({ "uri": uri })).await;
-        assert_eq!(result["contents"][0]["text"], "right", "{wrong}: {result}");
+    let wrong = ["999", "null", r#""$ID""#, "-1", "1.5", "$ID0"];
+    let faults = METHODS.map(|method| {
+        let confused =
+            wrong.map(|id| response(method, id, "wrong") + &response(method, "$ID", "right"));
+        // A second answer to the same request is nobody's.
+        let twice = response(method, "$ID", "right") + &response(method, "$ID", "wrong");
+        let all = confused.into_iter().chain([twice]);
+        all.map(|answer| format!("fault:raw/{answer}"))
+            .collect::<Vec<_>>()
+    });
+    let prompts = faults.iter().flatten();
+    let prompts: Vec<Value> = prompts.map(|name| json!({ "name": name })).collect();
+    let content = json!({ "resources": [{ "uri": "fault:x" }], "prompts": prompts });
+    let neighbour = json!({ "resources": [{ "uri": "well:1" }], "prompts": [{ "name": "well" }] });
+    for (client_era, server_era) in pairs() {
+        let servers = [
+            ("faulty", content.clone()),
+            ("neighbour", neighbour.clone()),
+        ];
+        let gateway = Gateway::start(server_era, &servers).await;
+        let mut client = gateway.client(client_era).await;
+        for (method, faults) in METHODS.iter().zip(&faults) {
+            for fault in faults {
+                let result = client
+                    .result(method, params(method, fault))
+                    .await
+                    .to_string();
+                let is_right = result.contains("right") && !result.contains("wrong");
+                assert!(is_right, "{fault}: {result}");
+            }
+        }
+        assert_well(&mut client).await;
+        gateway.stop().await;
     }
-    // A second answer to the same request is nobody's.
-    let uri = format!(
-        "fault:raw/{}{}",
-        answer("$ID", "first"),
-        answer("$ID", "second")
-    );
-    let result = client.result("resources/read", json!({ "uri": uri })).await;
-    assert_eq!(result["contents"][0]["text"], "first");
-    assert_well(&mut client).await;
-    gateway.stop().await;
 }
 
 #[tokio::test]

@@ -150,9 +150,18 @@ impl Gateway {
         allow: &[&str],
         deny: &[&str],
     ) -> TestClient {
-        let patterns = |texts: &[&str]| texts.iter().map(|text| ToolPattern::new(text)).collect();
-        let scope = Scope::only(patterns(allow)).except(patterns(deny));
-        TestClient::new(self.server.within(scope), era).await
+        TestClient::new(self.server.within(scope(allow, deny)), era).await
+    }
+
+    /// Like `client_within`, for a client that fills in every form with this and wants log messages.
+    pub(crate) async fn client_answering(
+        &self,
+        era: ProtocolEra,
+        allow: &[&str],
+        deny: &[&str],
+        content: Value,
+    ) -> TestClient {
+        TestClient::answering(self.server.within(scope(allow, deny)), era, content).await
     }
 
     pub(crate) fn deny(&self, patterns: &[&str]) {
@@ -210,4 +219,9 @@ impl Gateway {
         let stopped = tokio::time::timeout(Duration::from_secs(100), self.servers.stop());
         stopped.await.unwrap();
     }
+}
+
+fn scope(allow: &[&str], deny: &[&str]) -> Scope {
+    let patterns = |texts: &[&str]| texts.iter().map(|text| ToolPattern::new(text)).collect();
+    Scope::only(patterns(allow)).except(patterns(deny))
 }

@@ -7,11 +7,13 @@
 mod clashes;
 mod client;
 mod documented;
+mod everything;
 mod extensions;
 mod faults;
 mod floods;
 mod gateway;
 mod lists;
+mod misuse;
 
 mod passed_on;
 mod real_clients;

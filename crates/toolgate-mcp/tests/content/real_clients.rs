@@ -17,7 +17,9 @@ use crate::real_servers::everything;
 /// A gateway to the reference server and a fake one, and its URL.
 async fn gateway(servers: &Path) -> (Gateway, String) {
     let notes = json!({ "instructions": "hints", "resources": [{ "uri": "notes:1" }] });
-    let mut gateway = Gateway::prepare(ProtocolEra::Modern, &[("notes", notes)], |_| {});
+    let mut gateway = Gateway::prepare(ProtocolEra::Modern, &[("notes", notes)], |options| {
+        options.relays_questions = true;
+    });
     let (name, command, args) = everything(servers);
     let program = ServerProgram {
         command,
@@ -51,8 +53,12 @@ async fn gateway(servers: &Path) -> (Gateway, String) {
 async fn run(program: &Path, script: &str, arguments: &[&str]) -> Value {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let script = crates.join("toolgate/tests/clients").join(script);
+    let script = script.display().to_string();
+    run_program(program, &[&[&*script], arguments].concat()).await
+}
+
+async fn run_program(program: &Path, arguments: &[&str]) -> Value {
     let done = Command::new(program)
-        .arg(script)
         .args(arguments)
         .output()
         .await
@@ -101,11 +107,22 @@ fn expect_all_is_well(seen: &Value, who: &str) {
     assert_eq!(seen["embedded"], "demo://resource/dynamic/text/3", "{who}");
     assert_eq!(seen["completed"], json!(["David", "Eve", "Frank"]), "{who}");
     assert_eq!(seen["updated"], "notes:1", "{who}");
+    // One server asks as servers did up to 2025-11-25, the other one as of 2026-07-28.
+    let asked = json!([
+        "Who?",
+        "https://example.org/who",
+        "Please provide inputs for the following fields:"
+    ]);
+    assert_eq!(seen["asked"], asked, "{who}");
+    for (answer, part) in [(0, r#""who":"Ada""#), (1, "accept"), (2, "- Name: Ada")] {
+        let text = seen["answered"][answer].as_str().unwrap();
+        assert!(text.contains(part), "{who}: {text}");
+    }
     assert_eq!(seen["problems"], json!([]), "{who}");
 }
 
 #[tokio::test]
-async fn the_sdks_use_resources_prompts_completion_and_updates() {
+async fn the_typescript_sdks_use_resources_prompts_updates_and_questions() {
     let (Some(clients), Some(servers)) =
         (thirdparty::MCP_CLIENTS.folder(), fakemcp::real_servers())
     else {
@@ -118,12 +135,54 @@ async fn the_sdks_use_resources_prompts_completion_and_updates() {
         expect_all_is_well(&seen, kind);
         gateway.until_subscribed("notes", &[]).await;
     }
+    gateway.stop().await;
+}
+
+#[tokio::test]
+async fn the_python_sdk_and_fastmcp_use_resources_prompts_updates_and_questions() {
+    let (Some(clients), Some(servers)) =
+        (thirdparty::MCP_CLIENTS.folder(), fakemcp::real_servers())
+    else {
+        return;
+    };
+    let (gateway, url) = gateway(&servers).await;
     let python = clients.join("python/bin/python");
-    for (mode, protocol) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
-        let seen = run(&python, "content.py", &[mode, &url]).await;
-        expect_all_is_well(&seen, mode);
-        assert_eq!(seen["protocol"], protocol);
-        gateway.until_subscribed("notes", &[]).await;
+    for script in ["content.py", "fastmcp_client.py"] {
+        for (mode, protocol) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
+            let seen = run(&python, script, &[mode, &url]).await;
+            expect_all_is_well(&seen, &format!("{script} {mode}"));
+            assert_eq!(seen["protocol"], protocol);
+            gateway.until_subscribed("notes", &[]).await;
+        }
     }
+    gateway.stop().await;
+}
+
+#[tokio::test]
+async fn the_inspector_uses_resources_and_prompts() {
+    let (Some(clients), Some(servers)) =
+        (thirdparty::MCP_CLIENTS.folder(), fakemcp::real_servers())
+    else {
+        return;
+    };
+    let (gateway, url) = gateway(&servers).await;
+    let inspector = clients.join("node_modules/.bin/mcp-inspector");
+    let ask = async |method: &[&str]| {
+        let first = ["--cli", &url, "--transport", "http", "--method"];
+        run_program(&inspector, &[&first, method].concat()).await
+    };
+    let listed = ask(&["resources/list"]).await;
+    assert_eq!(listed["resources"][0]["uri"], "notes:1", "{listed}");
+    let listed = ask(&["resources/templates/list"]).await;
+    let template = &listed["resourceTemplates"][0]["uriTemplate"];
+    assert_eq!(template, "demo://resource/dynamic/text/{resourceId}");
+    let read = ask(&["resources/read", "--uri", "notes:1"]).await;
+    assert_eq!(read["contents"][0]["text"], "notes:1 of notes", "{read}");
+    let listed = ask(&["prompts/list"]).await;
+    assert_eq!(listed["prompts"][1]["name"], "args-prompt", "{listed}");
+    let prompt = ["prompts/get", "--prompt-name", "args-prompt"];
+    let prompt = ask(&[&prompt[..], &["--prompt-args", "city=Köln"]].concat()).await;
+    let text = prompt["messages"][0]["content"]["text"].as_str().unwrap();
+    assert!(text.contains("Köln"), "{text}");
     gateway.stop().await;
 }

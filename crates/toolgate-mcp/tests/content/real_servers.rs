@@ -9,8 +9,10 @@ use toolgate_mcp::{ProtocolEra, ServerConnection, ServerProgram, ServerSettings}
 use crate::gateway::{ERAS, Gateway};
 
 /// A gateway to these servers, each with its name, its program and its arguments.
-async fn start(servers: Vec<(&str, String, Vec<String>)>) -> Gateway {
-    let mut gateway = Gateway::prepare(ProtocolEra::Legacy, &[], |_| {});
+pub(crate) async fn start(servers: Vec<(&str, String, Vec<String>)>) -> Gateway {
+    let mut gateway = Gateway::prepare(ProtocolEra::Legacy, &[], |options| {
+        options.relays_questions = true;
+    });
     for (name, command, args) in servers {
         let program = ServerProgram {
             command,

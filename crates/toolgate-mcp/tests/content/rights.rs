@@ -1,5 +1,5 @@
-//! Whatever clients ask for: no request reaches a server without the right to it, and no answer or
-//! update reaches another client. Set `PROPTEST_CASES` for more cases.
+//! Whatever clients ask for: no request reaches a server without the right to it, and no answer,
+//! update, question or log message reaches another client. Set `PROPTEST_CASES` for more cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,10 +14,12 @@ use crate::gateway::{ERAS, Gateway};
 
 const SERVERS: [&str; 3] = ["a", "b", "c"];
 const METHODS: [&str; 3] = ["resources/read", "prompts/get", "completion/complete"];
+/// Tools that ask their client, and that log a message.
+const TOOLS: [&str; 2] = ["elicit", "notify"];
 /// Tells in `_meta` which client made a request.
 const BY: &str = "example.org/by";
 
-/// What one client may do: pairs of a server and a method.
+/// What one client may do: pairs of a server and a method or tool.
 type Rights = BTreeSet<(String, String)>;
 
 #[derive(Debug, Clone)]
@@ -35,6 +37,8 @@ enum PlannedRequest {
     Prompt(String),
     Complete(String),
     Subscribe(String),
+    BeAsked(&'static str),
+    Log(&'static str),
 }
 
 /// Addresses of resources: of the scheme that all servers list, of a scheme of one, with the name of
@@ -75,13 +79,16 @@ fn request() -> impl Strategy<Value = PlannedRequest> {
         2 => prompt().prop_map(PlannedRequest::Prompt),
         1 => address().prop_map(PlannedRequest::Complete),
         2 => address().prop_map(PlannedRequest::Subscribe),
+        2 => prop::sample::select(SERVERS.to_vec()).prop_map(PlannedRequest::BeAsked),
+        1 => prop::sample::select(SERVERS.to_vec()).prop_map(PlannedRequest::Log),
     ]
 }
 
 fn all_rights() -> Vec<(String, String)> {
+    let targets = METHODS.into_iter().chain(TOOLS);
     let pairs = SERVERS
         .iter()
-        .flat_map(|server| METHODS.map(|method| (server, method)));
+        .flat_map(|server| targets.clone().map(move |target| (server, target)));
     pairs
         .map(|(server, method)| ((*server).to_owned(), method.to_owned()))
         .collect()
@@ -107,10 +114,14 @@ struct Actor {
     rights: Rights,
     // By the address: the server and its own URI, if the client may read it.
     accepted: BTreeMap<String, (String, String)>,
+    // The log messages that its calls caused.
+    logged: BTreeSet<String>,
+    // Nobody else uses the servers, so everything must reach it.
+    is_alone: bool,
 }
 
 impl Actor {
-    async fn new(gateway: &Gateway, plan: &ClientPlan, number: usize) -> Self {
+    async fn new(gateway: &Gateway, plan: &ClientPlan, number: usize, is_alone: bool) -> Self {
         let pattern = |(server, method): &(String, String)| format!("{server}/{method}");
         let era = ERAS[usize::from(plan.is_modern)];
         let all = all_rights();
@@ -122,10 +133,19 @@ impl Actor {
         let allow: Vec<&str> = allow.iter().map(String::as_str).collect();
         let deny: Vec<&str> = deny.iter().map(String::as_str).collect();
         Self {
-            client: gateway.client_within(era, &allow, &deny).await,
+            client: gateway
+                .client_answering(
+                    era,
+                    &allow,
+                    &deny,
+                    json!({ "who": format!("client {number}") }),
+                )
+                .await,
             number,
             rights: plan.rights.clone(),
             accepted: BTreeMap::new(),
+            logged: BTreeSet::new(),
+            is_alone,
         }
     }
 
@@ -148,23 +168,30 @@ impl Actor {
         match request {
             PlannedRequest::Read(uri) => drop(self.read(&own(uri)).await),
             PlannedRequest::Prompt(name) => {
-                let result = self.ask("prompts/get", json!({ "name": name })).await;
-                if let Some(result) = result {
+                let params = json!({ "name": name, "arguments": { "nonce": nonce } });
+                if let Some(result) = self.ask("prompts/get", params).await {
                     let text = result["messages"][0]["content"]["text"].as_str().unwrap();
                     let (prompt, server) = text.rsplit_once(" of ").unwrap();
+                    let (theirs, prompt) = prompt.split_once('/').unwrap();
+                    assert_eq!(theirs, nonce, "{name}: {text}");
                     assert!(self.may(server, "prompts/get"), "{name}: {text}");
                     assert!(name.ends_with(prompt), "{name}: {text}");
                 }
             }
             PlannedRequest::Complete(uri) => {
-                let reference = json!({ "type": "ref/resource", "uri": own(uri) });
+                let uri = own(uri);
+                let reference = json!({ "type": "ref/resource", "uri": uri });
                 let params = json!({ "ref": reference, "argument": { "name": "n", "value": "" } });
                 let result = self.ask("completion/complete", params).await;
                 if let Some(text) =
                     result.and_then(|it| Some(it["completion"]["values"][0].as_str()?.to_owned()))
                 {
-                    let (_, server) = text.rsplit_once(" of ").unwrap();
+                    let (theirs, server) = text.rsplit_once(" of ").unwrap();
                     assert!(self.may(server, "completion/complete"), "{uri}: {text}");
+                    assert!(
+                        uri.ends_with(theirs) || uri.starts_with("ui://"),
+                        "{uri}: {text}"
+                    );
                 }
             }
             PlannedRequest::Subscribe(uri) => {
@@ -178,7 +205,77 @@ impl Actor {
                 }
                 self.accepted.extend(readable.map(|owner| (uri, owner)));
             }
+            PlannedRequest::BeAsked(server) => self.be_asked(server, nonce).await,
+            PlannedRequest::Log(server) => self.log(server, nonce).await,
         }
+    }
+
+    async fn call(&mut self, server: &str, tool: &str, arguments: Value) -> Option<String> {
+        let params = json!({ "name": format!("{server}__{tool}"), "arguments": arguments });
+        let result = self.ask("tools/call", params).await?;
+        let is_done = result["isError"] != true;
+        assert!(
+            !is_done || self.may(server, tool),
+            "{server} {tool}: {result}"
+        );
+        let text = result["content"][0]["text"].as_str().unwrap().to_owned();
+        is_done.then_some(text)
+    }
+
+    /// Calls a tool that asks its client. The answer may be missing while others use the server.
+    async fn be_asked(&mut self, server: &str, nonce: &str) {
+        let before = self.client.asked.lock().len();
+        let text = self
+            .call(server, "elicit", json!({ "message": nonce }))
+            .await;
+        let asked = self.client.asked.lock().split_off(before);
+        let answer = format!(r#""who":"client {}""#, self.number);
+        let text = text.unwrap_or_default();
+        match &*asked {
+            [] => {
+                assert!(!text.contains("client "), "{text}");
+                assert!(
+                    !self.is_alone || text.is_empty(),
+                    "nobody was asked: {text}"
+                );
+            }
+            [message] => {
+                assert_eq!(message, nonce);
+                assert!(text.contains(&answer), "{text}");
+            }
+            more => panic!("{more:?}"),
+        }
+    }
+
+    /// Calls a tool that logs. The message may be missing while others use the server.
+    async fn log(&mut self, server: &str, nonce: &str) {
+        let params = json!({ "level": "info", "data": nonce });
+        let arguments = json!({ "method": "notifications/message", "params": params });
+        let is_allowed = self.may(server, "notify");
+        if is_allowed {
+            self.logged.insert(nonce.to_owned());
+        }
+        let is_done = self.call(server, "notify", arguments).await.is_some();
+        assert_eq!(is_done, is_allowed);
+        let mut so_far = self.client.drain_briefly().await;
+        let logs = self.take_logs(&mut so_far);
+        let is_missing = is_allowed && !logs.contains(nonce);
+        assert!(!(self.is_alone && is_missing), "{logs:?} without {nonce}");
+    }
+
+    /// Returns the log messages among the notifications, all of which must be about its own calls.
+    fn take_logs(&self, notifications: &mut Vec<Value>) -> BTreeSet<String> {
+        let is_log = |next: &mut Value| next["method"] == "notifications/message";
+        let logs = notifications.extract_if(.., is_log);
+        let logs: BTreeSet<String> = logs
+            .map(|log| log["params"]["data"].as_str().unwrap().to_owned())
+            .collect();
+        assert!(
+            logs.is_subset(&self.logged),
+            "{logs:?} of {:?}",
+            self.logged
+        );
+        logs
     }
 
     /// Returns the server that answered, and the URI there.
@@ -199,6 +296,19 @@ impl Actor {
 /// Every request that a server received came from a client that may make it.
 async fn check_received(gateway: &Gateway, actors: &[Actor]) {
     for server in SERVERS {
+        for params in gateway.received(server, "tools/call").await {
+            let Some(tool) = TOOLS.iter().find(|tool| params["name"] == **tool) else {
+                continue;
+            };
+            let Some(number) = params["_meta"][BY].as_u64() else {
+                panic!("{tool} without its client: {params}");
+            };
+            let by = actors.iter().find(|actor| actor.number as u64 == number);
+            assert!(
+                by.is_none_or(|by| by.may(server, tool)),
+                "{server}: {params}"
+            );
+        }
         for method in METHODS {
             for params in gateway.received(server, method).await {
                 let Some(number) = params["_meta"][BY].as_u64() else {
@@ -233,7 +343,8 @@ async fn check_updates(gateway: &Gateway, actors: &mut [Actor]) {
         gateway.until_subscribed(server, &own).await;
     }
     for actor in &mut *actors {
-        actor.client.drain_briefly().await;
+        let mut so_far = actor.client.drain_briefly().await;
+        actor.take_logs(&mut so_far);
     }
     let every: BTreeSet<String> = wanted.into_values().flatten().collect();
     for (server, uri) in SERVERS
@@ -264,7 +375,7 @@ async fn check_updates(gateway: &Gateway, actors: &mut [Actor]) {
 async fn run_case(gateway: &Gateway, plans: &[ClientPlan], first_number: usize) {
     let mut actors = Vec::new();
     for (plan, number) in plans.iter().zip(first_number..) {
-        actors.push(Actor::new(gateway, plan, number).await);
+        actors.push(Actor::new(gateway, plan, number, plans.len() == 1).await);
     }
     // All clients at once.
     let acting = actors
@@ -277,6 +388,15 @@ async fn run_case(gateway: &Gateway, plans: &[ClientPlan], first_number: usize) 
             }
         });
     futures::future::join_all(acting).await;
+    // And in the same server at once, where it matters most whose call is whose.
+    for server in SERVERS {
+        let acting = actors.iter_mut().map(|actor| async move {
+            let nonce = format!("{}-{server}", actor.number);
+            actor.be_asked(server, &nonce).await;
+            actor.log(server, &nonce).await;
+        });
+        futures::future::join_all(acting).await;
+    }
     check_received(gateway, &actors).await;
     check_updates(gateway, &mut actors).await;
     drop(actors);
@@ -301,7 +421,9 @@ fn permissions_decide_and_answers_reach_only_their_client() {
         .build()
         .unwrap();
     let gateway = runtime.block_on(async {
-        let mut gateway = Gateway::prepare(ProtocolEra::Legacy, &[], |_| {});
+        let mut gateway = Gateway::prepare(ProtocolEra::Legacy, &[], |options| {
+            options.relays_questions = true;
+        });
         for (server, era) in SERVERS.iter().zip([ERAS[0], ERAS[1], ERAS[0]]) {
             gateway.add(server, era, &content(server));
         }

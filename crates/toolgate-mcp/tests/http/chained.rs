@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_core::{
-    LogHandler, LogLevel, LogMessage, ToolCall, ToolExecutor, ToolManager, ToolOutput,
+    ClientId, LogHandler, LogLevel, LogMessage, Question, QuestionError, QuestionHandler, ToolCall,
+    ToolExecutor, ToolManager, ToolOutput,
 };
 use toolgate_mcp::{
     EraChoice, SecretHeaders, ServerConnection, ServerSettings, Servers, ServersOptions,
@@ -30,6 +32,7 @@ impl TestGateway {
         let manager = Arc::new(ToolManager::new());
         let mut options = ServersOptions::new();
         options.retry.base_delay = Duration::from_millis(50);
+        options.relays_questions = true;
         let servers = Servers::new(Arc::clone(&manager), options);
         let settings = urls.into_iter().map(|(name, url)| {
             let headers = SecretHeaders::default();
@@ -145,6 +148,95 @@ async fn log_messages_of_a_server_reach_the_caller_in_both_eras() {
                 meta: None,
             };
             assert_eq!(*log.1.lock(), [expected], "{era:?}");
+        }
+        gateway.servers.stop().await;
+    }
+}
+
+/// A client that says its name.
+struct TestPerson {
+    name: &'static str,
+    client: ClientId,
+    capabilities: Value,
+    asked: Mutex<Vec<Value>>,
+}
+
+impl QuestionHandler for TestPerson {
+    fn client(&self) -> ClientId {
+        self.client
+    }
+
+    fn capabilities(&self) -> &Value {
+        &self.capabilities
+    }
+
+    fn ask<'a>(
+        &'a self,
+        questions: Vec<Question>,
+    ) -> BoxFuture<'a, Result<Vec<Value>, QuestionError>> {
+        let asked = questions.iter().map(|it| it.params["message"].clone());
+        self.asked.lock().extend(asked);
+        let answer = json!({ "action": "accept", "content": { "name": self.name } });
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            Ok(vec![answer; questions.len()])
+        })
+    }
+}
+
+/// Asks what the argument says, and answers with the answer.
+fn offer_asking_tool(upstream: &TestMcpServer) {
+    let ask = |arguments: Value, context: toolgate_core::CallContext| -> BoxFuture<'static, _> {
+        Box::pin(async move {
+            let schema =
+                json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+            let question = Question {
+                key: "name".to_owned(),
+                server: "upstream".to_owned(),
+                method: "elicitation/create".to_owned(),
+                params: json!({ "message": arguments["word"], "requestedSchema": schema }),
+            };
+            let handler = context.questions().expect("the client can be asked");
+            let answers = handler.ask(vec![question]).await.expect("it answers");
+            Ok(ToolOutput::json(answers[0].clone()))
+        })
+    };
+    add(
+        &upstream.manager,
+        "ask",
+        json!({ "type": "object" }),
+        Box::new(ask),
+    );
+}
+
+#[tokio::test]
+async fn questions_reach_the_caller_they_are_about_while_others_use_the_server() {
+    let upstream = TestMcpServer::open().await;
+    offer_asking_tool(&upstream);
+    for era in [EraChoice::Modern, EraChoice::Legacy] {
+        let gateway = TestGateway::connect(upstream.url(), era).await;
+        let people = ["Ada", "Bob"].map(|name| {
+            Arc::new(TestPerson {
+                name,
+                client: ClientId::unique(),
+                capabilities: json!({ "elicitation": {} }),
+                asked: Mutex::default(),
+            })
+        });
+        let calls = people.iter().map(|person| {
+            let call = ToolCall::new("ask", json!({ "word": person.name }));
+            gateway
+                .executor
+                .execute(call.on_question(Arc::clone(person) as _))
+        });
+        let outcomes = futures::future::join_all(calls).await;
+        for (person, outcome) in people.iter().zip(outcomes) {
+            let envelope = outcome.to_envelope();
+            assert_eq!(
+                envelope["result"]["content"]["name"], person.name,
+                "{era:?} {envelope}"
+            );
+            assert_eq!(*person.asked.lock(), [json!(person.name)], "{era:?}");
         }
         gateway.servers.stop().await;
     }

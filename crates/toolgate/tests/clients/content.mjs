@@ -1,22 +1,25 @@
-// A client made of the TypeScript SDK. It asks a URL for resources, prompts, completion and updates, and prints what it saw as JSON.
-//   node content.mjs NODE_MODULES sdk|client|client-modern URL
+// A client made of the TypeScript SDK. It starts `toolgate mcp` or asks a URL for resources, prompts, completion and updates, answers
+// questions, and prints what it saw as JSON.
+//   node content.mjs NODE_MODULES sdk|client|client-modern PROGRAM|URL [ARGUMENT]…
 import { pathToFileURL } from "node:url";
 
-const [modules, kind, url] = process.argv.slice(2);
+const [modules, kind, command, ...args] = process.argv.slice(2);
 const load = (path) => import(pathToFileURL(`${modules}/@modelcontextprotocol/${path}`).href);
-const { Client, StreamableHTTPClientTransport, ResourceUpdatedNotificationSchema } = Object.assign(
+const { Client, StdioClientTransport, StreamableHTTPClientTransport, ElicitRequestSchema, ResourceUpdatedNotificationSchema } = Object.assign(
   {},
   ...(kind === "sdk"
     ? [
         await load("sdk/dist/esm/client/index.js"),
+        await load("sdk/dist/esm/client/stdio.js"),
         await load("sdk/dist/esm/client/streamableHttp.js"),
         await load("sdk/dist/esm/types.js"),
       ]
-    : [await load("client/dist/index.mjs")]),
+    : [await load("client/dist/index.mjs"), await load("client/dist/stdio.mjs")]),
 );
 
 const isModern = kind === "client-modern";
-const options = isModern ? { versionNegotiation: { mode: { pin: "2026-07-28" } } } : {};
+const capabilities = { elicitation: { form: {}, url: {} } };
+const options = { capabilities, ...(isModern && { versionNegotiation: { mode: { pin: "2026-07-28" } } }) };
 const client = new Client({ name: "test", version: "1" }, options);
 const problems = [];
 client.onerror = (error) => problems.push(String(error));
@@ -24,7 +27,14 @@ const updated = new Promise((heard) => {
   const handler = (notification) => heard(notification.params.uri);
   client.setNotificationHandler(kind === "sdk" ? ResourceUpdatedNotificationSchema : "notifications/resources/updated", handler);
 });
-const transport = new StreamableHTTPClientTransport(new URL(url));
+const asked = [];
+client.setRequestHandler(kind === "sdk" ? ElicitRequestSchema : "elicitation/create", ({ params }) => {
+  asked.push(params.url ?? params.message);
+  return params.url ? { action: "accept" } : { action: "accept", content: { who: "Ada", name: "Ada" } };
+});
+const transport = command.startsWith("http://")
+  ? new StreamableHTTPClientTransport(new URL(command))
+  : new StdioClientTransport({ command, args, stderr: "inherit" });
 await client.connect(transport);
 
 const { resources } = await client.listResources();
@@ -44,7 +54,14 @@ if (!isModern) await client.subscribeResource({ uri: "notes:1" });
 for (let tries = 0, sent = "false"; sent === "false" && tries < 1000; tries += 1) {
   sent = (await client.callTool({ name: "update", arguments: { uri: "notes:1" } })).content[0].text;
 }
+const answered = [];
+for (const [name, given] of [["elicit", {}], ["elicit", { url: true }], ["trigger-elicitation-request", {}]]) {
+  const { content } = await client.callTool({ name, arguments: given });
+  answered.push(content.map((block) => block.text).join(" "));
+}
 const seen = {
+  asked,
+  answered,
   instructions: client.getInstructions(),
   resources: resources.map((resource) => resource.uri),
   templates: resourceTemplates.map((template) => template.uriTemplate),

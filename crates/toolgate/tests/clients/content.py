@@ -1,6 +1,7 @@
-"""A client made of the Python SDK. It asks a URL for resources, prompts, completion and updates, and prints what it saw as JSON.
+"""A client made of the Python SDK. It starts `toolgate mcp` or asks a URL for resources, prompts, completion and updates, answers
+questions, and prints what it saw as JSON.
 
-python content.py legacy|auto URL
+python content.py legacy|auto PROGRAM|URL [ARGUMENT]…
 """
 
 import json
@@ -8,16 +9,20 @@ import sys
 import warnings
 
 import anyio
+from mcp import StdioServerParameters
 from mcp.client.client import Client
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import PromptReference, ResourceUpdatedNotification
+from mcp_types import ElicitRequestURLParams, ElicitResult, PromptReference, ResourceUpdatedNotification
 
 # Subscribing one by one belongs to the older era only.
 warnings.simplefilter("ignore")
 
 
-async def main(mode: str, url: str) -> None:
+async def main(mode: str, command: str, args: list[str]) -> None:
     problems: list[str] = []
+    asked: list[str] = []
+    answered: list[str] = []
     heard = anyio.Event()
     updates: list[str] = []
 
@@ -32,7 +37,18 @@ async def main(mode: str, url: str) -> None:
         if isinstance(inner, ResourceUpdatedNotification):
             note(inner.params.uri)
 
-    async with Client(streamable_http_client(url), mode=mode, message_handler=received) as client:
+    async def answer(_context: object, params: object) -> ElicitResult:
+        if isinstance(params, ElicitRequestURLParams):
+            asked.append(params.url)
+            return ElicitResult(action="accept")
+        asked.append(params.message)
+        return ElicitResult(action="accept", content={"who": "Ada", "name": "Ada"})
+
+    if command.startswith("http://"):
+        transport = streamable_http_client(command)
+    else:
+        transport = stdio_client(StdioServerParameters(command=command, args=args))
+    async with Client(transport, mode=mode, message_handler=received, elicitation_callback=answer) as client:
         resources = (await client.list_resources()).resources
         templates = (await client.list_resource_templates()).resource_templates
         prompts = (await client.list_prompts()).prompts
@@ -71,7 +87,12 @@ async def main(mode: str, url: str) -> None:
                 await update()
                 await heard.wait()
                 await client.unsubscribe_resource("notes:1")
+        for name, given in [("elicit", {}), ("elicit", {"url": True}), ("trigger-elicitation-request", {})]:
+            result = await client.call_tool(name, given)
+            answered.append(" ".join(block.text for block in result.content))
         seen = {
+            "asked": asked,
+            "answered": answered,
             "protocol": client.protocol_version,
             "instructions": client.instructions,
             "resources": [str(resource.uri) for resource in resources],
@@ -90,4 +111,4 @@ async def main(mode: str, url: str) -> None:
     print(json.dumps(seen))
 
 
-anyio.run(main, sys.argv[1], sys.argv[2])
+anyio.run(main, sys.argv[1], sys.argv[2], sys.argv[3:])

@@ -7,6 +7,7 @@
 
 mod browser;
 mod clients;
+mod conformance;
 mod crowds;
 mod ending;
 mod endurance;

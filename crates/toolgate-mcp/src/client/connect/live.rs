@@ -1,6 +1,7 @@
 //! Implements the interface of a connected server for supervision.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use toolgate_core::Redactor;
@@ -45,8 +46,14 @@ impl SupervisedConnection for LiveConnection {
     fn list_everything(&self) -> BoxFuture<'_, Result<ToolOffer, String>> {
         Box::pin(async {
             let is_routine = self.session.take_routine_listing();
-            let listed =
-                list_everything(&self.session, &self.settings, &self.link, &self.redactor).await;
+            let listed = list_everything(
+                &self.session,
+                &self.settings,
+                &self.link,
+                &self.redactor,
+                None,
+            )
+            .await;
             let listed = listed.map(|offer| ToolOffer {
                 is_routine,
                 ..offer
@@ -68,16 +75,17 @@ impl SupervisedConnection for LiveConnection {
     }
 }
 
-/// Lists the server's tools, resources and prompts.
+/// Lists the server's tools, resources and prompts; the last two within the limit, or not at all.
 pub(super) async fn list_everything(
     session: &Arc<ClientSession>,
     settings: &ServerSettings,
     link: &ServerLink,
     redactor: &Redactor,
+    content_limit: Option<Duration>,
 ) -> Result<ToolOffer, SessionError> {
     session.begin_listing();
     let listed = listing::list_tools(&settings.name, session).await?;
-    let content = list_content(&settings.name, session, redactor).await?;
+    let content = list_content(&settings.name, session, redactor, content_limit).await?;
     let offer = tool::tools_from_listing(listed, settings, link, redactor).await;
     Ok(ToolOffer { content, ..offer })
 }

@@ -17,12 +17,13 @@ use crate::client::tasks::RELATED_TASK;
 const STILL_WORKING: Duration = Duration::from_secs(120);
 
 impl ClientSession {
-    /// Answers a request that the server sent by itself. It doesn't say which call it is about,
-    /// unless it is about a task.
+    /// Answers a request of the server. On the stream of a request of ours it is about that call, and
+    /// a task names itself; otherwise nothing says which call it is about.
     pub(super) async fn answer_request(
         &self,
         method: String,
         mut params: Value,
+        on_stream_of: Option<u64>,
     ) -> Result<Value, RpcError> {
         let task = take_related_task(&mut params);
         let question = Question {
@@ -31,14 +32,11 @@ impl ClientSession {
             method,
             params,
         };
-        let (calls, handler) = match task {
+        let (calls, handler) = match (task, on_stream_of) {
             // A task that no call waits for has nobody behind it.
-            Some(task) => {
-                let call = self.task_call(&task);
-                let handler = call.as_ref().and_then(|call| call.questions().cloned());
-                (call.into_iter().collect(), handler)
-            }
-            None => {
+            (Some(task), _) => sure_caller(self.task_call(&task)),
+            (None, Some(id)) => sure_caller(self.pending_call(id)),
+            (None, None) => {
                 let calls = self.pending_calls();
                 let handler = only_handler(&calls).filter(|handler| {
                     let client = Some(handler.client());
@@ -117,6 +115,11 @@ impl ClientSession {
             .await
     }
 
+    pub(super) fn pending_call(&self, id: u64) -> Option<CallContext> {
+        let pending = self.pending.lock();
+        pending.requests.get(&id)?.call.clone()
+    }
+
     /// The calls that the server works on, the newest last.
     pub(super) fn pending_calls(&self) -> Vec<CallContext> {
         let mut calls = self.task_calls();
@@ -143,6 +146,13 @@ fn take_related_task(params: &mut Value) -> Option<String> {
     let related = params.get_mut("_meta")?.as_object_mut()?;
     let related = related.shift_remove(RELATED_TASK)?;
     Some(related["taskId"].as_str()?.to_owned())
+}
+
+type AskedCalls = (Vec<CallContext>, Option<Arc<dyn QuestionHandler>>);
+
+fn sure_caller(call: Option<CallContext>) -> AskedCalls {
+    let handler = call.as_ref().and_then(|call| call.questions().cloned());
+    (Vec::from_iter(call), handler)
 }
 
 /// The client that made all of these calls, through its newest one. If there are several clients,

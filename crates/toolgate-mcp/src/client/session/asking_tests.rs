@@ -169,40 +169,41 @@ impl Crowd {
         }
     }
 
-    /// Logs as the server, on the stream of a request or without one, and checks who got it.
-    fn log(&self, on_stream: usize) {
+    /// The client that a message on this stream is for, and the request of the stream, if any.
+    fn stream(&self, number: usize) -> (Option<usize>, Option<u64>) {
         let running = self.running.iter().map(|(name, id, _)| (Some(*name), *id));
         let cancelled = self.cancelled.iter().map(|(_, id, _)| (None, *id));
         let streams: Vec<_> = running.chain(cancelled).collect();
-        let (expected, stream) = match streams.get(on_stream) {
+        match streams.get(number) {
             Some((name, id)) => (name.filter(|name| name + 1 < CLIENTS), Some(*id)),
             None => (self.only_client(), None),
-        };
+        }
+    }
+
+    /// Logs as the server, and checks who got it.
+    fn log(&self, on_stream: usize) {
+        let (expected, stream) = self.stream(on_stream);
         let message = RpcMessage::Notification {
             method: "notifications/message".to_owned(),
             params: json!({ "level": "info", "data": "Your password was wrong" }),
         };
         self.inbox.on_message(message, stream);
         let logged = std::mem::take(&mut *self.logged.lock());
-        assert_eq!(
-            logged,
-            Vec::from_iter(expected),
-            "{stream:?} of {streams:?}"
-        );
+        assert_eq!(logged, Vec::from_iter(expected), "{stream:?}");
     }
 
     /// Asks as the server, and checks who was asked and what the server was told.
-    async fn ask(&mut self) {
-        let expected = self.only_client();
+    async fn ask(&mut self, on_stream: usize) {
+        let (expected, stream) = self.stream(on_stream);
         let question = RpcMessage::Request {
             id: json!("q"),
             method: "elicitation/create".to_owned(),
             params: json!({ "message": "Your password?" }),
         };
-        self.inbox.on_message(question, None);
+        self.inbox.on_message(question, stream);
         settle().await;
         let asked = std::mem::take(&mut *self.asked.lock());
-        assert_eq!(asked, Vec::from_iter(expected));
+        assert_eq!(asked, Vec::from_iter(expected), "{stream:?}");
         let told = self.recorder.sent().pop().unwrap()["result"].take();
         let answer = match expected {
             Some(name) => json!({ "action": "accept", "content": { "client": name } }),
@@ -219,7 +220,7 @@ enum CrowdStep {
     Cancel(usize),
     LateAnswer(usize),
     Wait(u64),
-    Ask,
+    Ask(usize),
     Log(usize),
 }
 
@@ -230,7 +231,7 @@ fn step() -> impl Strategy<Value = CrowdStep> {
         2 => any::<usize>().prop_map(CrowdStep::Cancel),
         1 => any::<usize>().prop_map(CrowdStep::LateAnswer),
         1 => (1..100_u64).prop_map(CrowdStep::Wait),
-        4 => Just(CrowdStep::Ask),
+        4 => (0..8_usize).prop_map(CrowdStep::Ask),
         4 => (0..8_usize).prop_map(CrowdStep::Log),
     ]
 }
@@ -257,7 +258,7 @@ proptest! {
                     CrowdStep::Wait(seconds) => {
                         tokio::time::sleep(Duration::from_secs(seconds)).await;
                     }
-                    CrowdStep::Ask => crowd.ask().await,
+                    CrowdStep::Ask(on_stream) => crowd.ask(on_stream).await,
                     CrowdStep::Log(on_stream) => crowd.log(on_stream),
                     _ => {}
                 }

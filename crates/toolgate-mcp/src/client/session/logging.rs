@@ -69,11 +69,7 @@ impl ClientSession {
     pub(super) fn handle_log(&self, params: &Value, request: Option<u64>) {
         let level = params["level"].as_str().and_then(LogLevel::from_name);
         let caller = match request {
-            Some(id) => {
-                let pending = self.pending.lock();
-                let request = pending.requests.get(&id);
-                request.and_then(|request| request.call.clone())
-            }
+            Some(id) => self.pending_call(id),
             None => self.only_caller(),
         };
         let (Some(level), Some(caller)) = (level, caller) else {

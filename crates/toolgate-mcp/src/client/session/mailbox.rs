@@ -30,7 +30,7 @@ impl TransportInbox for SessionMailbox {
                 }
             },
             RpcMessage::Request { id, method, params } => {
-                session.handle_request(id, method, params);
+                session.handle_request(id, method, params, request);
             }
             RpcMessage::Notification { method, params } => {
                 session.handle_notification(&method, &params, request);
@@ -143,10 +143,8 @@ impl ClientSession {
 
     fn handle_progress(&self, params: &Value) {
         let call = params["progressToken"].as_u64().and_then(|id| {
-            match self.pending.lock().requests.get(&id) {
-                Some(request) => request.call.clone(),
-                None => self.task_with_progress(id),
-            }
+            let task = || self.task_with_progress(id);
+            self.pending_call(id).or_else(task)
         });
         // Report outside the lock, because a listener may be slow.
         match call {
@@ -162,7 +160,13 @@ impl ClientSession {
         }
     }
 
-    fn handle_request(self: &Arc<Self>, id: Value, method: String, params: Value) {
+    fn handle_request(
+        self: &Arc<Self>,
+        id: Value,
+        method: String,
+        params: Value,
+        on_stream_of: Option<u64>,
+    ) {
         // Held until the response is written. A server that sends many requests and doesn't read
         // the responses blocks only itself.
         let Ok(permit) = Arc::clone(&self.open_questions).try_acquire_owned() else {
@@ -171,7 +175,7 @@ impl ClientSession {
         let session = Arc::clone(self);
         tokio::spawn(async move {
             let answer = tokio::select! {
-                answer = session.answer_request(method, params) => answer,
+                answer = session.answer_request(method, params, on_stream_of) => answer,
                 _ = session.ended() => return,
             };
             let body = match answer {
