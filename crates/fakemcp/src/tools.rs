@@ -81,9 +81,13 @@ const TOOLS: [FakeToolRow; 29] = [
     (
         "elicit",
         "Asks the person, by a page or again and again",
-        &[("url", "boolean"), ("times", "integer")],
+        &[
+            ("url", "boolean"),
+            ("times", "integer"),
+            ("question", "object"),
+        ],
     ),
-    ("sample", "Asks the model", &[]),
+    ("sample", "Asks the model", &[("request", "object")]),
     ("roots", "Asks for the roots", &[]),
     (
         "raw",
@@ -334,6 +338,12 @@ fn ask(server: &FakeServer, name: &str, params: &Value) -> Answer {
     let given = &params["arguments"];
     let times = given["times"].as_u64().unwrap_or(1);
     let (method, asked) = match name {
+        "elicit" if given["question"].is_object() => {
+            ("elicitation/create", given["question"].clone())
+        }
+        "sample" if given["request"].is_object() => {
+            ("sampling/createMessage", given["request"].clone())
+        }
         "elicit" if given["url"] == true => (
             "elicitation/create",
             json!({

@@ -15,9 +15,10 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, Semaphore, oneshot, watch};
 use tokio::time::Instant;
-use toolgate_core::{CallContext, ClientId, SentRequest};
+use toolgate_core::{CallContext, SentRequest};
 use tracing::{debug, warn};
 
+use self::asking::CallAsker;
 pub(crate) use self::encode::SessionRequest;
 use self::logging::ServerLogLevel;
 use self::mailbox::SessionMailbox;
@@ -104,8 +105,8 @@ struct AbandonedRequest {
 }
 
 struct AbandonedCall {
-    // The client that could be asked on its behalf.
-    client: Option<ClientId>,
+    // Who could be asked on its behalf.
+    asker: CallAsker,
     at: Instant,
 }
 
@@ -114,6 +115,8 @@ struct PendingRequest {
     call: Option<CallContext>,
     // `messages_received` when it was sent.
     received_before: u64,
+    // Closed when nobody waits for the reply any more.
+    ended: watch::Sender<()>,
 }
 
 impl ClientSession {
@@ -164,7 +167,7 @@ impl ClientSession {
     }
 
     pub(crate) fn own_capabilities(&self) -> Value {
-        self.questions.own_capabilities()
+        self.questions.own_capabilities(&self.server)
     }
 
     pub(crate) fn offer(&self) -> ServerOffer {
@@ -202,6 +205,7 @@ impl ClientSession {
             reply: sender,
             call: request.call.cloned(),
             received_before: self.messages_received.load(Ordering::Relaxed),
+            ended: watch::Sender::new(()),
         };
         self.register_request(id, pending)?;
         let mut cancel_guard = RequestCancelGuard {
@@ -296,7 +300,7 @@ impl ClientSession {
                 pending.abandoned.pop_front();
             }
             let call = request.call.as_ref().map(|call| AbandonedCall {
-                client: call.questions().map(|questions| questions.client()),
+                asker: CallAsker::new(call),
                 at: Instant::now(),
             });
             pending.abandoned.push_back(AbandonedRequest { id, call });

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use toolgate_core::{
     CallContext, ClientId, PausedClock, Progress, Question, QuestionError, QuestionHandler,
 };
@@ -12,6 +14,7 @@ use toolgate_core::{
 use super::ClientSession;
 use crate::client::diagnostics::NoiseKind;
 use crate::client::message::RpcError;
+use crate::client::questions::RequestingCall;
 
 // How long a server may go on with a cancelled call that it doesn't answer, and ask on its behalf.
 const STILL_ASKING: Duration = Duration::from_secs(120);
@@ -29,10 +32,17 @@ impl ClientSession {
             method,
             params,
         };
-        let calls = self.pending_calls();
+        let (calls, ends) = self.pending_calls_with_ends();
         let handler = only_handler(&calls).filter(|it| self.can_only_be_asked_by(it.client()));
-        let mut answers = self.answer(vec![question], handler, &calls).await?;
-        Ok(answers.pop().unwrap_or_default())
+        let asking = self.requesting_call(&calls);
+        let has_calls = !calls.is_empty();
+        let all_ended = join_all(ends.into_iter().map(wait_until_closed));
+        let answers = self.answer(vec![question.clone()], handler, asking.as_ref(), &calls);
+        tokio::select! {
+            answers = answers => Ok(answers?.pop().unwrap_or_default()),
+            // Nobody should be asked for a call that is over.
+            _ = all_ended, if has_calls => unanswered(&question, &QuestionError::Gone),
+        }
     }
 
     /// Answers what a call needs to go on, in the order of the questions.
@@ -42,7 +52,8 @@ impl ClientSession {
         call: &CallContext,
     ) -> Result<Vec<Value>, RpcError> {
         let calls = std::slice::from_ref(call);
-        self.answer(questions, call.questions().cloned(), calls)
+        let asking = RequestingCall::new(call);
+        self.answer(questions, call.questions().cloned(), Some(&asking), calls)
             .await
     }
 
@@ -51,6 +62,7 @@ impl ClientSession {
         &self,
         questions: Vec<Question>,
         handler: Option<Arc<dyn QuestionHandler>>,
+        asking: Option<&RequestingCall>,
         calls: &[CallContext],
     ) -> Result<Vec<Value>, RpcError> {
         let needs_person = questions.iter().any(|question| question.method != "ping");
@@ -68,7 +80,7 @@ impl ClientSession {
         for (place, question) in questions.into_iter().enumerate() {
             match is_for_client(&question) {
                 true => relayed.push((place, question)),
-                false => answers[place] = Some(self.answer_here(&question).await?),
+                false => answers[place] = Some(self.answer_here(&question, asking).await?),
             }
         }
         if let Some(handler) = handler.filter(|_| !relayed.is_empty()) {
@@ -87,30 +99,56 @@ impl ClientSession {
         Ok(answers.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    async fn answer_here(&self, question: &Question) -> Result<Value, RpcError> {
+    async fn answer_here(
+        &self,
+        question: &Question,
+        asking: Option<&RequestingCall>,
+    ) -> Result<Value, RpcError> {
         let method = &*question.method;
         match method {
-            "sampling/createMessage" => self.diagnostics.log_ignored(NoiseKind::Sampling, method),
+            "sampling/createMessage" if !self.questions.can_sample(&self.server) => {
+                self.diagnostics.log_ignored(NoiseKind::Sampling, method)
+            }
             "elicitation/create" if self.questions.elicitor.is_none() => {
                 self.diagnostics.log_ignored(NoiseKind::Elicitation, method);
             }
             _ => {}
         }
         self.questions
-            .answer(&self.server, method, &question.params)
+            .answer(&self.server, method, &question.params, asking.cloned())
             .await
     }
 
     /// The calls that the server works on, the newest last.
     pub(super) fn pending_calls(&self) -> Vec<CallContext> {
+        self.pending_calls_with_ends().0
+    }
+
+    /// The same, with receivers that are closed when the calls have ended.
+    fn pending_calls_with_ends(&self) -> (Vec<CallContext>, Vec<watch::Receiver<()>>) {
         let pending = self.pending.lock();
         let requests = pending.requests.iter();
-        let mut calls: Vec<(u64, CallContext)> = requests
-            .filter_map(|(id, request)| Some((*id, request.call.clone()?)))
+        let mut calls: Vec<(u64, CallContext, watch::Receiver<()>)> = requests
+            .filter_map(|(id, request)| {
+                Some((*id, request.call.clone()?, request.ended.subscribe()))
+            })
             .collect();
         drop(pending);
-        calls.sort_unstable_by_key(|(id, _)| *id);
-        calls.into_iter().map(|(_, call)| call).collect()
+        calls.sort_unstable_by_key(|(id, ..)| *id);
+        calls.into_iter().map(|(_, call, end)| (call, end)).unzip()
+    }
+
+    /// The newest of the calls, if all of them are the same caller's, and so are those that were
+    /// cancelled and may still run.
+    fn requesting_call(&self, calls: &[CallContext]) -> Option<RequestingCall> {
+        let (newest, others) = calls.split_last()?;
+        let asker = CallAsker::new(newest);
+        let pending = self.pending.lock();
+        let abandoned = pending.abandoned.iter().filter_map(|it| it.call.as_ref());
+        let mut abandoned = abandoned.filter(|it| it.at.elapsed() < STILL_ASKING);
+        let is_only = others.iter().all(|call| CallAsker::new(call) == asker)
+            && abandoned.all(|it| it.asker == asker);
+        is_only.then(|| RequestingCall::new(newest))
     }
 
     /// False if the server may still work on a call of another client, which was cancelled.
@@ -119,10 +157,30 @@ impl ClientSession {
         let mut abandoned = pending.abandoned.iter();
         abandoned.all(|request| match &request.call {
             Some(abandoned) if abandoned.at.elapsed() < STILL_ASKING => {
-                abandoned.client == Some(client)
+                abandoned.asker.client == Some(client)
             }
             _ => true,
         })
+    }
+}
+
+async fn wait_until_closed(mut end: watch::Receiver<()>) {
+    while end.changed().await.is_ok() {}
+}
+
+/// Who could be asked about a call: a client, or a person by the name of the caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CallAsker {
+    client: Option<ClientId>,
+    caller: Option<String>,
+}
+
+impl CallAsker {
+    pub(super) fn new(call: &CallContext) -> Self {
+        Self {
+            client: call.questions().map(|questions| questions.client()),
+            caller: call.scope().caller().map(str::to_owned),
+        }
     }
 }
 

@@ -124,7 +124,7 @@ impl ClientSession {
         let Some(handler) = handler else {
             return Cow::Owned(meta);
         };
-        let mut capabilities = self.questions.own_capabilities();
+        let mut capabilities = self.own_capabilities();
         for key in ["elicitation", "sampling", "roots"] {
             if let Some(theirs) = handler.capabilities().get(key) {
                 capabilities[key] = theirs.clone();
