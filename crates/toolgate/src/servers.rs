@@ -13,7 +13,7 @@ use toolgate_core::{ToolManager, escape};
 use toolgate_mcp::guard::ServerGuard;
 use toolgate_mcp::sandbox::{self, SandboxLauncher};
 use toolgate_mcp::{
-    ServerSettings, ServerState, ServerStatus, Servers, ServersOptions, ToolCatalog,
+    Elicitor, ServerSettings, ServerState, ServerStatus, Servers, ServersOptions, ToolCatalog,
 };
 use tracing::warn;
 
@@ -24,6 +24,7 @@ use spoken::spoken_names;
 
 use crate::config::{Config, ConfiguredServer, state_folder, user_file};
 use crate::elicit::TerminalElicitor;
+use crate::sampling::ModelSampler;
 use crate::spinner::{Spinner, clear_line};
 use crate::wiring::{self, ConfiguredTools};
 use crate::{exit, journal, output};
@@ -71,6 +72,39 @@ pub(crate) fn options(config: &Config, tools: &ConfiguredTools) -> ServersOption
     options
 }
 
+/// Who answers what servers ask, besides the model that they may use.
+pub(crate) struct ServerAnswers {
+    elicitor: Option<Arc<dyn Elicitor>>,
+    // The clients that call their tools may be able to.
+    in_clients: bool,
+}
+
+impl ServerAnswers {
+    pub(crate) fn at_terminal(spinner: &Spinner) -> Self {
+        let elicitor = TerminalElicitor::new(spinner);
+        Self {
+            elicitor: elicitor.map(|elicitor| Arc::new(elicitor) as Arc<_>),
+            in_clients: false,
+        }
+    }
+
+    pub(crate) fn in_clients() -> Self {
+        Self {
+            elicitor: None,
+            in_clients: true,
+        }
+    }
+
+    /// The clients first, and `elicitor` for those that can't be asked.
+    #[cfg(feature = "serve")]
+    pub(crate) fn in_clients_or_with(elicitor: impl Elicitor + 'static) -> Self {
+        Self {
+            elicitor: Some(Arc::new(elicitor)),
+            in_clients: true,
+        }
+    }
+}
+
 pub(crate) struct ServerFleet {
     pub(crate) servers: Servers,
     // Servers that can't start because of their configuration.
@@ -89,17 +123,27 @@ impl ServerFleet {
         start: ServerStart,
         spinner: Option<&Spinner>,
     ) -> Self {
+        let answers = match spinner {
+            Some(spinner) => ServerAnswers::at_terminal(spinner),
+            None => ServerAnswers::in_clients(),
+        };
+        Self::start_with(config, tools, settings, start, answers)
+    }
+
+    pub(crate) fn start_with(
+        config: &Config,
+        tools: &ConfiguredTools,
+        settings: Vec<ServerSettings>,
+        start: ServerStart,
+        answers: ServerAnswers,
+    ) -> Self {
         let mut options = options(config, tools);
         options.health = tools.services.health.clone();
         options.on_demand = start == ServerStart::WhenNeeded;
-        match spinner {
-            Some(spinner) => {
-                let elicitor = TerminalElicitor::new(spinner);
-                options.elicitor = elicitor.map(|elicitor| Arc::new(elicitor) as Arc<_>);
-            }
-            // A gateway: its clients may be able to answer.
-            None => options.relays_questions = true,
-        }
+        options.elicitor = answers.elicitor;
+        options.relays_questions = answers.in_clients;
+        let sampler = ModelSampler::new(config, &tools.redactor);
+        options.sampler = sampler.map(|sampler| Arc::new(sampler) as Arc<_>);
         let servers = Servers::new(Arc::clone(&tools.manager), options);
         set_absent_reasons(&settings, &tools.manager);
         let blocked = settings.iter();
