@@ -94,9 +94,7 @@ impl Notifier {
     pub(crate) async fn notify(&self, notification: &Notification) -> bool {
         let (event, id) = (notification.event, &notification.id);
         if !self.may_send() {
-            warn!(
-                event,
-                id, "notification left out: more than {MAX_PER_MINUTE} in a minute"
+            warn!(%event, %id, "notification left out: more than {MAX_PER_MINUTE} in a minute"
             );
             return false;
         }
@@ -118,14 +116,14 @@ impl Notifier {
         for attempt in 1..=ATTEMPTS {
             let error = match channel.send(body).await {
                 Ok(()) => {
-                    info!(event, id, to, "notified of something that waits");
+                    info!(%event, %id, %to, "notified of something that waits");
                     return true;
                 }
                 Err(error) => error,
             };
             let reason = self.redactor.line(&error.text, 300);
             if !error.may_retry || attempt == ATTEMPTS {
-                warn!(event, id, to, reason, attempt, "notification not delivered");
+                warn!(%event, %id, %to, %reason, attempt, "notification not delivered");
                 return false;
             }
             tokio::time::sleep(pause).await;

@@ -14,6 +14,7 @@ use reqwest::Url;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, oneshot, watch};
+use tokio::time::Instant;
 use toolgate_core::{CallId, Redactor, sanitize, truncate};
 use toolgate_mcp::{Elicitation, ElicitationAnswer, ElicitationError, Elicitor, RequestingCall};
 use tracing::info;
@@ -31,6 +32,8 @@ const MAX_OF_CALL: usize = 32;
 // Calls whose questions are counted. An older one starts again.
 const COUNTED_CALLS: usize = 256;
 const MAX_MESSAGE: usize = 4 << 10;
+// A server that asks again and again must not fill the log.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 const EVENT_CAPACITY: usize = 256;
 // Reloading the page must not cancel its questions.
 const RELOAD_GRACE: Duration = Duration::from_secs(5);
@@ -44,6 +47,8 @@ struct QuestionQueue {
     open: Mutex<BTreeMap<String, OpenQuestion>>,
     asked: Mutex<VecDeque<(CallId, usize)>>,
     last_id: AtomicU64,
+    // When a declined question was last logged.
+    logged: Mutex<Option<Instant>>,
     events: broadcast::Sender<QuestionEvent>,
     // Who has the dashboard open.
     viewers: watch::Sender<Vec<(u64, QuestionViewer)>>,
@@ -150,6 +155,7 @@ impl Default for DashboardQuestions {
             open: Mutex::default(),
             asked: Mutex::default(),
             last_id: AtomicU64::new(0),
+            logged: Mutex::default(),
             events: broadcast::Sender::new(EVENT_CAPACITY),
             viewers: watch::Sender::new(Vec::new()),
             config: OnceLock::new(),
@@ -246,8 +252,8 @@ impl DashboardQuestions {
         info!(
             server = %toolgate_core::escape(&question.shown.server),
             call = %question.shown.call,
-            by = caller.scope.caller(),
-            action = word(&answer),
+            by = %toolgate_core::escape(caller.scope.caller().unwrap_or_default()),
+            action = %word(&answer),
             "a server's question was answered"
         );
         question.answer.send(answer).map_err(|_| AnswerError::Gone)
@@ -260,8 +266,7 @@ impl Elicitor for DashboardQuestions {
             match self.0.ask(question).await {
                 Ok(answer) => answer,
                 Err(reason) => {
-                    let server = toolgate_core::escape(&question.server);
-                    info!(%server, reason, "a server's question was declined");
+                    self.0.log_declined(&question.server, reason);
                     ElicitationAnswer::Decline
                 }
             }
@@ -343,6 +348,15 @@ impl QuestionQueue {
         }
         asked.push_back((call, 1));
         true
+    }
+
+    fn log_declined(&self, server: &str, reason: &str) {
+        let mut logged = self.logged.lock();
+        if logged.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
+            *logged = Some(Instant::now());
+            let server = toolgate_core::escape(server);
+            info!(%server, %reason, "a server's question was declined");
+        }
     }
 
     fn shown(

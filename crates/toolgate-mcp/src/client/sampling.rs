@@ -21,6 +21,8 @@ use crate::settings::SamplingSettings;
 /// How long the model may take for one request.
 const TIMEOUT: Duration = Duration::from_secs(120);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+// A server that asks again and again must not fill the log.
+const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 const MAX_MESSAGES: usize = 200;
 // Bytes of all texts together. The allowance usually ends sooner.
 const MAX_TEXT: usize = 1 << 20;
@@ -105,6 +107,7 @@ struct SpentTokens {
     tokens: u64,
     // Begins with the first request after the last period.
     period: Option<Instant>,
+    warned: Option<Instant>,
 }
 
 /// Tokens that are set aside for a request. On drop they count as used, because a request that was
@@ -157,9 +160,17 @@ impl SamplingAllowance {
     ) -> Result<Value, RpcError> {
         let result = self.answer_within(sampler, server, params, call).await;
         if let Err(error) = &result {
-            self.spent.lock().refused += 1;
-            let reason = redactor.line(&error.message, 300);
-            warn!(server = %escape(server), %reason, "sampling request refused");
+            let mut spent = self.spent.lock();
+            spent.refused += 1;
+            let is_due = spent
+                .warned
+                .is_none_or(|at| at.elapsed() >= WARNING_INTERVAL);
+            if is_due {
+                spent.warned = Some(Instant::now());
+                let reason = redactor.line(&error.message, 300);
+                let refused = spent.refused;
+                warn!(server = %escape(server), %reason, refused, "sampling request refused");
+            }
         }
         result
     }
@@ -189,12 +200,12 @@ impl SamplingAllowance {
             counted => counted,
         };
         reserved.settle(input.saturating_add(output));
-        let call = request.call.as_ref();
+        let (call, tool, caller) = describe(request.call.as_ref());
         info!(
             server = %escape(server),
-            call = call.map(|call| tracing::field::display(call.id)),
-            tool = call.map(|call| call.tool.as_str()),
-            caller = call.and_then(|call| call.caller.as_deref()),
+            %call,
+            %tool,
+            %caller,
             model = %escape(&answer.model),
             input_tokens = input,
             output_tokens = output,
@@ -235,6 +246,15 @@ impl ReservedTokens<'_> {
             .saturating_add(used);
         spent.requests += 1;
     }
+}
+
+/// The call's id, its tool and its caller, for the log. Empty if they are unknown.
+fn describe(call: Option<&RequestingCall>) -> (String, String, String) {
+    let Some(call) = call else {
+        return Default::default();
+    };
+    let caller = call.caller.as_deref().unwrap_or_default();
+    (call.id.to_string(), escape(&call.tool), escape(caller))
 }
 
 /// Returns the request, and the texts that end its answer.

@@ -14,6 +14,7 @@ mod figures;
 mod fuzzing;
 mod health;
 mod killing;
+mod notifications;
 mod pressure;
 mod support;
 mod suspended;

@@ -110,6 +110,8 @@ async function settle(question, answer, onInvalid) {
 async function openQuestion(entry) {
   const { question } = entry;
   const part = question.url ? pagePart(question) : formPart(question);
+  // Set before the dialog opens: a field that gets and loses the focus counts as left empty.
+  part.element.querySelector('input, select, textarea')?.setAttribute('autofocus', '');
   const left = h('span', { class: 'num', 'data-testid': 'question-dialog-left' });
   entry.showLeft = (text) => setText(left, text);
   const send = (answer) => () => settle(question, answer);
@@ -131,7 +133,6 @@ async function openQuestion(entry) {
   });
   const dialog = document.querySelector('[data-testid="question-dialog"]');
   entry.close = () => dialog.close();
-  dialog.querySelector('input, select, textarea')?.focus();
   await closing;
   entry.close = null;
   entry.showLeft = null;
