@@ -74,7 +74,6 @@ impl Sampler for ModelSampler {
                 .map_err(|error| self.redactor.line(&error, 500))?;
             let messages = to_messages(request);
             let reply = to_completion(request, &messages).ask(&**client).await;
-            // The server sees this text, so it must not contain secrets.
             let reply = reply.map_err(|error| self.redactor.line(&error.to_string(), 500))?;
             match reply.stop {
                 StopReason::Refusal => Err("the model declined to answer".to_owned()),

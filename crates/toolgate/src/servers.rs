@@ -1,5 +1,6 @@
 //! Starts, awaits, reports on and stops the MCP servers that a command uses.
 
+mod answers;
 mod owners;
 #[cfg(feature = "chat")]
 mod readiness;
@@ -13,17 +14,17 @@ use toolgate_core::{ToolManager, escape};
 use toolgate_mcp::guard::ServerGuard;
 use toolgate_mcp::sandbox::{self, SandboxLauncher};
 use toolgate_mcp::{
-    Elicitor, ServerSettings, ServerState, ServerStatus, Servers, ServersOptions, ToolCatalog,
+    ServerSettings, ServerState, ServerStatus, Servers, ServersOptions, ToolCatalog,
 };
 use tracing::warn;
 
+pub(crate) use answers::ServerAnswers;
 pub(crate) use owners::{needed, owners};
 #[cfg(feature = "chat")]
 pub(crate) use readiness::{StartingServers, UnseenServers};
 use spoken::spoken_names;
 
 use crate::config::{Config, ConfiguredServer, state_folder, user_file};
-use crate::elicit::TerminalElicitor;
 use crate::sampling::ModelSampler;
 use crate::spinner::{Spinner, clear_line};
 use crate::wiring::{self, ConfiguredTools};
@@ -70,39 +71,6 @@ pub(crate) fn options(config: &Config, tools: &ConfiguredTools) -> ServersOption
     options.launcher = launcher(config);
     options.catalog = catalog();
     options
-}
-
-/// Who answers what servers ask, besides the model that they may use.
-pub(crate) struct ServerAnswers {
-    elicitor: Option<Arc<dyn Elicitor>>,
-    // The clients that call their tools may be able to.
-    in_clients: bool,
-}
-
-impl ServerAnswers {
-    pub(crate) fn at_terminal(spinner: &Spinner) -> Self {
-        let elicitor = TerminalElicitor::new(spinner);
-        Self {
-            elicitor: elicitor.map(|elicitor| Arc::new(elicitor) as Arc<_>),
-            in_clients: false,
-        }
-    }
-
-    pub(crate) fn in_clients() -> Self {
-        Self {
-            elicitor: None,
-            in_clients: true,
-        }
-    }
-
-    /// The clients first, and `elicitor` for those that can't be asked.
-    #[cfg(feature = "serve")]
-    pub(crate) fn in_clients_or_with(elicitor: impl Elicitor + 'static) -> Self {
-        Self {
-            elicitor: Some(Arc::new(elicitor)),
-            in_clients: true,
-        }
-    }
 }
 
 pub(crate) struct ServerFleet {

@@ -177,7 +177,10 @@ mod tests {
     use super::*;
 
     fn object(value: Value) -> Map<String, Value> {
-        value.as_object().cloned().unwrap()
+        match value {
+            Value::Object(object) => object,
+            other => panic!("should be an object: {other}"),
+        }
     }
 
     #[test]

@@ -33,7 +33,8 @@ const INVALID_PARAMS: i64 = -32602;
 
 /// Answers requests of servers with a model. The program that embeds this crate implements it.
 pub trait Sampler: Send + Sync {
-    /// Asks the model. The future is dropped when the time is up or the server has gone.
+    /// Asks the model. The future is dropped when the time is up or the server has gone. An error is
+    /// logged; the server isn't told it.
     fn sample<'a>(
         &'a self,
         request: &'a SamplingRequest,
@@ -159,7 +160,7 @@ impl SamplingAllowance {
         call: Option<RequestingCall>,
     ) -> Result<Value, RpcError> {
         let result = self.answer_within(sampler, server, params, call).await;
-        if let Err(error) = &result {
+        if let Err(SamplingFailure { reason, .. }) = &result {
             let mut spent = self.spent.lock();
             spent.refused += 1;
             let is_due = spent
@@ -167,12 +168,12 @@ impl SamplingAllowance {
                 .is_none_or(|at| at.elapsed() >= WARNING_INTERVAL);
             if is_due {
                 spent.warned = Some(Instant::now());
-                let reason = redactor.line(&error.message, 300);
+                let reason = redactor.line(reason, 300);
                 let refused = spent.refused;
                 warn!(server = %escape(server), %reason, refused, "sampling request refused");
             }
         }
-        result
+        result.map_err(|failure| failure.error)
     }
 
     async fn answer_within(
@@ -181,15 +182,23 @@ impl SamplingAllowance {
         server: &str,
         params: &Value,
         call: Option<RequestingCall>,
-    ) -> Result<Value, RpcError> {
+    ) -> Result<Value, SamplingFailure> {
         let (mut request, stop_sequences) = read_request(server, params, call)?;
         request.max_tokens = request.max_tokens.min(self.settings.max_tokens);
         let needed = sampler.input_tokens(&request);
         let reserved = self.reserve(needed.saturating_add(request.max_tokens))?;
         let asking = tokio::time::timeout(TIMEOUT, sampler.sample(&request)).await;
-        let answer = asking
-            .map_err(|_| RpcError::new(-32603, "the model did not answer in time"))?
-            .map_err(|problem| RpcError::new(-32603, &problem))?;
+        let answer =
+            asking.map_err(|_| RpcError::new(-32603, "the model did not answer in time"))?;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(reason) => {
+                reserved.release();
+                // Which model there is, and where, is none of the server's business.
+                let error = RpcError::new(-32603, "the model can't answer at the moment");
+                return Err(SamplingFailure { error, reason });
+            }
+        };
         // Providers that don't count are counted by the estimate.
         let input = match answer.input_tokens {
             0 => needed,
@@ -211,7 +220,7 @@ impl SamplingAllowance {
             output_tokens = output,
             "answered a sampling request of a server"
         );
-        Ok(to_result(answer, &stop_sequences))
+        Ok(to_result(&answer, &stop_sequences))
     }
 
     fn reserve(&self, tokens: u64) -> Result<ReservedTokens<'_>, RpcError> {
@@ -237,7 +246,26 @@ impl SamplingAllowance {
     }
 }
 
+/// Why a request has no answer: what the server is told, and what is logged.
+struct SamplingFailure {
+    error: RpcError,
+    reason: String,
+}
+
+impl From<RpcError> for SamplingFailure {
+    fn from(error: RpcError) -> Self {
+        let reason = error.message.clone();
+        Self { error, reason }
+    }
+}
+
 impl ReservedTokens<'_> {
+    // The model has not taken the request.
+    fn release(self) {
+        let mut spent = self.allowance.spent.lock();
+        spent.tokens = spent.tokens.saturating_sub(self.tokens);
+    }
+
     fn settle(self, used: u64) {
         let mut spent = self.allowance.spent.lock();
         spent.tokens = spent
@@ -346,7 +374,7 @@ fn read_message(message: &Value) -> Result<SamplingMessage, RpcError> {
 }
 
 /// The stop sequences are applied here, because not every provider has them.
-fn to_result(answer: SamplingAnswer, stop_sequences: &[String]) -> Value {
+fn to_result(answer: &SamplingAnswer, stop_sequences: &[String]) -> Value {
     let ends = stop_sequences
         .iter()
         .filter_map(|stop| answer.text.find(stop.as_str()));

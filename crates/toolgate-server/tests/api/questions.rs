@@ -243,3 +243,56 @@ async fn a_question_goes_with_its_call_and_with_the_last_dashboard() {
     let (reply, ()) = tokio::join!(call, left);
     assert_eq!(told(&reply.json()), json!({ "action": "cancel" }));
 }
+
+/// The form of the reference server, which has every kind of field.
+#[tokio::test]
+async fn the_form_of_the_reference_server_is_answered() {
+    let Some(folder) = fakemcp::real_servers() else {
+        return;
+    };
+    let script = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+    let program = ServerProgram {
+        command: fakemcp::node(&folder).to_string_lossy().into_owned(),
+        args: vec![
+            folder.join(script).to_string_lossy().into_owned(),
+            "stdio".to_owned(),
+        ],
+        ..ServerProgram::default()
+    };
+    let mut server = ServerSettings::new("everything", ServerConnection::Stdio(program));
+    server.start_timeout = Some(std::time::Duration::from_secs(100));
+    let mut settings = ServeSettings::default();
+    settings.token = long("full");
+    let gateway = ApiTestGateway::start_with(TestGatewayOptions {
+        settings,
+        mcp_servers: vec![server],
+        ..TestGatewayOptions::default()
+    })
+    .await;
+    gateway.servers.start_all().await;
+    let mut events = gateway
+        .events_as("full", "/api/events?kinds=question")
+        .await;
+    let answered = async {
+        let (path, question) = asked(&mut events).await;
+        let properties = question["schema"]["properties"].as_object().unwrap();
+        let defaults = properties.iter();
+        let defaults =
+            defaults.filter_map(|(name, field)| Some((name, field.get("default")?.clone())));
+        let mut content: Value = defaults.collect();
+        content["name"] = json!("Ada Lovelace");
+        content["birthdate"] = json!("10 December 1815");
+        let wrong = json!({ "action": "accept", "content": content });
+        let refused = gateway.post_as("full", &path, &wrong).await;
+        assert_eq!(refused.status, 422);
+        assert_eq!(refused.json()["violations"][0]["parameter"], "birthdate");
+        content["birthdate"] = json!("1815-12-10");
+        let right = json!({ "action": "accept", "content": content });
+        assert_eq!(gateway.post_as("full", &path, &right).await.status, 204);
+    };
+    let nothing = json!({});
+    let path = "/api/tools/trigger-elicitation-request/call";
+    let (reply, ()) = tokio::join!(gateway.post_as("full", path, &nothing), answered);
+    assert!(reply.text.contains("Ada Lovelace"), "{}", reply.text);
+    gateway.servers.stop().await;
+}

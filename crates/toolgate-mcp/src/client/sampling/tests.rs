@@ -6,6 +6,7 @@ use super::*;
 #[derive(Default)]
 struct EchoSampler {
     hangs: AtomicBool,
+    fails: AtomicBool,
 }
 
 impl Sampler for EchoSampler {
@@ -16,6 +17,9 @@ impl Sampler for EchoSampler {
         Box::pin(async move {
             if self.hangs.load(Ordering::Relaxed) {
                 std::future::pending::<()>().await;
+            }
+            if self.fails.load(Ordering::Relaxed) {
+                return Err("nobody listens at 10.0.0.7".to_owned());
             }
             let messages = request.messages.iter().map(|message| message.text.as_str());
             let text: String = messages.collect();
@@ -144,4 +148,20 @@ async fn a_model_that_hangs_is_given_up_and_counts_as_used() {
     let error = hung.await.unwrap_err();
     assert_eq!(error.message, "the model did not answer in time");
     assert_eq!(allowance.usage().tokens, 14);
+}
+
+#[tokio::test]
+async fn a_server_is_not_told_why_the_model_failed() {
+    let allowance = allowance(10, 20);
+    let sampler = EchoSampler::default();
+    sampler.fails.store(true, Ordering::Relaxed);
+    let redactor = Redactor::default();
+    for _ in 0..5 {
+        let params = ask("abcd", 10);
+        let failed = allowance.answer(&sampler, &redactor, "notes", &params, None);
+        let error = failed.await.unwrap_err();
+        assert_eq!(error.message, "the model can't answer at the moment");
+    }
+    let usage = allowance.usage();
+    assert_eq!((usage.tokens, usage.refused), (0, 5));
 }

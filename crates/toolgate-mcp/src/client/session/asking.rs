@@ -107,7 +107,7 @@ impl ClientSession {
         let method = &*question.method;
         match method {
             "sampling/createMessage" if !self.questions.can_sample(&self.server) => {
-                self.diagnostics.log_ignored(NoiseKind::Sampling, method)
+                self.diagnostics.log_ignored(NoiseKind::Sampling, method);
             }
             "elicitation/create" if self.questions.elicitor.is_none() => {
                 self.diagnostics.log_ignored(NoiseKind::Elicitation, method);

@@ -55,8 +55,7 @@ function explanation(model) {
   const said = model.description || (model.title !== model.key && !model.isQuestion ? model.title : '');
   const words = [said, model.hint && `${capital(model.hint)}.`];
   // A question is filled in with it already.
-  if (model.isQuestion) return words.filter(Boolean).join(' ');
-  if (model.default !== undefined) words.push(`Default: ${brief(model.default, 80)}.`);
+  if (model.default !== undefined && !model.isQuestion) words.push(`Default: ${brief(model.default, 80)}.`);
   if (model.nullable) words.push('May be null.');
   // A tool's description gets a full stop only if another sentence follows.
   if (words.filter(Boolean).length > 1 && /[^.!?:…\s]\s*$/.test(said ?? '')) words[0] = `${said.trimEnd()}.`;
@@ -127,7 +126,7 @@ function setField(model, path, value, form) {
   }));
   let touched = value !== undefined;
   const element = labelled(model, path, form, ({ describedBy, labelId }) =>
-    h('div', { class: 'pills', role: 'group', 'aria-labelledby': labelId, 'aria-describedby': describedBy, onchange: () => { touched = true; } },
+    h('div', { class: 'ticks', role: 'group', 'aria-labelledby': labelId, 'aria-describedby': describedBy, onchange: () => { touched = true; } },
       boxes.map(({ label, input }) => h('label', { class: 'pill' }, input, label))), { group: true });
   const read = () => {
     const ticked = boxes.filter(({ input }) => input.checked).map(({ meaning }) => meaning);

@@ -73,7 +73,7 @@ function create(entry) {
   return h('div', { class: 'band approval tone-info', 'data-testid': 'question-banner', 'data-id': question.id },
     icon('chat'),
     h('div', { class: 'band-text' },
-      h('div', null, h('strong', null, server), ' asks during ', h('span', { class: 'mono' }, visible(question.tool)), `, ${callerOf(question)}`),
+      h('div', null, h('strong', null, server), ' asks during ', h('span', { class: 'mono' }, visible(question.tool)), ...callerOf(question)),
       h('div', { class: 'question-message', 'data-testid': 'question-message' }, reveal(question.message).nodes)),
     h('span', { class: 'approval-left num', 'data-testid': 'question-left' }),
     h('span', { class: 'row' },
@@ -84,7 +84,7 @@ function create(entry) {
 
 function callerOf({ caller, origin }) {
   const { long } = originLabel(origin);
-  return caller ? `called by ${visible(caller)} through ${long}` : `called through ${long}`;
+  return caller ? [', called by ', h('strong', null, visible(caller)), ` through ${long}`] : [`, called through ${long}`];
 }
 
 function update(element, entry) {
