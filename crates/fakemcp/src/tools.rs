@@ -85,9 +85,10 @@ const TOOLS: [FakeToolRow; 29] = [
             ("url", "boolean"),
             ("times", "integer"),
             ("message", "string"),
+            ("question", "object"),
         ],
     ),
-    ("sample", "Asks the model", &[]),
+    ("sample", "Asks the model", &[("request", "object")]),
     ("roots", "Asks for the roots", &[]),
     (
         "raw",
@@ -347,6 +348,12 @@ fn ask(server: &FakeServer, name: &str, params: &Value) -> Answer {
     let times = given["times"].as_u64().unwrap_or(1);
     let message = given["message"].as_str().unwrap_or("Who?");
     let (method, asked) = match name {
+        "elicit" if given["question"].is_object() => {
+            ("elicitation/create", given["question"].clone())
+        }
+        "sample" if given["request"].is_object() => {
+            ("sampling/createMessage", given["request"].clone())
+        }
         "elicit" if given["url"] == true => (
             "elicitation/create",
             json!({

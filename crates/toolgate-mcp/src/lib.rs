@@ -30,10 +30,11 @@ mod settings;
 pub mod skills;
 
 pub use client::{
-    AgreementError, ChainError, DefinitionDifference, Elicitation, ElicitationAnswer, Elicitor,
-    HealthReport, HealthState, RememberedFailure, RememberedServer, RememberedTool, ServerHealth,
-    ServerState, ServerStatus, Servers, ServersOptions, ToolCatalog, ToolChange, ToolChangeKind,
-    ToolChanges, ToolgateChain, guard, sandbox, startup_advice,
+    AgreementError, ChainError, DefinitionDifference, Elicitation, ElicitationAnswer,
+    ElicitationError, Elicitor, HealthReport, HealthState, RememberedFailure, RememberedServer,
+    RememberedTool, RequestingCall, Sampler, SamplingAnswer, SamplingMessage, SamplingRequest,
+    SamplingUsage, ServerHealth, ServerState, ServerStatus, Servers, ServersOptions, ToolCatalog,
+    ToolChange, ToolChangeKind, ToolChanges, ToolgateChain, guard, sandbox, startup_advice,
 };
 pub use era::{EraChoice, ProtocolEra};
 pub use retry::{MCP_RETRY_ATTEMPTS, MCP_RETRY_BASE_DELAY, RetryPolicy};
@@ -43,5 +44,6 @@ pub use server::{
 };
 pub use settings::{
     ConfigPaths, ContainerMount, ContainerSettings, EntryProblem, HealthToolChoice, PinPolicy,
-    SandboxLevel, SandboxSettings, SecretHeaders, ServerConnection, ServerProgram, ServerSettings,
+    SamplingSettings, SandboxLevel, SandboxSettings, SecretHeaders, ServerConnection,
+    ServerProgram, ServerSettings,
 };

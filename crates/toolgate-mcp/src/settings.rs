@@ -4,6 +4,7 @@ mod container;
 mod home;
 mod package_runner;
 mod read;
+mod sampling;
 mod sandbox;
 mod schema;
 mod secrets;
@@ -11,6 +12,7 @@ mod values;
 
 pub use container::{ContainerMount, ContainerSettings};
 pub use read::{ConfigPaths, EntryProblem};
+pub use sampling::SamplingSettings;
 pub use sandbox::{SandboxLevel, SandboxSettings};
 
 use std::collections::{BTreeMap, HashMap};
@@ -70,6 +72,8 @@ pub struct ServerSettings {
     /// Memory limit in bytes for all its processes together.
     pub max_memory: Option<u64>,
     pub sandbox: SandboxSettings,
+    /// What it may use of our own model. `None`: nothing.
+    pub sampling: Option<SamplingSettings>,
 }
 
 /// The tool that says whether a server works.
@@ -158,6 +162,7 @@ impl ServerSettings {
             blocked: None,
             max_memory: None,
             sandbox: SandboxSettings::default(),
+            sampling: None,
         }
     }
 

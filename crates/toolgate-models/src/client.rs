@@ -59,6 +59,10 @@ pub struct ModelRequest<'a> {
     pub tools: &'a OfferedTools,
     /// The model must answer in words.
     pub forbid_tools: bool,
+    /// The longest answer in tokens, if it is shorter than that of the settings.
+    pub max_tokens: Option<usize>,
+    /// Replaces the temperature of the settings.
+    pub temperature: Option<f64>,
     /// When the answer must be complete, retries included.
     pub deadline: Instant,
 }
@@ -77,6 +81,8 @@ impl<'a> ModelRequest<'a> {
             tokens: tokens::estimate(system) + message_tokens,
             tools,
             forbid_tools: false,
+            max_tokens: None,
+            temperature: None,
             deadline,
         }
     }
@@ -86,7 +92,13 @@ impl<'a> ModelRequest<'a> {
     /// conversations reserve that much for the answer.
     pub(crate) fn answer_tokens(&self, window: usize, most: usize) -> usize {
         let prompt = self.tokens + self.tools.tokens();
-        most.min(window.saturating_sub(prompt).max(window / 4))
+        self.limit_tokens(most)
+            .min(window.saturating_sub(prompt).max(window / 4))
+    }
+
+    /// The limit of this request, or that of the settings, whichever is lower.
+    pub(crate) fn limit_tokens(&self, most: usize) -> usize {
+        most.min(self.max_tokens.unwrap_or(most))
     }
 }
 

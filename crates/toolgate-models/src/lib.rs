@@ -30,6 +30,7 @@ mod catalog;
 mod choose;
 mod client;
 mod compat;
+mod completion;
 mod conversation;
 mod error;
 mod event;
@@ -62,6 +63,7 @@ pub use choose::{
     is_listed, list_models, load_sentences, select_model,
 };
 pub use client::{ModelClient, ModelReply, ModelRequest, StopReason, TokenUsage};
+pub use completion::{Completion, connect_client};
 pub use conversation::{
     Conversation, RoundRecord, SavedConversation, SavedConversationError, TurnEnd, TurnRecord,
     UsedTool,

@@ -16,6 +16,7 @@ use toolgate_core::{
 use utoipa::ToSchema;
 
 use crate::guard::Caller;
+use crate::notify::{DASHBOARD_FIRST, Notification, Notifier};
 
 // Nobody could answer more open questions than this.
 const MAX_QUESTIONS: usize = 100;
@@ -24,6 +25,8 @@ const MAX_PER_CALLER: usize = MAX_QUESTIONS / 2;
 // Redaction may lengthen arguments. They are shown whole or not at all, so that nobody approves
 // what they can't see.
 const MAX_ARGUMENTS_LEN: usize = 4 * MAX_APPROVABLE_BYTES;
+// Whoever is notified sees the rest at the dashboard.
+const MAX_NOTIFIED_ARGUMENTS: usize = 2 << 10;
 const EVENT_CAPACITY: usize = 256;
 // Reloading the page must not cancel its questions.
 const RELOAD_GRACE: Duration = Duration::from_secs(5);
@@ -38,6 +41,8 @@ struct ApprovalQueue {
     listeners: watch::Sender<usize>,
     config: OnceLock<(Redactor, Duration)>,
     url: OnceLock<String>,
+    notifier: OnceLock<Arc<Notifier>>,
+    link: OnceLock<String>,
 }
 
 struct OpenApproval {
@@ -68,6 +73,9 @@ pub(crate) struct ApprovalQuestion {
     /// The complete arguments, without secrets.
     #[schema(example = json!({ "lock": "front door", "action": "unlock" }))]
     pub(crate) arguments: Value,
+    /// Why the call needs approval.
+    #[schema(example = "The policy requires approval.")]
+    pub(crate) reason: String,
     /// When the question was asked, in UTC.
     #[schema(example = "2026-11-16T05:30:00.000Z", format = DateTime)]
     pub(crate) asked_at: String,
@@ -97,6 +105,8 @@ impl Default for Approvals {
             listeners: watch::Sender::new(0),
             config: OnceLock::new(),
             url: OnceLock::new(),
+            notifier: OnceLock::new(),
+            link: OnceLock::new(),
         }))
     }
 }
@@ -124,6 +134,15 @@ impl Approvals {
 
     pub(crate) fn set_url(&self, url: String) {
         drop(self.0.url.set(url));
+    }
+
+    pub(crate) fn notify_with(&self, notifier: Arc<Notifier>) {
+        drop(self.0.notifier.set(notifier));
+    }
+
+    /// Sets where notifications lead to.
+    pub(crate) fn set_link(&self, link: String) {
+        drop(self.0.link.set(link));
     }
 
     pub(crate) fn decide(
@@ -161,9 +180,22 @@ impl Approvals {
     /// while no dashboard is open.
     pub fn ask_alongside<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
-            match self.0.enqueue(&request) {
-                Some((_waiting, answer)) => answer.await.unwrap_or(Approval::Nobody),
-                None => Approval::Nobody,
+            let Some((waiting, answer)) = self.0.enqueue(&request) else {
+                return Approval::Nobody;
+            };
+            // Somebody is asked elsewhere, so a notification that fails doesn't end the wait.
+            let notifying = async {
+                tokio::time::sleep(DASHBOARD_FIRST).await;
+                if let Some(notifier) = self.0.notifier.get() {
+                    notifier
+                        .notify(&self.0.notification(&waiting.question))
+                        .await;
+                }
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                answer = answer => answer.unwrap_or(Approval::Nobody),
+                () = notifying => Approval::Nobody,
             }
         })
     }
@@ -180,12 +212,13 @@ pub(crate) enum DecisionError {
 impl Approver for Approvals {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
-            let Some((_waiting, answer)) = self.0.ask(&request) else {
+            let is_watched = *self.0.listeners.borrow() > 0;
+            let Some((waiting, answer)) = self.0.ask(&request) else {
                 return Approval::Nobody;
             };
             tokio::select! {
                 answer = answer => answer.unwrap_or(Approval::Nobody),
-                () = self.0.wait_until_abandoned() => Approval::Nobody,
+                () = self.0.wait_until_unreachable(&waiting.question, is_watched) => Approval::Nobody,
             }
         })
     }
@@ -200,14 +233,15 @@ impl Approver for Approvals {
 }
 
 impl ApprovalQueue {
-    /// Asks only if a dashboard is open.
+    /// Asks only if a dashboard is open, or people can be notified.
     fn ask(
         self: &Arc<Self>,
         request: &ApprovalRequest<'_>,
     ) -> Option<(PendingApproval, oneshot::Receiver<Approval>)> {
-        match *self.listeners.borrow() {
-            0 => None,
-            _ => self.enqueue(request),
+        let is_watched = *self.listeners.borrow() > 0;
+        match is_watched || self.notifier.get().is_some() {
+            true => self.enqueue(request),
+            false => None,
         }
     }
 
@@ -234,7 +268,7 @@ impl ApprovalQueue {
         }
         let waiting = PendingApproval {
             queue: Arc::clone(self),
-            id: question.id.clone(),
+            question: Arc::clone(&question),
         };
         drop(self.events.send(ApprovalEvent::Asked(question)));
         Some((waiting, answered))
@@ -266,9 +300,59 @@ impl ApprovalQueue {
             origin: request.origin.to_string(),
             caller: request.caller.map(|name| self.redacted_name(name)),
             arguments,
+            reason: request.reason.to_string(),
             asked_at: timestamp(now),
             expires_at: timestamp(now + *timeout),
         })
+    }
+
+    /// Ends once nobody can answer any more: no dashboard is open, and no notification arrived.
+    async fn wait_until_unreachable(&self, question: &ApprovalQuestion, is_watched: bool) {
+        let Some(notifier) = self.notifier.get() else {
+            return self.wait_until_abandoned().await;
+        };
+        if is_watched {
+            drop(tokio::time::timeout(DASHBOARD_FIRST, self.wait_until_abandoned()).await);
+        }
+        if notifier.notify(&self.notification(question)).await {
+            std::future::pending::<()>().await;
+        }
+        self.wait_until_abandoned().await;
+    }
+
+    fn notification(&self, question: &ApprovalQuestion) -> Notification {
+        let redactor = &self.config().0;
+        let tool = sanitize::name(redactor, &question.tool);
+        let server = question.server.as_deref();
+        let server = server.map(|server| sanitize::name(redactor, server));
+        let of_server = server
+            .as_ref()
+            .map(|server| format!(" of the server '{server}'"));
+        let reason = &question.reason;
+        let text = format!(
+            "A call of '{tool}'{} waits for approval. {reason}",
+            of_server.unwrap_or_default()
+        );
+        // Redacted already.
+        let (arguments, _) = sanitize::value(
+            &Redactor::default(),
+            &question.arguments,
+            MAX_NOTIFIED_ARGUMENTS,
+        );
+        Notification {
+            event: "approval",
+            id: question.id.clone(),
+            text,
+            tool,
+            server,
+            origin: question.origin.clone(),
+            caller: question.caller.clone(),
+            arguments: Some(arguments),
+            question: None,
+            asked_at: question.asked_at.clone(),
+            expires_at: question.expires_at.clone(),
+            link: self.link.get().cloned().unwrap_or_default(),
+        }
     }
 
     async fn wait_until_abandoned(&self) {
@@ -287,13 +371,14 @@ impl ApprovalQueue {
 /// Withdraws the question on drop, when the call no longer waits.
 struct PendingApproval {
     queue: Arc<ApprovalQueue>,
-    id: String,
+    question: Arc<ApprovalQuestion>,
 }
 
 impl Drop for PendingApproval {
     fn drop(&mut self) {
-        self.queue.open.lock().remove(&self.id);
-        let gone = ApprovalEvent::Gone(std::mem::take(&mut self.id));
+        let id = &self.question.id;
+        self.queue.open.lock().remove(id);
+        let gone = ApprovalEvent::Gone(id.clone());
         drop(self.queue.events.send(gone));
     }
 }
@@ -306,7 +391,7 @@ impl Drop for ApprovalSubscription {
     }
 }
 
-fn timestamp(time: SystemTime) -> String {
+pub(crate) fn timestamp(time: SystemTime) -> String {
     let time = jiff::Timestamp::try_from(time).unwrap_or_default();
     format!("{time:.3}")
 }

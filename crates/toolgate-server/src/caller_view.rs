@@ -103,6 +103,7 @@ impl CallerView {
                 server.stray_lines.clear();
                 // Changes name tools that the caller may not know.
                 server.changes = None;
+                server.sampling = None;
             }
         }
         servers

@@ -21,9 +21,10 @@ use crate::api::chat::ChatRegistry;
 use crate::api::mcp::McpEndpoint;
 use crate::api::{openapi, status};
 use crate::guard::{self, AccessTokens, CallerPermits};
+use crate::notify::{NotificationChannel, Notifier};
 use crate::operator::OperatorKeys;
 use crate::problem::Problem;
-use crate::{Approvals, CallFeed, Metrics, ServeSettings, Stats};
+use crate::{Approvals, CallFeed, DashboardQuestions, Metrics, ServeSettings, Stats};
 
 // How long `/readyz` waits for servers that have neither connected nor failed.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -40,6 +41,9 @@ pub struct GatewayParts {
     /// observer of the executor.
     pub traces: Option<Arc<dyn RequestObserver>>,
     pub approvals: Approvals,
+    /// The elicitor of the servers, if their questions are asked at the dashboard.
+    pub questions: DashboardQuestions,
+    pub notifications: Notifications,
     pub redactor: Redactor,
     pub model: ModelSettings,
     /// The command of this process, such as `toolgate serve`. Its calls are
@@ -52,6 +56,14 @@ pub struct GatewayParts {
     /// Saves tools and servers that are added over HTTP, where there is a configuration file.
     pub config_writer: Option<Arc<dyn ConfigWriter>>,
     pub settings: ServeSettings,
+}
+
+/// Where people are notified that something waits for them.
+#[derive(Clone, Default)]
+pub struct Notifications {
+    pub channels: Vec<Arc<dyn NotificationChannel>>,
+    /// The address of the dashboard, for the links. Empty: the one that the gateway listens on.
+    pub dashboard: String,
 }
 
 /// Saves tools and servers that are added over HTTP. The program implements it by writing
@@ -121,6 +133,15 @@ impl Gateway {
         parts
             .approvals
             .configure(redactor.clone(), approval_timeout);
+        parts
+            .questions
+            .configure(redactor.clone(), approval_timeout);
+        let channels = parts.notifications.channels.clone();
+        if !channels.is_empty() {
+            let notifier = Arc::new(Notifier::new(channels, redactor.clone()));
+            parts.approvals.notify_with(Arc::clone(&notifier));
+            parts.questions.notify_with(notifier);
+        }
         let mcp = McpEndpoint::new(&parts);
         Self(Arc::new(GatewayState {
             mcp,
@@ -157,6 +178,19 @@ impl Gateway {
         self.tokens.store(Arc::clone(&after));
         before.revoke_all_but(&after);
         true
+    }
+
+    /// Tells people where the dashboard is, which listens at `url`.
+    pub(crate) fn set_dashboard_url(&self, url: String) {
+        let base = match &*self.parts.notifications.dashboard {
+            "" => &url,
+            given => given,
+        };
+        // What waits is shown above every view.
+        let link = format!("{}/#/calls", base.trim_end_matches('/'));
+        self.parts.approvals.set_link(link.clone());
+        self.parts.questions.set_link(link);
+        self.parts.approvals.set_url(url);
     }
 
     /// Lets the link `/?key=…` sign in the operator once. A new key replaces the previous one.

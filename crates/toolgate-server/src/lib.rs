@@ -22,9 +22,11 @@ mod guard;
 mod history;
 mod listener;
 mod metrics;
+mod notify;
 mod operator;
 mod problem;
 mod query_limiter;
+mod questions;
 mod recent;
 mod rights;
 mod router;
@@ -37,10 +39,14 @@ mod traces;
 pub use api::calls::mock_entry;
 pub use approvals::Approvals;
 pub use feed::CallFeed;
-pub use gateway::{ConfigWriteError, ConfigWriter, ConfigurationState, Gateway, GatewayParts};
+pub use gateway::{
+    ConfigWriteError, ConfigWriter, ConfigurationState, Gateway, GatewayParts, Notifications,
+};
 pub use listener::serve;
 pub use metrics::Metrics;
+pub use notify::{ApprovalSettings, DeliveryError, NotificationChannel, NotifySettings, Webhook};
 pub use operator::random_key;
+pub use questions::DashboardQuestions;
 pub use rights::Right;
 pub use settings::{ServeSettings, TokenSettings, parse_bind};
 pub use stats::Stats;

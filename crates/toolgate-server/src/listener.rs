@@ -55,7 +55,7 @@ pub async fn serve(
     if let Some(problem) = problem.or_else(|| settings.problem_of_bind(bind)) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
     }
-    gateway.parts.approvals.set_url(dashboard_url(bind));
+    gateway.set_dashboard_url(dashboard_url(bind));
     let restored = gateway.clone();
     tokio::spawn(async move { restored.mcp.restore_tasks().await });
     let guard = RequestGuard::new(gateway.clone(), bind);

@@ -50,6 +50,8 @@ fn api() -> OpenApiRouter<Gateway> {
         .routes(routes!(api::tasks::cancel))
         .routes(routes!(api::approvals::list))
         .routes(routes!(api::approvals::decide))
+        .routes(routes!(api::questions::list))
+        .routes(routes!(api::questions::answer))
         .routes(routes!(api::chat::send_message))
         .routes(routes!(api::health::alive))
         .routes(routes!(api::health::ready))

@@ -41,13 +41,21 @@ impl ConfigEffect {
 }
 
 // What a key means. `{}` stands for its value.
-const ACCESS_TEXTS: [(&str, &str); 8] = [
+const ACCESS_TEXTS: [(&str, &str); 10] = [
     ("search.url", "sends searches to {}"),
     (
         "model.url",
         "sends what you say to a model, and its key, to {}",
     ),
     ("telemetry.otlp", "sends traces of calls to {}"),
+    (
+        "approvals.notify.webhook",
+        "sends what waits for approval, with its arguments, to {}",
+    ),
+    (
+        "approvals.notify.mqtt",
+        "publishes what waits for approval, with its arguments, to the MQTT topic {}",
+    ),
     ("mqtt.url", "connects to the MQTT broker {}"),
     ("documents.folders", "lets a tool read the folder {}"),
     ("journal.file", "records calls in the file {}"),

@@ -1,7 +1,7 @@
 //! Puts questions of an MCP server to the person at the terminal.
 
 use futures::future::BoxFuture;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolgate_core::escape;
 use toolgate_mcp::{Elicitation, ElicitationAnswer, Elicitor};
 
@@ -37,9 +37,14 @@ fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> Elic
         "The MCP server '{server}' asks: {}",
         escape(&question.message)
     ));
+    if let Err(error) = question.check_form() {
+        output::print_to_stderr(&format!("It is declined: {}.", escape(&error.to_string())));
+        return ElicitationAnswer::Decline;
+    }
     if let Some(url) = &question.url {
         output::print_to_stderr(&format!(
-            "It wants you to open {}\nHave you done so, and should it continue? [y/N]",
+            "It wants you to open a page of {}: {}\nHave you done so, and should it continue? [y/N]",
+            host(url),
             escape(url)
         ));
         return match line().as_deref() {
@@ -48,7 +53,9 @@ fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> Elic
             None => ElicitationAnswer::Cancel,
         };
     }
-    output::print_to_stderr("Enter a value, nothing for the default, '-' to decline.");
+    output::print_to_stderr(
+        "Enter a value, nothing for the default, '-' to decline. Ctrl-D dismisses the question.",
+    );
     let mut values = Map::new();
     let properties = question.schema["properties"].as_object();
     for (name, property) in properties.into_iter().flatten() {
@@ -61,10 +68,13 @@ fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> Elic
                 None => return ElicitationAnswer::Cancel,
                 Some(text) if text == "-" => return ElicitationAnswer::Decline,
                 Some(text) => match parse_answer(&text, property, required) {
-                    Ok(Some(value)) => {
-                        values.insert(name.clone(), value);
-                        break;
-                    }
+                    Ok(Some(value)) => match check_field(question, name, &value) {
+                        Ok(()) => {
+                            values.insert(name.clone(), value);
+                            break;
+                        }
+                        Err(problem) => output::print_to_stderr(&problem),
+                    },
                     Ok(None) => break,
                     Err(problem) => output::print_to_stderr(problem),
                 },
@@ -74,27 +84,78 @@ fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> Elic
     ElicitationAnswer::Accept(values)
 }
 
+/// The host of a page, as a browser would reach it.
+fn host(url: &str) -> String {
+    let url = reqwest::Url::parse(url).ok();
+    let host = url.and_then(|url| url.host_str().map(str::to_owned));
+    host.unwrap_or_else(|| "an unknown host".to_owned())
+}
+
+/// Checks one field alone, so that a mistake is reported before the next field is asked for.
+fn check_field(question: &Elicitation, name: &str, value: &Value) -> Result<(), String> {
+    let properties =
+        Map::from_iter([(name.to_owned(), question.schema["properties"][name].clone())]);
+    let schema = json!({ "type": "object", "properties": properties });
+    let field = Elicitation::new(question.server.as_str(), "", schema);
+    let content = Map::from_iter([(name.to_owned(), value.clone())]);
+    match field.check(content) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("Please try again: {}.", escape(&error.to_string()))),
+    }
+}
+
 fn prompt(name: &str, property: &Value, required: bool) -> String {
     let text = |key: &str| property[key].as_str().map(escape);
     let title = text("title")
         .or_else(|| text("description"))
         .unwrap_or_else(|| escape(name));
-    let options = property["enum"].as_array().map(|options| {
-        format!(
-            " (one of {})",
-            escape(&Value::from(options.clone()).to_string())
-        )
+    let is_list = property["type"] == "array";
+    let choices = choices(if is_list {
+        &property["items"]
+    } else {
+        property
     });
+    let choices = choices.iter().map(|(value, title)| {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        match title {
+            Some(title) if *title != value => escape(&format!("{value} ({title})")),
+            _ => escape(&value),
+        }
+    });
+    let choices: Vec<String> = choices.collect();
+    let choices = match (choices.is_empty(), is_list) {
+        (true, _) => String::new(),
+        (false, true) => format!(" (any of {}; with commas between them)", choices.join(", ")),
+        (false, false) => format!(" (one of {})", choices.join(", ")),
+    };
     let default = property
         .get("default")
         .map(|default| format!(" [{}]", escape(&default.to_string())));
     let kind = text("type").unwrap_or_default();
     let needed = if required { ", required" } else { "" };
     format!(
-        "{title} ({kind}{needed}){}{}:",
-        options.unwrap_or_default(),
+        "{title} ({kind}{needed}){choices}{}:",
         default.unwrap_or_default()
     )
+}
+
+/// The values that may be chosen, with their titles: of `enum`, with or without `enumNames`, and of
+/// `oneOf` or `anyOf`.
+fn choices(schema: &Value) -> Vec<(&Value, Option<&str>)> {
+    if let Some(options) = schema["enum"].as_array() {
+        let titles = |index: usize| schema["enumNames"][index].as_str();
+        let options = options.iter().enumerate();
+        return options
+            .map(|(index, option)| (option, titles(index)))
+            .collect();
+    }
+    let variants = schema["oneOf"].as_array().or(schema["anyOf"].as_array());
+    let variants = variants.into_iter().flatten();
+    variants
+        .filter_map(|variant| Some((variant.get("const")?, variant["title"].as_str())))
+        .collect()
 }
 
 /// Parses the input by the schema. `Ok(None)` means that an optional value was left out.
@@ -110,7 +171,17 @@ fn parse_answer(
             None => Ok(None),
         };
     }
-    let value = match property["type"].as_str() {
+    if property["type"] == "array" {
+        let parts = text.split(',').map(str::trim);
+        let parts = parts.filter(|part| !part.is_empty());
+        let values = parts.map(|part| parse_value(part, &property["items"]));
+        return Ok(Some(Value::Array(values.collect::<Result<_, _>>()?)));
+    }
+    parse_value(text, property).map(Some)
+}
+
+fn parse_value(text: &str, schema: &Value) -> Result<Value, &'static str> {
+    let value = match schema["type"].as_str() {
         Some("boolean") => match text.to_lowercase().as_str() {
             "y" | "yes" | "true" => Value::Bool(true),
             "n" | "no" | "false" => Value::Bool(false),
@@ -126,16 +197,19 @@ fn parse_answer(
         }
         _ => Value::from(text),
     };
-    match property["enum"].as_array() {
-        Some(options) if !options.contains(&value) => Err("That isn't one of the choices."),
-        _ => Ok(Some(value)),
+    let choices = choices(schema);
+    if choices.is_empty() || choices.iter().any(|(option, _)| **option == value) {
+        return Ok(value);
     }
+    // A person may type what they read.
+    let is_meant = |title: &Option<&str>| title.is_some_and(|it| it.eq_ignore_ascii_case(text));
+    let meant = choices.iter().find(|(_, title)| is_meant(title));
+    let meant = meant.map(|(option, _)| (*option).clone());
+    meant.ok_or("That isn't one of the choices.")
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn answered(schema: Value, url: Option<&str>, lines: &[&str]) -> ElicitationAnswer {
@@ -170,6 +244,46 @@ mod tests {
             ElicitationAnswer::Decline
         );
         assert_eq!(answered(schema, None, &["Ada"]), ElicitationAnswer::Cancel);
+    }
+
+    #[test]
+    fn choices_have_titles_lists_have_commas_and_every_value_is_checked() {
+        let schema = json!({ "properties": {
+            "room": { "type": "string", "oneOf": [{ "const": "r1", "title": "Garden" }, { "const": "r2", "title": "Street" }] },
+            "size": { "type": "string", "enum": ["s", "l"], "enumNames": ["Small", "Large"] },
+            "extras": {
+                "type": "array", "maxItems": 2,
+                "items": { "anyOf": [{ "const": "b", "title": "Breakfast" }, { "const": "p" }, { "const": "d" }] },
+            },
+            "guests": { "type": "integer", "minimum": 1, "maximum": 9 },
+            "mail": { "type": "string", "format": "email" },
+        } });
+        let rooms = prompt("room", &schema["properties"]["room"], true);
+        assert_eq!(
+            rooms,
+            "room (string, required) (one of r1 (Garden), r2 (Street)):"
+        );
+        let extras = prompt("extras", &schema["properties"]["extras"], false);
+        let expected = "extras (array) (any of b (Breakfast), p, d; with commas between them):";
+        assert_eq!(extras, expected);
+        let lines = [
+            "attic",
+            "street",
+            "l",
+            "x",
+            "b,p,d",
+            "breakfast, d",
+            "12",
+            "3",
+            "a",
+            "a@b",
+        ];
+        let ElicitationAnswer::Accept(values) = answered(schema, None, &lines) else {
+            panic!("should be accepted");
+        };
+        let expected =
+            json!({ "room": "r2", "size": "l", "extras": ["b", "d"], "guests": 3, "mail": "a@b" });
+        assert_eq!(Value::Object(values), expected);
     }
 
     #[test]

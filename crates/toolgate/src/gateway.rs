@@ -17,7 +17,8 @@ use toolgate_core::{
 };
 use toolgate_mcp::{RequestObserver, Servers};
 use toolgate_server::{
-    Approvals, CallFeed, ConfigWriter, Gateway, GatewayParts, Metrics, ServeSettings, Stats,
+    Approvals, CallFeed, ConfigWriter, DashboardQuestions, Gateway, GatewayParts, Metrics,
+    Notifications, ServeSettings, Stats,
 };
 
 #[cfg(feature = "serve")]
@@ -38,6 +39,8 @@ pub(crate) struct GatewayObservers {
     metrics: Metrics,
     traces: Option<Arc<dyn RequestObserver>>,
     pub(crate) approvals: Approvals,
+    pub(crate) questions: DashboardQuestions,
+    notifications: Notifications,
     journal: CommandJournal,
 }
 
@@ -52,6 +55,12 @@ impl GatewayObservers {
     #[cfg(feature = "otlp")]
     pub(crate) fn with_traces(mut self, traces: Option<&toolgate_server::Traces>) -> Self {
         self.traces = traces.map(|traces| Arc::new(traces.clone()) as Arc<dyn RequestObserver>);
+        self
+    }
+
+    #[cfg(feature = "serve")]
+    pub(crate) fn with_notifications(mut self, notifications: Notifications) -> Self {
+        self.notifications = notifications;
         self
     }
 
@@ -79,6 +88,8 @@ impl GatewayObservers {
             metrics: self.metrics,
             traces: self.traces,
             approvals: self.approvals,
+            questions: self.questions,
+            notifications: self.notifications,
             redactor: tools.redactor.clone(),
             model: config.model.clone(),
             command: self.journal.command().to_owned(),

@@ -36,6 +36,8 @@ pub mod fuzzing;
 mod gateway;
 mod journal;
 mod logging;
+#[cfg(feature = "serve")]
+mod notifications;
 mod operator_key;
 mod output;
 mod patterns;
@@ -43,6 +45,7 @@ mod prompt;
 mod questions;
 mod reload;
 mod remote;
+mod sampling;
 mod secrets;
 mod server_file;
 mod servers;

@@ -1,5 +1,6 @@
 //! Starts, awaits, reports on and stops the MCP servers that a command uses.
 
+mod answers;
 mod owners;
 #[cfg(feature = "chat")]
 mod readiness;
@@ -17,13 +18,14 @@ use toolgate_mcp::{
 };
 use tracing::warn;
 
+pub(crate) use answers::ServerAnswers;
 pub(crate) use owners::{needed, owners};
 #[cfg(feature = "chat")]
 pub(crate) use readiness::{StartingServers, UnseenServers};
 use spoken::spoken_names;
 
 use crate::config::{Config, ConfiguredServer, state_folder, user_file};
-use crate::elicit::TerminalElicitor;
+use crate::sampling::ModelSampler;
 use crate::spinner::{Spinner, clear_line};
 use crate::wiring::{self, ConfiguredTools};
 use crate::{exit, journal, output};
@@ -89,17 +91,27 @@ impl ServerFleet {
         start: ServerStart,
         spinner: Option<&Spinner>,
     ) -> Self {
+        let answers = match spinner {
+            Some(spinner) => ServerAnswers::at_terminal(spinner),
+            None => ServerAnswers::in_clients(),
+        };
+        Self::start_with(config, tools, settings, start, answers)
+    }
+
+    pub(crate) fn start_with(
+        config: &Config,
+        tools: &ConfiguredTools,
+        settings: Vec<ServerSettings>,
+        start: ServerStart,
+        answers: ServerAnswers,
+    ) -> Self {
         let mut options = options(config, tools);
         options.health = tools.services.health.clone();
         options.on_demand = start == ServerStart::WhenNeeded;
-        match spinner {
-            Some(spinner) => {
-                let elicitor = TerminalElicitor::new(spinner);
-                options.elicitor = elicitor.map(|elicitor| Arc::new(elicitor) as Arc<_>);
-            }
-            // A gateway: its clients may be able to answer.
-            None => options.relays_questions = true,
-        }
+        options.elicitor = answers.elicitor;
+        options.relays_questions = answers.in_clients;
+        let sampler = ModelSampler::new(config, &tools.redactor);
+        options.sampler = sampler.map(|sampler| Arc::new(sampler) as Arc<_>);
         let servers = Servers::new(Arc::clone(&tools.manager), options);
         set_absent_reasons(&settings, &tools.manager);
         let blocked = settings.iter();

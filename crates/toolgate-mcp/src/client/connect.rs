@@ -83,8 +83,11 @@ impl ServerDialer {
             http: Arc::new(http::HttpClients::new(options.max_message)),
             questions: Arc::new(ServerQuestions {
                 elicitor: options.elicitor.clone(),
+                sampler: options.sampler.clone(),
                 relays: options.relays_questions,
                 roots: options.roots.clone(),
+                redactor: options.redactor.clone(),
+                allowances: Mutex::default(),
             }),
             redactor: options.redactor.clone(),
             known: Mutex::default(),
@@ -98,6 +101,8 @@ impl ServerDialer {
         start_timeout: Duration,
     ) -> Result<ConnectedServer, ConnectError> {
         let known = self.update_known(&settings.name, |_| {});
+        self.questions
+            .allow_sampling(&settings.name, settings.sampling);
         let choice = match (settings.era, known.era) {
             (EraChoice::Auto, Some(ProtocolEra::Legacy)) => EraChoice::Legacy,
             (EraChoice::Auto, Some(ProtocolEra::Modern)) => EraChoice::Modern,
@@ -152,7 +157,11 @@ impl ServerConnector for ServerDialer {
     }
 
     fn output(&self, server: &str) -> ServerOutput {
-        self.update_known(server, |_| {}).diagnostics.output()
+        let output = self.update_known(server, |_| {}).diagnostics.output();
+        ServerOutput {
+            sampling: self.questions.sampling_usage(server),
+            ..output
+        }
     }
 }
 
@@ -195,7 +204,7 @@ impl ConnectAttempt<'_> {
             known.processes_exited = Some(process.exited());
         });
         session.set_transport(Arc::clone(&process) as Arc<dyn Transport>);
-        let capabilities = self.dialer.questions.capabilities();
+        let capabilities = self.dialer.questions.capabilities(&self.settings.name);
         let handshake = handshake::handshake_stdio(&session, self.choice, &capabilities);
         let connected = self
             .complete(&session, Some(process.pid()), handshake)
@@ -219,7 +228,7 @@ impl ConnectAttempt<'_> {
         session.set_transport(
             HttpTransport::new(name, url, headers, shared(), session.inbox()).map_err(failed)?,
         );
-        let capabilities = self.dialer.questions.capabilities();
+        let capabilities = self.dialer.questions.capabilities(name);
         // The limit grows with the timeout, so that a slow retry gives a cold server more time.
         let probe = MODERN_PROBE_TIMEOUT
             .max(self.start_timeout / 3)

@@ -10,6 +10,7 @@ use toolgate_core::Tool;
 use super::connect::ConnectError;
 use super::content::ListedContent;
 use super::link::ServerLink;
+use super::sampling::SamplingUsage;
 use super::transport::SessionEnd;
 use crate::{ProtocolEra, ServerSettings};
 
@@ -55,6 +56,7 @@ pub(crate) struct ServerOutput {
     pub(crate) stray_line_count: u64,
     pub(crate) stray_lines: Vec<String>,
     pub(crate) stderr: Vec<String>,
+    pub(crate) sampling: Option<SamplingUsage>,
 }
 
 // A trait for the same reason: a scripted server in tests has no session.

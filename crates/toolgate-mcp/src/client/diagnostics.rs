@@ -71,6 +71,7 @@ impl ServerDiagnostics {
             stray_line_count: state.stray_line_count,
             stray_lines: state.last_stray_lines.iter().cloned().collect(),
             stderr,
+            sampling: None,
         }
     }
 

@@ -1,14 +1,19 @@
 //! Answers requests from servers (elicitation, sampling, roots), or declines them with a reason.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
+use toolgate_core::{CallContext, CallId, Origin, Redactor};
 
 use super::message::RpcError;
+use super::sampling::{Sampler, SamplingAllowance, SamplingUsage};
 use crate::extensions::declared_to_servers;
+use crate::settings::SamplingSettings;
 
 /// Puts a server's question to a person, which MCP calls elicitation. The program that embeds
 /// this crate implements it.
@@ -28,6 +33,30 @@ pub struct Elicitation {
     pub schema: Value,
     /// A page to open instead of filling in a form.
     pub url: Option<String>,
+    /// The call during which the server asks. `None` if nobody knows whose it is.
+    pub call: Option<RequestingCall>,
+}
+
+/// A call during which a server asks something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RequestingCall {
+    pub id: CallId,
+    pub tool: String,
+    pub origin: Origin,
+    /// The caller's name, if callers have names.
+    pub caller: Option<String>,
+}
+
+impl RequestingCall {
+    pub(crate) fn new(call: &CallContext) -> Self {
+        Self {
+            id: call.id(),
+            tool: call.tool_name().to_owned(),
+            origin: call.origin(),
+            caller: call.scope().caller().map(str::to_owned),
+        }
+    }
 }
 
 /// A person's answer to an [`Elicitation`].
@@ -45,6 +74,7 @@ impl Elicitation {
             message: message.into(),
             schema,
             url: None,
+            call: None,
         }
     }
 
@@ -65,14 +95,47 @@ impl Elicitation {
 #[derive(Default)]
 pub(crate) struct ServerQuestions {
     pub(crate) elicitor: Option<Arc<dyn Elicitor>>,
+    pub(crate) sampler: Option<Arc<dyn Sampler>>,
     pub(crate) relays: bool,
     pub(crate) roots: Vec<PathBuf>,
+    pub(crate) redactor: Redactor,
+    // What each server may use of the model, by its name.
+    pub(crate) allowances: Mutex<HashMap<String, Arc<SamplingAllowance>>>,
 }
 
 impl ServerQuestions {
+    /// Sets what a server may use of the model. Limits apply to what it has used before, too.
+    pub(crate) fn allow_sampling(&self, server: &str, settings: Option<SamplingSettings>) {
+        let mut allowances = self.allowances.lock();
+        let Some(settings) = settings else {
+            allowances.remove(server);
+            return;
+        };
+        let before = allowances.get(server);
+        let allowance = match before {
+            Some(same) if same.settings() == settings => return,
+            Some(other) => other.with_settings(settings),
+            None => SamplingAllowance::new(settings),
+        };
+        allowances.insert(server.to_owned(), Arc::new(allowance));
+    }
+
+    pub(crate) fn sampling_usage(&self, server: &str) -> Option<SamplingUsage> {
+        self.allowance(server).map(|allowance| allowance.usage())
+    }
+
+    fn allowance(&self, server: &str) -> Option<Arc<SamplingAllowance>> {
+        let _sampler = self.sampler.as_ref()?;
+        self.allowances.lock().get(server).cloned()
+    }
+
+    pub(crate) fn can_sample(&self, server: &str) -> bool {
+        self.allowance(server).is_some()
+    }
+
     /// What a server may ask in a session with it.
-    pub(crate) fn capabilities(&self) -> Value {
-        let mut capabilities = self.own_capabilities();
+    pub(crate) fn capabilities(&self, server: &str) -> Value {
+        let mut capabilities = self.own_capabilities(server);
         if self.relays {
             capabilities["elicitation"] = json!({ "form": {}, "url": {} });
             capabilities["roots"] = json!({});
@@ -84,20 +147,23 @@ impl ServerQuestions {
 
     /// What requests of our own declare in the newer era. One list serves all clients, so it
     /// is asked for with the extensions that some of them may have.
-    pub(crate) fn shared_capabilities(&self) -> Value {
-        let mut capabilities = self.own_capabilities();
+    pub(crate) fn shared_capabilities(&self, server: &str) -> Value {
+        let mut capabilities = self.own_capabilities(server);
         capabilities["extensions"] = declared_to_servers(self.relays).into();
         capabilities
     }
 
-    /// What is supported here, without a client.
-    pub(crate) fn own_capabilities(&self) -> Value {
+    /// What a server may ask that can be answered here, without a client.
+    pub(crate) fn own_capabilities(&self, server: &str) -> Value {
         let mut own = json!({ "extensions": declared_to_servers(false) });
         if self.elicitor.is_some() {
             own["elicitation"] = json!({ "form": {}, "url": {} });
         }
         if !self.roots.is_empty() {
             own["roots"] = json!({});
+        }
+        if self.can_sample(server) {
+            own["sampling"] = json!({});
         }
         own
     }
@@ -107,15 +173,13 @@ impl ServerQuestions {
         server: &str,
         method: &str,
         params: &Value,
+        call: Option<RequestingCall>,
     ) -> Result<Value, RpcError> {
         match method {
             "ping" => Ok(json!({})),
             "roots/list" => Ok(self.list_roots()),
-            "elicitation/create" => Ok(self.elicit(server, params).await),
-            "sampling/createMessage" => Err(RpcError::new(
-                -1,
-                "sampling needs a client that supports it: servers can't use the model of Toolgate",
-            )),
+            "elicitation/create" => Ok(self.elicit(server, params, call).await),
+            "sampling/createMessage" => self.sample(server, params, call).await,
             _ => Err(RpcError::new(-32601, "Method not found")),
         }
     }
@@ -127,7 +191,22 @@ impl ServerQuestions {
         json!({ "roots": roots })
     }
 
-    async fn elicit(&self, server: &str, params: &Value) -> Value {
+    async fn sample(
+        &self,
+        server: &str,
+        params: &Value,
+        call: Option<RequestingCall>,
+    ) -> Result<Value, RpcError> {
+        let (Some(sampler), Some(allowance)) = (&self.sampler, self.allowance(server)) else {
+            let text = "sampling needs a client that supports it: this server may not use the model of Toolgate";
+            return Err(RpcError::new(-1, text));
+        };
+        allowance
+            .answer(&**sampler, &self.redactor, server, params, call)
+            .await
+    }
+
+    async fn elicit(&self, server: &str, params: &Value, call: Option<RequestingCall>) -> Value {
         let Some(elicitor) = &self.elicitor else {
             return json!({ "action": "decline" });
         };
@@ -137,6 +216,7 @@ impl ServerQuestions {
             message: text("message").unwrap_or_default(),
             schema: params["requestedSchema"].clone(),
             url: text("url"),
+            call,
         };
         match elicitor.elicit(&question).await {
             ElicitationAnswer::Accept(_) if question.url.is_some() => json!({ "action": "accept" }),
@@ -165,7 +245,7 @@ mod tests {
         let somebody = ServerQuestions {
             elicitor: Some(Arc::new(AcceptingElicitor)),
             roots: vec![PathBuf::from("/srv/my notes")],
-            relays: false,
+            ..ServerQuestions::default()
         };
         let form = json!({ "message": "?", "requestedSchema": { "properties": { "a": { "default": 1 }, "b": {} } } });
         let page = json!({ "message": "?", "mode": "url", "url": "https://example.org" });
@@ -198,7 +278,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                who.answer("house", method, params).await.unwrap(),
+                who.answer("house", method, params, None).await.unwrap(),
                 expected,
                 "{method}"
             );
@@ -206,7 +286,7 @@ mod tests {
         for method in ["sampling/createMessage", "tools/list"] {
             assert!(
                 !nobody
-                    .answer("house", method, &Value::Null)
+                    .answer("house", method, &Value::Null, None)
                     .await
                     .unwrap_err()
                     .message
@@ -214,7 +294,10 @@ mod tests {
             );
         }
         let skills = json!({ "io.modelcontextprotocol/skills": {} });
-        assert_eq!(nobody.capabilities(), json!({ "extensions": skills }));
-        assert!(somebody.capabilities()["elicitation"].is_object());
+        assert_eq!(
+            nobody.capabilities("house"),
+            json!({ "extensions": skills })
+        );
+        assert!(somebody.capabilities("house")["elicitation"].is_object());
     }
 }

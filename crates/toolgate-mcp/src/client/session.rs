@@ -5,6 +5,7 @@ mod encode;
 mod freshness;
 mod logging;
 mod mailbox;
+mod pending_calls;
 mod running_tasks;
 
 use std::collections::{HashMap, VecDeque};
@@ -16,8 +17,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, Semaphore, oneshot, watch};
-use tokio::time::Instant;
-use toolgate_core::{CallContext, ClientId, Redactor, SentRequest};
+use toolgate_core::{CallContext, Redactor, SentRequest};
 use tracing::{debug, warn};
 
 use self::encode::ModernMeta;
@@ -26,6 +26,7 @@ use self::freshness::ListFreshness;
 pub(crate) use self::freshness::UNANNOUNCED_TTL;
 use self::logging::ServerLogLevel;
 use self::mailbox::SessionMailbox;
+use self::pending_calls::AbandonedCall;
 use self::running_tasks::RunningTask;
 pub(crate) use self::running_tasks::TaskRegistration;
 use super::content::ContentCapabilities;
@@ -117,19 +118,13 @@ struct AbandonedRequest {
     call: Option<AbandonedCall>,
 }
 
-struct AbandonedCall {
-    // The client that could be asked on its behalf.
-    client: Option<ClientId>,
-    // The caller that gets its log messages.
-    log_caller: Option<u64>,
-    at: Instant,
-}
-
 struct PendingRequest {
     reply: oneshot::Sender<Result<Value, SessionError>>,
     call: Option<CallContext>,
     // `messages_received` when it was sent.
     received_before: u64,
+    // Closed when nobody waits for the reply any more.
+    ended: watch::Sender<()>,
 }
 
 impl ClientSession {
@@ -196,7 +191,7 @@ impl ClientSession {
     }
 
     pub(crate) fn shared_capabilities(&self) -> Value {
-        self.questions.shared_capabilities()
+        self.questions.shared_capabilities(&self.server)
     }
 
     pub(crate) fn offer(&self) -> ServerOffer {
@@ -217,7 +212,7 @@ impl ClientSession {
     pub(crate) fn set_protocol(&self, era: ProtocolEra, revision: &str, meta: Map<String, Value>) {
         drop(self.revision.set(revision.into()));
         if era == ProtocolEra::Modern {
-            let own = self.questions.own_capabilities();
+            let own = self.questions.own_capabilities(&self.server);
             drop(self.meta.set(ModernMeta::new(meta, own)));
         }
         if let Some(transport) = self.transport.get() {
@@ -245,6 +240,7 @@ impl ClientSession {
             reply: sender,
             call: request.call.cloned(),
             received_before: self.messages_received.load(Ordering::Relaxed),
+            ended: watch::Sender::new(()),
         };
         self.register_request(id, pending)?;
         let mut cancel_guard = RequestCancelGuard {
@@ -346,11 +342,10 @@ impl ClientSession {
             if pending.abandoned.len() == MAX_ABANDONED_IDS {
                 pending.abandoned.pop_front();
             }
-            let call = request.call.as_ref().map(|call| AbandonedCall {
-                client: call.questions().map(|questions| questions.client()),
-                log_caller: self.abandoned_log_caller(call),
-                at: Instant::now(),
-            });
+            let call = request
+                .call
+                .as_ref()
+                .map(|call| AbandonedCall::new(call, self.abandoned_log_caller(call)));
             pending.abandoned.push_back(AbandonedRequest { id, call });
             request
         };

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::connection::{ServerConnector, SupervisedConnection};
 use super::health_check::{HealthReport, HealthState};
 use super::pinning::ToolChanges;
+use super::sampling::SamplingUsage;
 use super::tool;
 use crate::{ProtocolEra, ServerSettings};
 
@@ -58,6 +59,8 @@ pub struct ServerStatus {
     pub health: Option<HealthReport>,
     /// Tools that differ from what a person agreed to.
     pub changes: Option<ToolChanges>,
+    /// What it has used of the configured model; `None` if it may not.
+    pub sampling: Option<SamplingUsage>,
 }
 
 impl ServerStatus {
@@ -321,6 +324,7 @@ impl StatusBoard {
             stray_line_count: output.stray_line_count,
             stray_lines: output.stray_lines,
             stderr: output.stderr,
+            sampling: output.sampling,
             next_try: next_try.map(|at| at.saturating_duration_since(Instant::now())),
             pid: facts
                 .connection

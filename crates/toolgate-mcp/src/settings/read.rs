@@ -12,15 +12,15 @@ use toolgate_core::{ToolPattern, bytes_from_json, escape, nearest_names};
 pub(super) use keys::KEYS;
 use keys::{
     ALLOWED, CHECK, CONTAINER, DISABLED, ERA, EXCLUDED, EntryKey, HEALTH, HOME, IDENTITY_KEYS,
-    MAX_MEMORY, NORMALIZE, OVERRIDE, PARAMETER_NAMES, PIN, SANDBOX, START_TIMEOUT, TIMEOUT,
-    VALIDATE,
+    MAX_MEMORY, NORMALIZE, OVERRIDE, PARAMETER_NAMES, PIN, SAMPLING, SANDBOX, START_TIMEOUT,
+    TIMEOUT, VALIDATE,
 };
 
 use super::values::{
     ERAS, EntryError, EntryValue, NORMALIZES, PINS, boolean, check_name, choice, duration, health,
     object, string, string_list,
 };
-use super::{SandboxLevel, ServerConnection, ServerProgram, ServerSettings, sandbox};
+use super::{SandboxLevel, ServerConnection, ServerProgram, ServerSettings, sampling, sandbox};
 use crate::client::catalog::hash;
 
 /// The folders that relative paths in an entry start from.
@@ -177,6 +177,8 @@ impl<'a> ServerEntry<'a> {
     fn read_limits(&self, settings: &mut ServerSettings) -> Result<(), EntryError> {
         settings.start_timeout = self.value_of(START_TIMEOUT)?.map(duration).transpose()?;
         settings.timeout = self.value_of(TIMEOUT)?.map(duration).transpose()?;
+        let sampling = self.value_of(SAMPLING)?.map(sampling::parse).transpose()?;
+        settings.sampling = sampling.flatten();
         if let Some((key, value)) = self.value_of(MAX_MEMORY)? {
             let bytes = bytes_from_json(value).map_err(|text| EntryError::at(&[key], &text))?;
             settings.max_memory = Some(bytes as u64);

@@ -29,7 +29,10 @@ pub(super) fn body(
         model: &options.model,
         max_tokens: request.answer_tokens(options.window, options.max_tokens),
         stream: true,
-        temperature: options.temperature.filter(|_| sent.temperature),
+        temperature: request
+            .temperature
+            .or(options.temperature)
+            .filter(|_| sent.temperature),
         thinking: sent.think.then_some(TypedObject { kind: "adaptive" }),
         system: system.map(|text| {
             [SystemBlock::Text {

@@ -100,6 +100,8 @@ impl RunningTurn<'_> {
             tokens: self.conversation.system_tokens + self.conversation.history.tokens(),
             tools: &self.offer,
             forbid_tools,
+            max_tokens: None,
+            temperature: None,
             deadline: self.deadline,
         };
         let mut listener = ReplyListener {

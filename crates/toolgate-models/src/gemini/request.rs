@@ -30,7 +30,10 @@ pub(super) fn body(
             .then(|| json!({ "functionCallingConfig": { "mode": "NONE" } })),
         generation_config: GenerationConfig {
             max_output_tokens: request.answer_tokens(options.window, options.max_tokens),
-            temperature: options.temperature.filter(|_| sent.temperature),
+            temperature: request
+                .temperature
+                .or(options.temperature)
+                .filter(|_| sent.temperature),
             seed: options.seed.filter(|_| sent.seed),
             thinking_config: thinking,
         },

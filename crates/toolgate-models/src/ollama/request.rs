@@ -110,8 +110,10 @@ pub(super) fn body(
         options: OllamaOptions {
             num_ctx: wanted.window,
             // A longer answer would push its own question out of the window.
-            num_predict: settings.max_tokens.min((wanted.window / 2).max(1)),
-            temperature: settings.temperature,
+            num_predict: request
+                .limit_tokens(settings.max_tokens)
+                .min((wanted.window / 2).max(1)),
+            temperature: request.temperature.or(settings.temperature),
             seed: settings.seed,
         },
         keep_alive: settings.keep_alive,

@@ -85,7 +85,10 @@ pub(super) fn body(
         stream_options: compat.asks_usage.then(|| json!({ "include_usage": true })),
         max_tokens: limit(LimitName::MaxTokens),
         max_completion_tokens: limit(LimitName::MaxCompletionTokens),
-        temperature: options.temperature.filter(|_| compat.sent.temperature),
+        temperature: request
+            .temperature
+            .or(options.temperature)
+            .filter(|_| compat.sent.temperature),
         seed: options.seed.filter(|_| compat.sent.seed),
         // For self-hosted servers, which render the model's chat template themselves.
         chat_template_kwargs: options

@@ -2,7 +2,7 @@
 
 import { address, parsed } from './api.js';
 
-const KINDS = ['call', 'started', 'server', 'tools', 'approval', 'status', 'lagged'];
+const KINDS = ['call', 'started', 'server', 'tools', 'approval', 'question', 'status', 'lagged'];
 const FIRST_RETRY = 500;
 const LAST_RETRY = 8000;
 /** The gateway sends the status every two seconds, so after this long without events the connection is dead. */

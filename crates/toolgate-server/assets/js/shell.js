@@ -7,6 +7,7 @@ import { registerKeys, showKeys } from './keys.js';
 import { may, onRights } from './rights.js';
 import { onStatus, strip } from './strip.js';
 import { approvals } from './views/approvals.js';
+import { questions } from './views/questions.js';
 
 const NAV = [['calls', 'Calls'], ['servers', 'Servers'], ['tools', 'Tools'], ['chat', 'Chat'], ['voice', 'Voice'], ['api', 'API']];
 /** The right that a view needs; without it the view is hidden. */
@@ -27,6 +28,7 @@ export function shell() {
   strip(document.getElementById('strip'), bands);
   bands.append(signedOutBand(), signInBand());
   approvals(bands);
+  questions(bands);
   registerKeys('Page', NAV.map(([view, title], at) => ({
     keys: [String(at + 1)],
     label: title,

@@ -1,6 +1,7 @@
-// The page's title: the view, and how many calls wait for approval.
+// The page's title: the view, and how many calls and questions wait for a person.
 
 let name = 'Toolgate';
+const counts = {};
 let waiting = 0;
 
 function show() {
@@ -12,8 +13,11 @@ export function setTitle(view) {
   show();
 }
 
-export function setWaiting(count) {
-  if (count === waiting) return;
-  waiting = count;
+/** Sets how many of one kind wait. */
+export function setWaiting(kind, count) {
+  counts[kind] = count;
+  const total = Object.values(counts).reduce((sum, each) => sum + each, 0);
+  if (total === waiting) return;
+  waiting = total;
   show();
 }

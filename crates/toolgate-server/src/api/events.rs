@@ -25,6 +25,7 @@ use crate::caller_view::CallerView;
 use crate::feed::FeedEvent;
 use crate::guard::Caller;
 use crate::problem::Problem;
+use crate::questions::{QuestionEvent, QuestionSubscription, ServerQuestion};
 
 const STATUS_INTERVAL: Duration = Duration::from_secs(2);
 // Servers that change rapidly are reported no more often than this.
@@ -34,12 +35,14 @@ const MIN_SERVER_INTERVAL: Duration = Duration::from_millis(200);
 #[into_params(parameter_in = Query)]
 pub(crate) struct EventsQuery {
     /// Kinds of events, separated by commas: `call`, `started`,
-    /// `server`, `tools`, `approval`, `status`.
+    /// `server`, `tools`, `approval`, `question`, `status`.
     #[param(example = "call,server,tools")]
     kinds: Option<String>,
 }
 
-const KINDS: [&str; 6] = ["call", "started", "server", "tools", "approval", "status"];
+const KINDS: [&str; 7] = [
+    "call", "started", "server", "tools", "approval", "question", "status",
+];
 
 fn parse_kinds(text: Option<&str>) -> Result<Vec<&'static str>, Problem> {
     let named = text
@@ -69,10 +72,10 @@ pub(crate) struct ToolsEvent {
     tools: usize,
 }
 
-/// `approval`: a call no longer waits for approval.
+/// `approval`, `question`: a call no longer waits for approval, or a question for an answer.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct GoneEvent {
-    /// The id of the call.
+    /// The id of the call, or of the question.
     id: String,
     /// Always true; marks the event as the end of a question.
     gone: bool,
@@ -89,10 +92,10 @@ pub(crate) struct LaggedEvent {
 /// Streams events until the client disconnects.
 ///
 /// `call` (a call has ended) and `started` carry a `Call`, `server` a `Server`, `tools` a
-/// `ToolsEvent`, `approval` a `Question` or, once it is settled, a `GoneEvent`, `status` a `Status`
-/// every two seconds, and `lagged` a `LaggedEvent`. `id` counts the events. At the start, `server`,
-/// `tools`, `approval` and `status` report the current state. A comment every 15 seconds shows
-/// that the connection is alive.
+/// `ToolsEvent`, `approval` a `Question` and `question` a `ServerQuestion`, or a `GoneEvent` once
+/// they are settled, `status` a `Status` every two seconds, and `lagged` a `LaggedEvent`. `id` counts
+/// the events. At the start, `server`, `tools`, `approval`, `question` and `status` report the
+/// current state. A comment every 15 seconds shows that the connection is alive.
 #[utoipa::path(get, path = "/api/events", tag = "events", params(EventsQuery),
     responses((status = 200, description = "Server-sent events, each with one line of JSON as its data", body = String, content_type = "text/event-stream"),
               (status = 400, description = "Unknown kind of event", body = Problem)))]
@@ -116,6 +119,7 @@ struct ApiEventStream {
     kinds: Vec<&'static str>,
     calls: Option<broadcast::Receiver<Arc<FeedEvent>>>,
     approvals: Option<ApprovalSubscription>,
+    questions: Option<QuestionSubscription>,
     servers: Option<watch::Receiver<u64>>,
     known_servers: HashMap<String, ServerStatus>,
     servers_not_before: Instant,
@@ -136,6 +140,7 @@ impl ApiEventStream {
         let mut stream = Self {
             calls: (wants("call") || wants("started")).then(|| parts.feed.subscribe()),
             approvals: can_approve.then(|| parts.approvals.subscribe()),
+            questions: wants("question").then(|| parts.questions.subscribe(&caller)),
             servers: wants("server").then(|| parts.servers.subscribe()),
             tools: wants("tools").then(|| gateway.executor().manager().subscribe()),
             status: wants("status").then(|| every(STATUS_INTERVAL)),
@@ -170,6 +175,11 @@ impl ApiEventStream {
                 self.send("approval", &question);
             }
         }
+        if let Some(questions) = &self.questions {
+            for question in self.gateway.parts.questions.open(&questions.viewer) {
+                self.send("question", &question);
+            }
+        }
     }
 
     async fn next(&mut self) -> Option<Event> {
@@ -182,10 +192,15 @@ impl ApiEventStream {
                 .approvals
                 .as_mut()
                 .map(|approvals| &mut approvals.events);
+            let questions = self
+                .questions
+                .as_mut()
+                .map(|questions| &mut questions.events);
             tokio::select! {
                 () = stopping.cancelled() => return None,
                 event = receive(self.calls.as_mut()) => self.send_call(event)?,
                 event = receive(approvals) => self.send_approval(event)?,
+                event = receive(questions) => self.send_question(event)?,
                 () = changed(&mut self.servers, self.servers_not_before) => {
                     self.servers_not_before = Instant::now() + MIN_SERVER_INTERVAL;
                     self.send_servers();
@@ -227,6 +242,26 @@ impl ApiEventStream {
         match event {
             Ok(ApprovalEvent::Asked(question)) => self.send("approval", &*question),
             Ok(ApprovalEvent::Gone(id)) => self.send("approval", &GoneEvent { id, gone: true }),
+            Err(RecvError::Lagged(missed)) => self.send("lagged", &LaggedEvent { missed }),
+            Err(RecvError::Closed) => return None,
+        }
+        Some(())
+    }
+
+    fn send_question(&mut self, event: Result<QuestionEvent, RecvError>) -> Option<()> {
+        let sees = |question: &ServerQuestion| {
+            let questions = self.questions.as_ref();
+            questions.is_some_and(|questions| questions.viewer.sees(question))
+        };
+        match event {
+            Ok(QuestionEvent::Asked(question)) if sees(&question) => {
+                self.send("question", &*question);
+            }
+            Ok(QuestionEvent::Gone(question)) if sees(&question) => {
+                let id = question.id.clone();
+                self.send("question", &GoneEvent { id, gone: true });
+            }
+            Ok(_) => {}
             Err(RecvError::Lagged(missed)) => self.send("lagged", &LaggedEvent { missed }),
             Err(RecvError::Closed) => return None,
         }

@@ -13,6 +13,7 @@ pub(crate) mod mcp;
 pub(crate) mod metrics;
 pub(crate) mod new_server;
 pub(crate) mod openapi;
+pub(crate) mod questions;
 pub(crate) mod servers;
 mod sse;
 pub(crate) mod stats;

@@ -76,6 +76,31 @@ struct ServerSchema {
     /// Its tools that differ from what a person agreed to; only for a token without
     /// a list of tools.
     changes: Option<ServerChangesSchema>,
+    /// What it has used of the gateway's model (sampling); nothing if it may not use it. Only for a
+    /// token without a list of tools.
+    sampling: Option<SamplingUsageSchema>,
+}
+
+/// What a server has used of the gateway's model.
+#[derive(ToSchema)]
+#[schema(as = SamplingUsage)]
+#[expect(
+    dead_code,
+    reason = "describes the type of toolgate_mcp that is written"
+)]
+struct SamplingUsageSchema {
+    /// Answered requests since the start.
+    #[schema(example = 3)]
+    requests: u64,
+    /// Refused requests since the start.
+    #[schema(example = 0)]
+    refused: u64,
+    /// Tokens used in the current 24 hours, read and written ones together.
+    #[schema(example = 1200)]
+    tokens: u64,
+    /// How many it may use in 24 hours.
+    #[schema(example = 100_000)]
+    tokens_per_day: u64,
 }
 
 /// Tools that differ from what a person agreed to.

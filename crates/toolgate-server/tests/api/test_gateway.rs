@@ -17,11 +17,11 @@ use toolgate_core::{
     ValidArguments,
 };
 use toolgate_journal::{Journal, JournalSettings, OpenRetry};
-use toolgate_mcp::{Servers, ServersOptions};
+use toolgate_mcp::{ServerSettings, Servers, ServersOptions};
 use toolgate_models::ModelSettings;
 use toolgate_server::{
-    Approvals, CallFeed, ConfigWriter, Gateway, GatewayParts, Metrics, ServeSettings, Stats,
-    TokenSettings,
+    Approvals, CallFeed, ConfigWriter, DashboardQuestions, Gateway, GatewayParts, Metrics,
+    Notifications, ServeSettings, Stats, TokenSettings,
 };
 
 use crate::client::{ApiEvents, ApiReply, expect_described, send, whole};
@@ -41,6 +41,8 @@ pub(crate) struct TestGatewayOptions {
     pub(crate) has_blocked_journal: bool,
     pub(crate) workshop: Option<Arc<dyn ConfigWriter>>,
     pub(crate) model: ModelSettings,
+    pub(crate) notifications: Notifications,
+    pub(crate) mcp_servers: Vec<ServerSettings>,
 }
 
 /// A gateway that runs until it is dropped.
@@ -232,7 +234,12 @@ impl ApiTestGateway {
             .observer(metrics.clone())
             .observer(feed.clone())
             .build();
-        let servers = Servers::new(manager, ServersOptions::new());
+        let questions = DashboardQuestions::default();
+        let mut options = ServersOptions::new();
+        options.elicitor = Some(Arc::new(questions.clone()));
+        options.relays_questions = true;
+        let servers = Servers::new(manager, options);
+        servers.apply(plan.mcp_servers);
         let gateway = Gateway::new(GatewayParts {
             executor: executor.clone(),
             servers: servers.clone(),
@@ -241,6 +248,8 @@ impl ApiTestGateway {
             metrics,
             traces: None,
             approvals,
+            questions,
+            notifications: plan.notifications,
             redactor,
             model: plan.model,
             command: COMMAND.to_owned(),
@@ -409,6 +418,15 @@ impl ApiTestGateway {
 
     pub(crate) async fn events(&self, path: &str) -> ApiEvents {
         ApiEvents::of(self.open(Method::GET, path, "").await)
+    }
+
+    /// Like `events`, with this token.
+    pub(crate) async fn events_as(&self, token: &str, path: &str) -> ApiEvents {
+        let bearer = format!("Bearer {}", long(token));
+        let headers = [("authorization", bearer.as_str())];
+        let stream = send(self.address, &Method::GET, path, &headers, "").await;
+        assert_eq!(stream.status(), 200);
+        ApiEvents::of(stream)
     }
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { childPath, formModel, hintOf, nearestShown, placeViolations, typeName } from '../../assets/js/form/schema.js';
 import { bestVariant, canShow, extras, initialValue, parseJson, parseTyped } from '../../assets/js/form/value.js';
+import { violations } from '../../assets/js/form/check.js';
 import { at } from '../../assets/js/form/path.js';
 
 const object = (properties, more = {}) => ({ type: 'object', properties, ...more });
@@ -148,4 +149,32 @@ test('a value is found by its path', () => {
   assert.equal(at(value, 'o.a[0].x'), 1);
   assert.equal(at(value, 'odd name'), 2);
   assert.equal(at(value, 'o.b.c'), undefined);
+});
+
+test('several of a few values are ticked', () => {
+  const names = { type: 'array', items: { enum: ['a', 'b'] } };
+  assert.equal(only(names).kind, 'array');
+  assert.equal(only({ ...names, uniqueItems: true }).kind, 'set');
+  assert.equal(formModel(object({ x: names }), { isQuestion: true }).fields[0].kind, 'set');
+  assert.ok(canShow(only({ ...names, uniqueItems: true }), ['b', 'a']));
+  assert.ok(!canShow(only({ ...names, uniqueItems: true }), ['b', 'b']));
+  assert.deepEqual(only({ enum: [1, 2], enumNames: ['one', 'two'] }).labels, ['one', 'two']);
+});
+
+test('an answer to a question is checked in the page', () => {
+  const schema = object({
+    name: { type: 'string', minLength: 2, maxLength: 4 }, mail: { type: 'string', format: 'email' }, page: { type: 'string', format: 'uri' },
+    day: { type: 'string', format: 'date' }, at: { type: 'string', format: 'date-time' }, count: { type: 'integer', minimum: 1, maximum: 9 },
+    ratio: { type: 'number' }, sure: { type: 'boolean' }, color: { oneOf: [{ const: 'r', title: 'Red' }] },
+    pets: { type: 'array', minItems: 1, maxItems: 2, items: { anyOf: [{ const: 'cat' }, { const: 'dog' }, { const: 'emu' }] } },
+  }, { required: ['name'] });
+  const right = { name: 'Ada', mail: 'a@b', page: 'https://x/', day: '2024-02-29', at: '2026-11-16T08:30:00.5+01:00', count: 9, ratio: 0.5, sure: false, color: 'r', pets: ['cat'] };
+  assert.deepEqual(violations(schema, right), []);
+  const table = [
+    ['name', 'A'], ['name', 'Adaline'], ['mail', 'a@'], ['mail', 'a b@c'], ['page', 'x'], ['day', '2023-02-29'], ['day', '16.11.2026'], ['at', '2026-11-16T08:30:00'],
+    ['at', '2026-11-16T25:30:00Z'], ['count', 10], ['count', 1.5], ['count', 'x'], ['ratio', 'x'], ['sure', 'x'], ['color', 'b'], ['pets', []], ['pets', ['cat', 'dog', 'emu']], ['pets', ['cow']],
+  ];
+  for (const [key, value] of table) assert.deepEqual(violations(schema, { ...right, [key]: value }).map(({ parameter }) => parameter), [key], `${key} ${value}`);
+  assert.deepEqual(violations(schema, {}), [{ parameter: 'name', message: 'is missing' }]);
+  assert.deepEqual(violations(null, {}), []);
 });

@@ -23,16 +23,18 @@ use crate::config_writer::FileConfigWriter;
 use crate::exit::Exit;
 use crate::gateway::{self, FirstAnswerApprover, GatewayObservers};
 use crate::journal::{self, CommandJournal, OpenRetry};
+use crate::notifications;
 use crate::operator_key::OperatorKeyFile;
 use crate::output;
 use crate::reload::{self, ConfigReload};
-use crate::servers::{self, ServerFleet, ServerStart};
+use crate::servers::{self, ServerAnswers, ServerFleet, ServerStart};
 use crate::signals::CommandSignals;
 use crate::spinner::Spinner;
 use crate::wiring::{self, ConfiguredTools};
 
 // Sections and keys that are read only at the start: of `serve`, all but the tokens.
-const FIXED_KEYS: [&str; 10] = [
+const FIXED_KEYS: [&str; 11] = [
+    "approvals",
     "model",
     "serve.addServers",
     "serve.bind",
@@ -77,6 +79,7 @@ pub(super) fn settings(
     {
         bail!(error);
     }
+    notifications::check(config)?;
     let mut settings = config.serve.clone();
     settings.bind = bind.unwrap_or(settings.bind);
     let is_public = !settings.bind.ip().to_canonical().is_loopback();
@@ -117,8 +120,10 @@ async fn serve(
             return Ok(Exit::Failure);
         }
     };
+    let notifications = tokio::task::block_in_place(|| notifications::open(&config))?;
     let journal = CommandJournal::open(&config, tools, "toolgate serve", OpenRetry::Endless);
     let observers = GatewayObservers::default().with_journal(&journal);
+    let observers = observers.with_notifications(notifications);
     #[cfg(feature = "otlp")]
     let traces = start_traces(&config, tools);
     #[cfg(feature = "otlp")]
@@ -128,7 +133,8 @@ async fn serve(
     let builder = with_traces(builder, traces.as_ref());
     let executor = observers.attach(journal.attach(builder)).build();
     let all = servers::settings(&config.servers);
-    let fleet = ServerFleet::start(&config, tools, all, ServerStart::AtOnce, None);
+    let answers = ServerAnswers::in_clients_or_with(observers.questions.clone());
+    let fleet = ServerFleet::start_with(&config, tools, all, ServerStart::AtOnce, answers);
     let (servers, config_writer) = (fleet.servers.clone(), config_writer(&config));
     let (followed, serves) = (executor.clone(), settings.clone());
     let gateway =

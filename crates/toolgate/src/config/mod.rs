@@ -26,9 +26,9 @@ use toolgate_core::{Limits, Policy, Redactor, nearest_names};
 use toolgate_journal::{ForwardTarget, JournalSettings};
 use toolgate_mcp::RetryPolicy;
 use toolgate_models::ModelSettings;
-use toolgate_server::ServeSettings;
 #[cfg(feature = "otlp")]
 use toolgate_server::TelemetrySettings;
+use toolgate_server::{ApprovalSettings, ServeSettings};
 use toolgate_tools::DefinitionProblem;
 use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::{
@@ -62,6 +62,7 @@ pub(crate) struct Config {
     pub(crate) secret_scope: SecretScope,
     pub(crate) fetched: FetchedSecrets,
     pub(crate) unused_file: Option<UnusedFile>,
+    pub(crate) approvals: ApprovalSettings,
     pub(crate) limits: Limits,
     pub(crate) policy: Policy,
     pub(crate) retry: RetryPolicy,
@@ -88,8 +89,9 @@ pub(crate) struct Config {
     unset: Vec<(&'static str, ConfigError)>,
 }
 
-const ROOT_KEYS: [&str; 16] = [
+const ROOT_KEYS: [&str; 17] = [
     "$schema",
+    "approvals",
     "documents",
     "journal",
     "limits",
@@ -209,7 +211,9 @@ impl Config {
     }
 
     fn read_sections(&mut self, mut sections: SectionReader<'_>) -> Vec<ConfigError> {
+        self.approvals = sections.read("approvals");
         self.limits = sections.read_required("limits");
+        self.limits.approval_timeout = self.approvals.timeout;
         self.policy = sections.read_required("policy");
         self.retry = sections.read_required("retry");
         self.search = sections.read("search");

@@ -10,7 +10,7 @@ use toolgate_core::{Limits, Policy};
 use toolgate_journal::JournalSettings;
 use toolgate_mcp::{RetryPolicy, ServerSettings};
 use toolgate_models::ModelSettings;
-use toolgate_server::{ServeSettings, TelemetrySettings};
+use toolgate_server::{ApprovalSettings, ServeSettings, TelemetrySettings};
 use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::{DocumentsSettings, ResourcesSettings};
 use toolgate_voice::VoiceSettings;
@@ -25,6 +25,7 @@ fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true)
         .into_generator();
+    let approvals = section::<ApprovalSettings>(&mut generator);
     let limits = section::<Limits>(&mut generator);
     let policy = section::<Policy>(&mut generator);
     let retry = section::<RetryPolicy>(&mut generator);
@@ -63,6 +64,7 @@ fn schema() -> Value {
                 },
                 "required": ["name", "description", "parameters", "implementation"],
             } },
+            "approvals": approvals,
             "limits": limits,
             "policy": policy,
             "retry": retry,

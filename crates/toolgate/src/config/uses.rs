@@ -63,6 +63,7 @@ impl Config {
             .chain(tokens)
             .filter(|secret| !secret.is_empty())
             .map(str::to_owned)
+            .chain(self.approvals.notify.secrets())
             .chain(self.model.secrets())
             .chain(servers.flat_map(|server| server.settings.secrets()))
             .chain(self.fetched.values_to_redact())

@@ -33,6 +33,7 @@ mod prompt; // what happens while `chat` waits for a line
 mod reading; // what a person reads at a terminal: wrapped lines, Markdown, the banner of the demo
 mod requirements; // docs/requirements.md against the tests that exist
 mod run; // runs the program in a folder of its own
+mod sampling; // servers that ask the model of the configuration
 mod sandbox; // what a confined server can't reach
 mod secrets; // `${file:…}`, `${cmd:…}`: fetched, hidden, followed
 mod serve; // `serve`: how it starts, what it refuses, how it ends

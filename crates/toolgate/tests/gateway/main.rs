@@ -15,6 +15,7 @@ mod figures;
 mod fuzzing;
 mod health;
 mod killing;
+mod notifications;
 mod pressure;
 mod support;
 mod suspended;

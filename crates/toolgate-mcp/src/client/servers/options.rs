@@ -8,6 +8,7 @@ use toolgate_core::Redactor;
 use super::super::catalog::ToolCatalog;
 use super::super::health::ServerHealth;
 use super::super::questions::Elicitor;
+use super::super::sampling::Sampler;
 use super::super::stdio::MAX_MESSAGE;
 use super::super::stdio::guard::ServerGuard;
 use super::super::stdio::sandbox::SandboxLauncher;
@@ -28,6 +29,8 @@ pub struct ServersOptions {
     pub launcher: SandboxLauncher,
     /// Puts questions of servers to a person. Without it, they are declined.
     pub elicitor: Option<Arc<dyn Elicitor>>,
+    /// Answers requests of servers that may use the model. Without it, they are refused.
+    pub sampler: Option<Arc<dyn Sampler>>,
     /// Tells servers that their questions can be answered, because clients that call their tools
     /// may be able to.
     pub relays_questions: bool,
@@ -60,6 +63,7 @@ impl Default for ServersOptions {
             guard: ServerGuard::none(),
             launcher: SandboxLauncher::none(),
             elicitor: None,
+            sampler: None,
             relays_questions: false,
             roots: Vec::new(),
             max_message: MAX_MESSAGE,

@@ -118,6 +118,7 @@ impl ServerConnector for ScriptedConnector {
             stray_line_count: 2,
             stray_lines: vec!["hello".to_owned()],
             stderr: vec![format!("stderr of {server}")],
+            sampling: None,
         }
     }
 }

@@ -161,7 +161,7 @@ impl ClientSession {
         if handler.is_none() && extensions.is_none() && tasks == TaskUse::Never {
             return Cow::Owned(meta);
         }
-        let mut capabilities = self.questions.own_capabilities();
+        let mut capabilities = self.questions.own_capabilities(&self.server);
         for key in ["elicitation", "sampling", "roots"] {
             if let Some(theirs) = handler.and_then(|it| it.capabilities().get(key)) {
                 capabilities[key] = theirs.clone();

@@ -53,7 +53,7 @@ impl ClientSession {
         let others = self.pending_calls();
         let wanted = others
             .iter()
-            .filter_map(wanted_level)
+            .filter_map(|call| wanted_level(&call.context))
             .fold(wanted, Ord::min);
         if !self.log_level.lock().change_to(wanted, Instant::now()) {
             return;
@@ -69,7 +69,7 @@ impl ClientSession {
     pub(super) fn handle_log(&self, params: &Value, request: Option<u64>) {
         let level = params["level"].as_str().and_then(LogLevel::from_name);
         let caller = match request {
-            Some(id) => self.pending_call(id),
+            Some(id) => self.pending_call(id).map(|call| call.context),
             None => self.only_caller(),
         };
         let (Some(level), Some(caller)) = (level, caller) else {
@@ -95,7 +95,8 @@ impl ClientSession {
     /// A call of the only caller that a message without a request can be for. If there are several,
     /// nobody knows whose call it is about, and it must not reach a stranger.
     fn only_caller(&self) -> Option<CallContext> {
-        let mut calls = self.pending_calls();
+        let calls = self.pending_calls().into_iter();
+        let mut calls: Vec<CallContext> = calls.map(|call| call.context).collect();
         let is_modern = self.is_modern();
         if is_modern {
             // Only requests that asked for messages cause any.

@@ -151,7 +151,7 @@ impl ClientSession {
             None => self
                 .diagnostics
                 .log_ignored(NoiseKind::Progress, &params["progressToken"].to_string()),
-            Some(call) => call.report(&Progress {
+            Some(call) => call.context.report(&Progress {
                 done: params["progress"].as_f64().unwrap_or_default(),
                 total: params["total"].as_f64(),
                 message: params["message"].as_str().map(str::to_owned),

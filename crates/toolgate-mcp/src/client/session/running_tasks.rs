@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::sync::{Notify, watch};
 use toolgate_core::CallContext;
 
-use super::{AbandonedCall, AbandonedRequest, ClientSession, MAX_ABANDONED_IDS};
+use super::pending_calls::{AbandonedCall, PendingCall};
+use super::{AbandonedRequest, ClientSession, MAX_ABANDONED_IDS};
 use crate::client::tasks::{cancel_at, created_task_id};
 
 pub(super) struct RunningTask {
@@ -19,6 +19,13 @@ pub(super) struct RunningTask {
     progress_token: Option<u64>,
     call: CallContext,
     changed: Arc<Notify>,
+    ended: watch::Sender<()>,
+}
+
+impl RunningTask {
+    fn to_pending_call(&self) -> PendingCall {
+        PendingCall::new(self.number, &self.call, &self.ended)
+    }
 }
 
 /// Keeps a task in its session while a call waits for it.
@@ -72,6 +79,7 @@ impl ClientSession {
             progress_token,
             call: call.clone(),
             changed: Arc::clone(&changed),
+            ended: watch::Sender::new(()),
         });
         TaskRegistration {
             session: Arc::clone(self),
@@ -81,25 +89,24 @@ impl ClientSession {
         }
     }
 
-    /// The calls that wait for tasks, each with its place in the order of requests.
-    pub(super) fn task_calls(&self) -> Vec<(u64, CallContext)> {
+    /// The calls that wait for tasks.
+    pub(super) fn task_calls(&self) -> Vec<PendingCall> {
         let tasks = self.tasks.lock();
-        let calls = tasks.iter().map(|task| (task.number, task.call.clone()));
-        calls.collect()
+        tasks.iter().map(RunningTask::to_pending_call).collect()
     }
 
-    pub(super) fn task_call(&self, task_id: &str) -> Option<CallContext> {
+    pub(super) fn task_call(&self, task_id: &str) -> Option<PendingCall> {
         self.find_task(|task| task.task_id == task_id)
     }
 
-    pub(super) fn task_with_progress(&self, token: u64) -> Option<CallContext> {
+    pub(super) fn task_with_progress(&self, token: u64) -> Option<PendingCall> {
         self.find_task(|task| task.progress_token == Some(token))
     }
 
-    fn find_task(&self, is_match: impl Fn(&RunningTask) -> bool) -> Option<CallContext> {
+    fn find_task(&self, is_match: impl Fn(&RunningTask) -> bool) -> Option<PendingCall> {
         let tasks = self.tasks.lock();
         let task = tasks.iter().find(|task| is_match(task));
-        task.map(|task| task.call.clone())
+        task.map(RunningTask::to_pending_call)
     }
 
     /// Has a task polled soon. A server says nothing else of use about a task by itself: its word is
@@ -124,11 +131,7 @@ impl ClientSession {
 
     // The server may go on with the call for a while, and ask on its behalf.
     fn abandon_call(&self, call: &CallContext) {
-        let call = AbandonedCall {
-            client: call.questions().map(|questions| questions.client()),
-            log_caller: self.abandoned_log_caller(call),
-            at: Instant::now(),
-        };
+        let call = AbandonedCall::new(call, self.abandoned_log_caller(call));
         let mut pending = self.pending.lock();
         if pending.abandoned.len() == MAX_ABANDONED_IDS {
             pending.abandoned.pop_front();

@@ -35,6 +35,7 @@ entry_keys! {
     PIN = ["pin"];
     MAX_MEMORY = ["maxMemory"];
     SANDBOX = ["sandbox"];
+    SAMPLING = ["sampling"];
     CONTAINER = ["container"];
 }
 

@@ -9,7 +9,7 @@ import { bestVariant, emptyOf, extras, fromEntries, initialValue, isFixed, isObj
 
 /** Creates the field for `model` at `path` with a first `value`. */
 export function field(model, path, value, form) {
-  const make = { object: objectField, array: arrayField, choice: choiceField, enum: enumField, boolean: booleanField, json: jsonField }[model.kind];
+  const make = { object: objectField, array: arrayField, choice: choiceField, enum: enumField, set: setField, boolean: booleanField, json: jsonField }[model.kind];
   return (make ?? textField)(model, path, value, form);
 }
 
@@ -19,7 +19,7 @@ function labelled(model, path, form, makeControl, { group = false } = {}) {
   const [hintId, errorId] = [`${id}-hint`, `${id}-error`];
   const control = makeControl({ id, describedBy: `${hintId} ${errorId}`, labelId: `${id}-label` });
   const error = h('p', { class: 'field-error', id: errorId, 'data-testid': `try-error-${path}`, hidden: true });
-  const name = [h('span', { class: 'field-name' }, nameOf(model, path)), h('span', { class: 'field-type' }, model.typeName),
+  const name = [h('span', { class: 'field-name' }, nameOf(model, path)), !model.isQuestion && h('span', { class: 'field-type' }, model.typeName),
     mustBeGiven(model) && h('span', { class: 'field-required' }, 'required')];
   const label = group ? h('span', { class: 'field-label', id: `${id}-label` }, name) : h('label', { class: 'field-label', for: id, id: `${id}-label` }, name);
   const element = h('div', { class: `field field-${model.kind}`, 'data-testid': `try-field-${path}`, 'data-path': path },
@@ -41,6 +41,7 @@ function controlsOf(element, group) {
 }
 
 function nameOf(model, path) {
+  if (model.isQuestion && model.title) return model.title;
   if (model.key !== '') return model.key;
   return /\[(\d+)\]$/.exec(path)?.[0] ?? 'value';
 }
@@ -51,9 +52,10 @@ function mustBeGiven(model) {
 }
 
 function explanation(model) {
-  const said = model.description || (model.title !== model.key ? model.title : '');
+  const said = model.description || (model.title !== model.key && !model.isQuestion ? model.title : '');
   const words = [said, model.hint && `${capital(model.hint)}.`];
-  if (model.default !== undefined) words.push(`Default: ${brief(model.default, 80)}.`);
+  // A question is filled in with it already.
+  if (model.default !== undefined && !model.isQuestion) words.push(`Default: ${brief(model.default, 80)}.`);
   if (model.nullable) words.push('May be null.');
   // A tool's description gets a full stop only if another sentence follows.
   if (words.filter(Boolean).length > 1 && /[^.!?:…\s]\s*$/.test(said ?? '')) words[0] = `${said.trimEnd()}.`;
@@ -85,6 +87,7 @@ function shownText(value) {
 }
 
 function inputType(model) {
+  if (model.isQuestion && model.format === 'date') return 'date';
   return { email: 'email', uri: 'url', url: 'url', password: 'password' }[model.format] ?? 'text';
 }
 
@@ -92,7 +95,7 @@ const UNSET = '';
 
 function enumField(model, path, value, form) {
   let select;
-  const labels = model.options.map((option, index) => [typeof option === 'string' ? option : JSON.stringify(option), model.labels?.[index]].filter(Boolean).join(' – '));
+  const labels = optionLabels(model);
   const chosen = isFixed(model) && value === undefined ? 0 : model.options.findIndex((option) => same(option, value));
   const element = labelled(model, path, form, ({ id, describedBy }) => {
     select = h('select', { class: 'select', id, 'aria-describedby': describedBy, 'aria-required': String(model.required), onchange: () => form.left(path) },
@@ -104,9 +107,38 @@ function enumField(model, path, value, form) {
   return { element, read: () => (select.value === UNSET ? undefined : model.options[Number(select.value)]) };
 }
 
+/** What a person chooses from. A question has words of its own; a tool's arguments need the exact value. */
+function optionLabels(model) {
+  const own = (option) => (typeof option === 'string' ? option : JSON.stringify(option));
+  return model.options.map((option, index) => {
+    const label = model.labels?.[index];
+    if (model.isQuestion && label) return label;
+    return [own(option), label].filter(Boolean).join(' – ');
+  });
+}
+
+/** Several of a few values, each with a box to tick. */
+function setField(model, path, value, form) {
+  const chosen = Array.isArray(value) ? value : [];
+  const boxes = optionLabels(model.item).map((label, index) => ({
+    label, meaning: model.item.options[index],
+    input: h('input', { type: 'checkbox', checked: chosen.some((each) => same(each, model.item.options[index])), onchange: () => form.left(path) }),
+  }));
+  let touched = value !== undefined;
+  const element = labelled(model, path, form, ({ describedBy, labelId }) =>
+    h('div', { class: 'ticks', role: 'group', 'aria-labelledby': labelId, 'aria-describedby': describedBy, onchange: () => { touched = true; } },
+      boxes.map(({ label, input }) => h('label', { class: 'pill' }, input, label))), { group: true });
+  const read = () => {
+    const ticked = boxes.filter(({ input }) => input.checked).map(({ meaning }) => meaning);
+    return ticked.length > 0 || (touched && model.required) ? ticked : undefined;
+  };
+  return { element, read };
+}
+
 function booleanField(model, path, value, form) {
   const name = uid('b');
-  const options = [['true', true], ['false', false], ...(model.required ? [] : [['not set', undefined]])];
+  const words = model.isQuestion ? ['Yes', 'No', 'No answer'] : ['true', 'false', 'not set'];
+  const options = [[words[0], true], [words[1], false], ...(model.required ? [] : [[words[2], undefined]])];
   const radios = options.map(([label, meaning]) => ({
     label, meaning,
     input: h('input', { type: 'radio', name, checked: meaning === value && (value !== undefined || !model.required), onchange: () => form.left(path) }),

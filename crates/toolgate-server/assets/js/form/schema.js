@@ -3,13 +3,15 @@
 const MAX_DEPTH = 6;
 const MAX_FIELDS = 200;
 const MAX_TEXT_LENGTH = 600;
+const MAX_TICKS = 30;
 
 /**
- * The model of one value. `kind` is string, number, integer, boolean, enum, array, object, choice or json. The last is a
- * JSON editor for values that a form can't show.
+ * The model of one value. `kind` is string, number, integer, boolean, enum, set, array, object, choice or json. The last is a
+ * JSON editor for values that a form can't show. With `isQuestion`, the form is for a person who answers a server's question
+ * and doesn't know its schema.
  */
-export function formModel(schema) {
-  const builder = new Builder(schema);
+export function formModel(schema, { isQuestion = false } = {}) {
+  const builder = new Builder(schema, isQuestion);
   const root = builder.node(schema, { key: '', required: true, depth: 0 });
   // Arguments are always an object, even if a careless schema doesn't say so.
   if (root.kind === 'object' || root.kind === 'choice') return root;
@@ -45,8 +47,9 @@ export function placeViolations(violations, shown) {
 }
 
 class Builder {
-  constructor(root) {
+  constructor(root, isQuestion) {
     this.root = root;
+    this.isQuestion = isQuestion;
     this.count = 0;
   }
 
@@ -55,6 +58,7 @@ class Builder {
     const { schema: one, nullable } = withoutNull(plain);
     this.count += 1;
     const base = {
+      isQuestion: this.isQuestion,
       key,
       required,
       nullable,
@@ -69,7 +73,7 @@ class Builder {
 
   kind(schema, depth) {
     if ('const' in schema) return { kind: 'enum', options: [schema.const] };
-    if (Array.isArray(schema.enum)) return { kind: 'enum', options: schema.enum.slice(0, 500) };
+    if (Array.isArray(schema.enum)) return { kind: 'enum', options: schema.enum.slice(0, 500), labels: namesOf(schema) };
     const variants = schema.oneOf ?? schema.anyOf;
     if (Array.isArray(variants) && variants.length) return this.choice(schema, variants, depth);
     switch (guessType(schema)) {
@@ -110,7 +114,10 @@ class Builder {
     const isSimple = items !== null && typeof items === 'object' && !Array.isArray(items) && !schema.prefixItems;
     if (!isSimple) return { kind: 'json' };
     const item = this.node(items, { key: '', required: true, depth: depth + 1 });
-    return { kind: 'array', item, min: schema.minItems ?? 0, max: schema.maxItems ?? Infinity };
+    const bounds = { min: schema.minItems ?? 0, max: schema.maxItems ?? Infinity };
+    // Distinct values of a short list are ticked rather than added one by one.
+    if (item.kind === 'enum' && item.options.length <= MAX_TICKS && (schema.uniqueItems || this.isQuestion)) return { kind: 'set', item, ...bounds };
+    return { kind: 'array', item, ...bounds };
   }
 
   object(schema, depth) {
@@ -224,6 +231,11 @@ export function hintOf(schema) {
   const said = words.map(([name, say]) => say(schema[name])).filter(Boolean);
   if (range) said.unshift(`${minimum} to ${maximum}`);
   return said.join(', ');
+}
+
+/** The names of an `enum`, as MCP had them before `oneOf`. */
+function namesOf(schema) {
+  return Array.isArray(schema.enumNames) ? schema.enumNames.slice(0, 500).map(text) : undefined;
 }
 
 function count(value, noun) {

@@ -28,7 +28,7 @@ export function fromEntries(entries) {
 
 /** The value of a list item that was added but not filled in yet. */
 export function emptyOf(model) {
-  return { string: '', object: {}, array: [] }[model.kind] ?? null;
+  return { string: '', object: {}, array: [], set: [] }[model.kind] ?? null;
 }
 
 /**
@@ -86,6 +86,7 @@ export function fits(model, value) {
     case 'object':
       return isObject(value) ? objectFit(model, value) : 0;
     case 'array':
+    case 'set':
       return Array.isArray(value) ? 2 : 0;
     case 'integer':
       return Number.isInteger(value) ? 2 : 0;
@@ -136,6 +137,7 @@ export function canShow(model, value) {
     return isObject(value) && model.fields.every((field) => canShow(field, value[field.key]));
   }
   if (model.kind === 'array') return Array.isArray(value) && value.every((item) => canShow(model.item, item));
+  if (model.kind === 'set') return Array.isArray(value) && value.every((item, at) => canShow(model.item, item) && !value.slice(0, at).some((other) => same(other, item)));
   if (model.kind === 'choice') return model.variants.some((variant) => canShow(variant.model, value));
   if (model.kind === 'enum') return model.options.some((option) => same(option, value));
   if (model.kind === 'json') return true;

@@ -85,7 +85,7 @@ function card(name) {
         icon('replay'), 'Reconnect')));
 }
 
-const LABELS = { transport: 'Transport', protocol: 'Protocol', tools: 'Tools', resources: 'Resources', prompts: 'Prompts', connected: 'Connected in', restarts: 'Restarts', polluted: 'Stray output' };
+const LABELS = { transport: 'Transport', protocol: 'Protocol', tools: 'Tools', resources: 'Resources', prompts: 'Prompts', connected: 'Connected in', restarts: 'Restarts', polluted: 'Stray output', sampling: 'Model tokens today' };
 
 function fact(id) {
   return h('div', { class: 'fact', 'data-part': id }, h('dt', null, LABELS[id]), h('dd', { 'data-testid': `server-${id}` }));
@@ -173,6 +173,7 @@ function update(element, { server, at }) {
     connected: duration(server.connected_in_ms ?? NaN),
     restarts: count(server.restarts),
     polluted: server.polluted > 0 ? plural(server.polluted, 'line') : 'none',
+    sampling: server.sampling ? `${count(server.sampling.tokens)} of ${count(server.sampling.tokens_per_day)}` : '',
   };
   for (const [id, value] of Object.entries(facts)) setText(part(id).lastElementChild, value);
   setAttr(part('protocol'), 'title', ERAS[server.era]);
@@ -180,6 +181,8 @@ function update(element, { server, at }) {
   element.classList.toggle('is-degraded', degraded);
   part('restarts').classList.toggle('tone-warn', server.restarts > 0);
   part('polluted').classList.toggle('tone-warn', server.polluted > 0);
+  part('sampling').hidden = !server.sampling;
+  setAttr(part('sampling'), 'title', server.sampling ? `Used by sampling: ${plural(server.sampling.requests, 'request')} answered, ${count(server.sampling.refused)} refused` : null);
   updateChanges(part('changes'), server);
   for (const id of ['stderr', 'polluted_lines', 'refused']) updateLines(part(id), server[id] ?? [], server);
   setText(part('next'), next(server, at));

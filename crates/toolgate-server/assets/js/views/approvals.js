@@ -24,7 +24,7 @@ export function approvals(bands) {
     const now = Date.now();
     for (const [id, each] of waiting) if (now >= each.ends) waiting.delete(id);
     list.hidden = waiting.size === 0;
-    setWaiting(waiting.size);
+    setWaiting('approvals', waiting.size);
     patchList(list, [...waiting.values()], (each) => each.approval.id, create, update);
   };
   const take = (approval) => {

@@ -25,7 +25,10 @@ use toolgate_models::ModelSettings;
 
 use super::{ConnectionAddresses, RequestGuard, ResponseBody};
 use crate::listener::ConnectionWatch;
-use crate::{Approvals, CallFeed, Gateway, GatewayParts, Metrics, Stats, router};
+use crate::{
+    Approvals, CallFeed, DashboardQuestions, Gateway, GatewayParts, Metrics, Notifications, Stats,
+    router,
+};
 
 pub(crate) const TOKEN: &str = "0123456789abcdef-all";
 const LIGHTS: &str = "0123456789abcdef-lights";
@@ -63,6 +66,8 @@ pub(crate) fn gateway(settings: Value) -> Gateway {
         metrics: Metrics::default(),
         traces: None,
         approvals: Approvals::default(),
+        questions: DashboardQuestions::default(),
+        notifications: Notifications::default(),
         redactor: Redactor::default(),
         model: ModelSettings::default(),
         command: "toolgate serve".to_owned(),
