@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{
     CallContext, Progress, Tool, ToolContent, ToolDefinition, ToolError, ToolExecutor, ToolFuture,
-    ToolManager, ToolOutput, ValidArguments,
+    ToolManager, ToolOutput, ToolSource, ValidArguments,
 };
 
 use super::{McpServer, ServeOptions};
@@ -44,8 +44,12 @@ impl Tool for WorkerTool {
 }
 
 fn tool(name: &str, work: Work) -> WorkerTool {
+    tool_from(ToolSource::Custom, name, work)
+}
+
+fn tool_from(source: ToolSource, name: &str, work: Work) -> WorkerTool {
     let schema = json!({ "type": "object", "properties": { "b": {}, "a": {} } });
-    let definition = ToolDefinition::builder(name, format!("Does {name}"), schema);
+    let definition = ToolDefinition::builder(name, format!("Does {name}"), schema).source(source);
     WorkerTool {
         definition: definition.build().unwrap(),
         work,

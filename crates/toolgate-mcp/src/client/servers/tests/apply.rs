@@ -184,6 +184,7 @@ async fn a_status_is_plain_json() {
         "remembered": false, "refused": [],
         "connected_in_ms": 1500.0, "attempts": 1, "restarts": 0, "polluted": 2, "polluted_lines": ["hello"],
         "stderr": ["stderr of a"], "error": null, "next_try_ms": null, "pid": 7, "health": null, "changes": null,
+        "sampling": null,
     });
     assert_eq!(serde_json::to_value(house.status("a")).unwrap(), expected);
 }

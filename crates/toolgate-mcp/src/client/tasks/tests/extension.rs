@@ -33,7 +33,7 @@ async fn the_extension_is_declared_where_it_applies_and_polls_name_their_task() 
     let key = "io.modelcontextprotocol/clientCapabilities";
     for message in test.server.sent() {
         let declared = &message["params"]["_meta"][key]["extensions"];
-        assert_eq!(declared, &json!({ TASKS_EXTENSION: {} }), "{message}");
+        assert_eq!(declared[TASKS_EXTENSION], json!({}), "{message}");
     }
     let names = test.server.names();
     assert_eq!(names, [Some("t".to_owned()), Some(ID.to_owned())]);

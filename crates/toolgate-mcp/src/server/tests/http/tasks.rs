@@ -146,7 +146,8 @@ impl TaskStore for MemoryStore {
 /// Tools like those of a server: a call that is continued waits for the server's task.
 fn restarted(store: &MemoryStore, endings: &Endings) -> McpHttp {
     let manager = slow_tools();
-    manager.add(tool("slow", |arguments, context| {
+    let far = ToolSource::Mcp("far".into());
+    manager.add(tool_from(far, "slow", |arguments, context| {
         Box::pin(async move {
             let Some(task) = context.resumed_task() else {
                 let seconds = arguments["a"].as_u64().unwrap_or_default();
