@@ -176,7 +176,10 @@ fn the_scenarios_of_skills_pass_on_both_sides() {
         let client = client.to_str().unwrap();
         let arguments = ["client", "--scenario", scenario, "--command", client];
         let (said, _) = look(&servers, &suite, NEXT_BASELINE, &arguments);
-        assert!(said.contains("Passed: 1/1, 0 failed, 0 warnings"), "{scenario}: {said}");
+        assert!(
+            said.contains("Passed: 1/1, 0 failed, 0 warnings"),
+            "{scenario}: {said}"
+        );
     }
 }
 

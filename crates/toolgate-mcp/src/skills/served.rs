@@ -9,7 +9,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio::sync::MutexGuard;
 use tokio::time::Instant;
 use toolgate_core::{
     ContentMethod, FunctionTool, ListRefresher, SourceContent, ToolError, ToolManager, ToolRank,
@@ -26,6 +29,17 @@ const MAX_WAIT: Duration = Duration::from_secs(2);
 const FOLDER_TYPE: &str = "inode/directory";
 // Problems that are remembered, so that each is reported once.
 const MAX_PROBLEMS: usize = 1000;
+
+/// The section `skills` of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(description = "Skills of your own, for MCP clients and the chat")]
+#[non_exhaustive]
+pub struct SkillsSettings {
+    /// Folders with skills. Each is a skill itself, with a SKILL.md, or has
+    /// skills somewhere below it.
+    pub folders: Vec<PathBuf>,
+}
 
 /// Skills of our own. They are offered to callers as long as it exists.
 pub struct SkillFolders {
@@ -68,20 +82,34 @@ impl SkillFolders {
         self.scan().await;
     }
 
+    /// Like [`set_folders`](Self::set_folders), without waiting until they were looked through.
+    /// Must be called in a tokio runtime.
+    pub fn set_folders_soon(self: &Arc<Self>, folders: Vec<PathBuf>) {
+        let this = Arc::clone(self);
+        if folders != this.state.lock().folders {
+            tokio::spawn(async move { this.set_folders(folders).await });
+        }
+    }
+
     async fn scan_if_old(&self) {
+        // Waits for a scan that is under way.
+        let cache = self.scanning.lock().await;
         let is_due = {
             let state = self.state.lock();
             let is_old = |at: Instant| at.elapsed() >= MIN_SCAN_INTERVAL;
             !state.folders.is_empty() && state.scanned.is_none_or(is_old)
         };
         if is_due {
-            self.scan().await;
+            self.scan_with(cache).await;
         }
     }
 
     /// Looks through the folders, and offers what is there now.
     async fn scan(&self) {
-        let mut cache = self.scanning.lock().await;
+        self.scan_with(self.scanning.lock().await).await;
+    }
+
+    async fn scan_with(&self, mut cache: MutexGuard<'_, DigestCache>) {
         let folders = {
             let mut state = self.state.lock();
             state.scanned = Some(Instant::now());

@@ -25,6 +25,7 @@ use serde_json::Value;
 use toolgate_core::{Limits, Policy, Redactor, nearest_names};
 use toolgate_journal::{ForwardTarget, JournalSettings};
 use toolgate_mcp::RetryPolicy;
+use toolgate_mcp::skills::SkillsSettings;
 use toolgate_models::ModelSettings;
 use toolgate_server::ServeSettings;
 #[cfg(feature = "otlp")]
@@ -68,6 +69,7 @@ pub(crate) struct Config {
     pub(crate) search: SearchSettings,
     pub(crate) documents: DocumentsSettings,
     pub(crate) resources: ResourcesSettings,
+    pub(crate) skills: SkillsSettings,
     pub(crate) model: ModelSettings,
     pub(crate) serve: ServeSettings,
     #[cfg(feature = "otlp")]
@@ -88,7 +90,7 @@ pub(crate) struct Config {
     unset: Vec<(&'static str, ConfigError)>,
 }
 
-const ROOT_KEYS: [&str; 16] = [
+const ROOT_KEYS: [&str; 17] = [
     "$schema",
     "documents",
     "journal",
@@ -102,6 +104,7 @@ const ROOT_KEYS: [&str; 16] = [
     "search",
     "serve",
     "servers",
+    "skills",
     "telemetry",
     "tools",
     "voice",
@@ -117,6 +120,7 @@ impl Config {
         self.search.simulated = true;
         self.tools.clear();
         self.resources.tools = false;
+        self.skills.folders.clear();
         self.servers.clear();
         self.server_problems.clear();
     }
@@ -215,6 +219,7 @@ impl Config {
         self.search = sections.read("search");
         self.documents = sections.read("documents");
         self.resources = sections.read("resources");
+        self.skills = sections.read("skills");
         self.model = sections.read("model");
         self.serve = sections.read("serve");
         self.journal = sections.read("journal");
@@ -234,6 +239,7 @@ impl Config {
     fn resolve_paths(&mut self, folder: &Path, environment: Environment<'_>) {
         let paths = self.documents.folders.iter_mut();
         let paths = paths.chain(&mut self.model.intents);
+        let paths = paths.chain(&mut self.skills.folders);
         let forward = match &mut self.journal.forward {
             Some(ForwardTarget::File(file)) => Some(file),
             _ => None,
