@@ -70,25 +70,25 @@ impl SkillFolders {
     }
 
     /// Each is a skill itself, or has skills somewhere below it.
-    pub async fn set_folders(self: &Arc<Self>, folders: Vec<PathBuf>) {
-        {
-            let mut state = self.state.lock();
-            if state.folders == folders {
-                return;
-            }
+    pub async fn set_folders(&self, folders: Vec<PathBuf>) {
+        self.replace_folders(folders);
+        self.scan_if_old().await;
+    }
+
+    fn replace_folders(&self, folders: Vec<PathBuf>) {
+        let mut state = self.state.lock();
+        if state.folders != folders {
             state.folders = folders;
             state.scanned = None;
         }
-        self.scan().await;
     }
 
     /// Like [`set_folders`](Self::set_folders), without waiting until they were looked through.
     /// Must be called in a tokio runtime.
     pub fn set_folders_soon(self: &Arc<Self>, folders: Vec<PathBuf>) {
+        self.replace_folders(folders);
         let this = Arc::clone(self);
-        if folders != this.state.lock().folders {
-            tokio::spawn(async move { this.set_folders(folders).await });
-        }
+        tokio::spawn(async move { this.scan_if_old().await });
     }
 
     async fn scan_if_old(&self) {
@@ -97,7 +97,10 @@ impl SkillFolders {
         let is_due = {
             let state = self.state.lock();
             let is_old = |at: Instant| at.elapsed() >= MIN_SCAN_INTERVAL;
-            !state.folders.is_empty() && state.scanned.is_none_or(is_old)
+            match state.scanned {
+                Some(at) => !state.folders.is_empty() && is_old(at),
+                None => true,
+            }
         };
         if is_due {
             self.scan_with(cache).await;
@@ -105,10 +108,6 @@ impl SkillFolders {
     }
 
     /// Looks through the folders, and offers what is there now.
-    async fn scan(&self) {
-        self.scan_with(self.scanning.lock().await).await;
-    }
-
     async fn scan_with(&self, mut cache: MutexGuard<'_, DigestCache>) {
         let folders = {
             let mut state = self.state.lock();
