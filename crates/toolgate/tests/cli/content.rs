@@ -227,20 +227,19 @@ fn skill_server(digest: &str) -> String {
         "protocolVersion": "2025-06-18", "serverInfo": { "name": "s", "version": "1" },
         "capabilities": { "resources": {}, "extensions": extensions },
     });
-    let escaped = |value: Value| value.to_string().replace("\\n", "\\\\n");
     let content = json!({ "contents": [{ "uri": uri, "text": SKILL }] });
     SERVER
         .replace("notes://today", uri)
         .lines()
         .map(|line| match line {
             line if line.contains("initialize") => {
-                format!("*'\"method\":\"initialize\"'*) result='{}' ;;\n", escaped(hello.clone()))
+                format!("*'\"method\":\"initialize\"'*) result='{}' ;;\n", hello)
             }
             line if line.contains("\"uri\":\"skill://tidy/SKILL.md\"'") => format!(
                 "*'\"method\":\"skills/list\"'*) result='{}' ;;\n*'\"method\":\"skills/get\"'*) result='{}' ;;\n*'\"method\":\"resources/read\"'*) result='{}' ;;\n",
-                escaped(json!({ "skills": [entry] })),
-                escaped(json!({ "skill": entry })),
-                escaped(content.clone()),
+                json!({ "skills": [entry] }),
+                json!({ "skill": entry }),
+                content,
             ),
             line => format!("{line}\n"),
         })
