@@ -135,7 +135,7 @@ pub(crate) fn build_tools_with_services(
 
     let manager = Arc::new(ToolManager::new());
     if services.skills.is_none() {
-        services.skills = Some(SkillFolders::new(Arc::clone(&manager)));
+        services.skills = Some(SkillFolders::new(&manager));
     }
     manager.add_all(handlers.builtin_tools());
     if config.resources.tools {

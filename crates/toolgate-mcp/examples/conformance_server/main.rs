@@ -42,7 +42,7 @@ async fn main() -> Result<(), Failure> {
     offer(&manager)?;
     asking::offer_asking_tools(&manager)?;
     content::offer_content(&manager)?;
-    let skills = SkillFolders::new(Arc::clone(&manager));
+    let skills = SkillFolders::new(&manager);
     let folder = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/examples/conformance_server/skills"

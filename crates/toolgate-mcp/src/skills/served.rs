@@ -58,9 +58,9 @@ struct SkillState {
 
 impl SkillFolders {
     /// Without folders, until [`set_folders`](Self::set_folders) is called.
-    pub fn new(manager: Arc<ToolManager>) -> Arc<Self> {
+    pub fn new(manager: &Arc<ToolManager>) -> Arc<Self> {
         let folders = Arc::new(Self {
-            manager: Arc::clone(&manager),
+            manager: Arc::clone(manager),
             state: Mutex::default(),
             scanning: tokio::sync::Mutex::default(),
         });
