@@ -233,7 +233,7 @@ fn skill_server(digest: &str) -> String {
         .lines()
         .map(|line| match line {
             line if line.contains("initialize") => {
-                format!("*'\"method\":\"initialize\"'*) result='{}' ;;\n", hello)
+                format!("*'\"method\":\"initialize\"'*) result='{hello}' ;;\n")
             }
             line if line.contains("\"uri\":\"skill://tidy/SKILL.md\"'") => format!(
                 "*'\"method\":\"skills/list\"'*) result='{}' ;;\n*'\"method\":\"skills/get\"'*) result='{}' ;;\n*'\"method\":\"resources/read\"'*) result='{}' ;;\n",
