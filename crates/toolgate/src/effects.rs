@@ -41,7 +41,7 @@ impl ConfigEffect {
 }
 
 // What a key means. `{}` stands for its value.
-const ACCESS_TEXTS: [(&str, &str); 10] = [
+const ACCESS_TEXTS: [(&str, &str); 11] = [
     ("search.url", "sends searches to {}"),
     (
         "model.url",
@@ -58,11 +58,20 @@ const ACCESS_TEXTS: [(&str, &str); 10] = [
     ),
     ("mqtt.url", "connects to the MQTT broker {}"),
     ("documents.folders", "lets a tool read the folder {}"),
+    (
+        "skills.folders",
+        "serves skills, which tell models what to do, from the folder {}",
+    ),
     ("journal.file", "records calls in the file {}"),
     ("model.intents", "takes sentences from the file {}"),
     ("model.system", "tells the model: {}"),
 ];
-const PATHS: [&str; 3] = ["documents.folders", "journal.file", "model.intents"];
+const PATHS: [&str; 4] = [
+    "documents.folders",
+    "journal.file",
+    "model.intents",
+    "skills.folders",
+];
 
 /// Everything that a document does: what runs or is contacted comes first, then what is read and
 /// written, variables, rules, tools, and the remaining values.

@@ -198,6 +198,7 @@ fn expect_right_verbs(config: &Config, effects: &[ConfigEffect]) {
 fn settings_text(config: &Config) -> String {
     let of_calls = (&config.limits, &config.policy, &config.retry, &config.tools);
     let own_tools = (&config.search, &config.documents, &config.resources);
+    let own_tools = (own_tools, &config.skills);
     let of_tools = (own_tools, &config.servers);
     let of_commands = (&config.model, &config.serve, &config.journal);
     let text = format!("{:?}", (of_calls, of_tools, of_commands, config.secrets()));
@@ -220,7 +221,7 @@ mod tests {
     /// A value that some key may have.
     const VALUE: &str = r#"("[a-z '\$\{\}]{0,6}"|"\$\{(KEY|NONE|EMPTY)\}"|"(tcp|http)://[a-z]{1,3}(:[0-9]{1,6})?/?"|"[0-9]{1,3}(s|ms|KiB)"|[0-9]{1,3}|true|\[\]|\["[a-z*]{1,3}"(,"[a-z*]{1,3}"){0,2}\]|\{\}|null)"#;
     const ENTRY: &str = r#"command|args|url|env|type|cwd|headers|timeout|disabled|override|sandbox|container|tools|pin"#;
-    const SECTION: &str = r#""(limits":\{"(timeout|concurrency|perTool|maxResult)|policy":\{"(allow|ask|deny|flow)|search":\{"(url|key|backend)|model":\{"(url|key|system|provider|intents)|serve":\{"(bind|token|tokens|rate)|telemetry":\{"otlp|journal":\{"(file|keepDays|forward)|voice":\{"(asr|output|input)|mqtt":\{"(url|password)|documents":\{"folders|resources":\{"tools)""#;
+    const SECTION: &str = r#""(limits":\{"(timeout|concurrency|perTool|maxResult)|policy":\{"(allow|ask|deny|flow)|search":\{"(url|key|backend)|model":\{"(url|key|system|provider|intents)|serve":\{"(bind|token|tokens|rate)|telemetry":\{"otlp|journal":\{"(file|keepDays|forward)|voice":\{"(asr|output|input)|mqtt":\{"(url|password)|documents":\{"folders|resources":\{"tools|skills":\{"folders)""#;
 
     proptest! {
         #[test]

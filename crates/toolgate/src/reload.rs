@@ -360,6 +360,7 @@ impl ConfigReload {
     }
 
     fn apply_tools(&self, new: &Config) {
+        self.services.offer_skills(new);
         let tools = wiring::build_tools_with_services(new, self.services.clone());
         wiring::warn_about_config(new, &tools);
         let old = &self.config;

@@ -118,6 +118,7 @@ impl ServerFleet {
         let blocked = blocked.filter(|settings| settings.blocked.is_some());
         let blocked = blocked.map(|settings| settings.name.clone()).collect();
         servers.apply(settings);
+        tools.services.offer_skills(config);
         let all = config.servers.iter().map(|server| &server.settings);
         let homes = all.filter(|settings| settings.is_home());
         Self {

@@ -7,6 +7,7 @@ use anyhow::Context;
 use toolgate_core::{LogObserver, Redactor, ToolExecutor, ToolExecutorBuilder, ToolManager};
 use toolgate_journal::RecentCalls;
 use toolgate_mcp::ServerHealth;
+use toolgate_mcp::skills::SkillFolders;
 use toolgate_tools::HandlerRegistry;
 use toolgate_tools::builtin::{BuiltinSettings, VolumeControl};
 use toolgate_tools::internal::{self, Documents};
@@ -99,12 +100,14 @@ pub(crate) struct ToolServices {
     pub(crate) recent: RecentCalls,
     /// What `volume` controls instead of the machine's speakers.
     pub(crate) sounding: Option<Arc<dyn VolumeControl>>,
+    /// Offers skills to the manager that was built first.
+    pub(crate) skills: Option<Arc<SkillFolders>>,
 }
 
 /// Like [`build_tools`], with services that may be in use already.
 pub(crate) fn build_tools_with_services(
     config: &Config,
-    services: ToolServices,
+    mut services: ToolServices,
 ) -> ConfiguredTools {
     let mut settings = BuiltinSettings::default();
     settings.search = config.search.clone();
@@ -131,6 +134,9 @@ pub(crate) fn build_tools_with_services(
     );
 
     let manager = Arc::new(ToolManager::new());
+    if services.skills.is_none() {
+        services.skills = Some(SkillFolders::new(&manager));
+    }
     manager.add_all(handlers.builtin_tools());
     if config.resources.tools {
         manager.add_all(internal::resource_tools());
@@ -146,6 +152,15 @@ pub(crate) fn build_tools_with_services(
             .iter()
             .map(|problem| config.locate(problem))
             .collect(),
+    }
+}
+
+impl ToolServices {
+    /// Has the configured folders of skills looked through. Must be called in a tokio runtime.
+    pub(crate) fn offer_skills(&self, config: &Config) {
+        if let Some(skills) = &self.skills {
+            skills.set_folders_soon(config.skills.folders.clone());
+        }
     }
 }
 

@@ -46,7 +46,7 @@ async fn main() -> Result<(), Failure> {
     asking::offer_asking_tools(&manager)?;
     content::offer_content(&manager)?;
     tasks::offer_slow_tools(&manager)?;
-    let skills = SkillFolders::new(Arc::clone(&manager));
+    let skills = SkillFolders::new(&manager);
     let folder = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/examples/conformance_server/skills"

@@ -6,5 +6,5 @@ mod served;
 mod verify;
 
 pub use frontmatter::{FrontmatterError, parse_frontmatter};
-pub use served::SkillFolders;
+pub use served::{SkillFolders, SkillsSettings};
 pub use verify::{SkillMismatch, verify_skill_file};

@@ -9,7 +9,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio::sync::MutexGuard;
 use tokio::time::Instant;
 use toolgate_core::{
     ContentMethod, FunctionTool, ListRefresher, SourceContent, ToolError, ToolManager, ToolRank,
@@ -26,6 +29,17 @@ const MAX_WAIT: Duration = Duration::from_secs(2);
 const FOLDER_TYPE: &str = "inode/directory";
 // Problems that are remembered, so that each is reported once.
 const MAX_PROBLEMS: usize = 1000;
+
+/// The section `skills` of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(description = "Skills of your own, for MCP clients and the chat")]
+#[non_exhaustive]
+pub struct SkillsSettings {
+    /// Folders with skills. Each is a skill itself, with a SKILL.md, or has
+    /// skills somewhere below it.
+    pub folders: Vec<PathBuf>,
+}
 
 /// Skills of our own. They are offered to callers as long as it exists.
 pub struct SkillFolders {
@@ -44,9 +58,9 @@ struct SkillState {
 
 impl SkillFolders {
     /// Without folders, until [`set_folders`](Self::set_folders) is called.
-    pub fn new(manager: Arc<ToolManager>) -> Arc<Self> {
+    pub fn new(manager: &Arc<ToolManager>) -> Arc<Self> {
         let folders = Arc::new(Self {
-            manager: Arc::clone(&manager),
+            manager: Arc::clone(manager),
             state: Mutex::default(),
             scanning: tokio::sync::Mutex::default(),
         });
@@ -56,32 +70,45 @@ impl SkillFolders {
     }
 
     /// Each is a skill itself, or has skills somewhere below it.
-    pub async fn set_folders(self: &Arc<Self>, folders: Vec<PathBuf>) {
-        {
-            let mut state = self.state.lock();
-            if state.folders == folders {
-                return;
-            }
+    pub async fn set_folders(&self, folders: Vec<PathBuf>) {
+        self.replace_folders(folders);
+        self.scan_if_old().await;
+    }
+
+    fn replace_folders(&self, folders: Vec<PathBuf>) {
+        let mut state = self.state.lock();
+        if state.folders != folders {
             state.folders = folders;
             state.scanned = None;
         }
-        self.scan().await;
+    }
+
+    /// Like [`set_folders`](Self::set_folders), without waiting until they were looked through.
+    /// Must be called in a tokio runtime.
+    pub fn set_folders_soon(self: &Arc<Self>, folders: Vec<PathBuf>) {
+        self.replace_folders(folders);
+        let this = Arc::clone(self);
+        tokio::spawn(async move { this.scan_if_old().await });
     }
 
     async fn scan_if_old(&self) {
+        // Waits for a scan that is under way.
+        let cache = self.scanning.lock().await;
         let is_due = {
             let state = self.state.lock();
             let is_old = |at: Instant| at.elapsed() >= MIN_SCAN_INTERVAL;
-            !state.folders.is_empty() && state.scanned.is_none_or(is_old)
+            match state.scanned {
+                Some(at) => !state.folders.is_empty() && is_old(at),
+                None => true,
+            }
         };
         if is_due {
-            self.scan().await;
+            self.scan_with(cache).await;
         }
     }
 
     /// Looks through the folders, and offers what is there now.
-    async fn scan(&self) {
-        let mut cache = self.scanning.lock().await;
+    async fn scan_with(&self, mut cache: MutexGuard<'_, DigestCache>) {
         let folders = {
             let mut state = self.state.lock();
             state.scanned = Some(Instant::now());

@@ -8,6 +8,11 @@ fn content() -> Value {
     json!({
         "instructions": "hints", "resources": [{ "uri": "x:1", "name": "one" }],
         "templates": [{ "uriTemplate": "x:{n}" }], "prompts": [{ "name": "p", "title": "P" }],
+        "extensions": { "com.example/thing": { "on": true }, "io.modelcontextprotocol/skills": {} },
+        "skills": [{
+            "uri": "skill://a/SKILL.md", "frontmatter": { "name": "a", "description": "d" },
+            "resources": "dynamic",
+        }],
     })
 }
 
@@ -29,6 +34,10 @@ async fn a_restart_lists_without_starting_the_server_and_a_read_starts_it() {
         assert_eq!(client.list("resources/templates/list").await, ["x:{n}"]);
         let prompts = client.result("prompts/list", json!({})).await;
         assert_eq!(prompts["prompts"][0]["title"], "P");
+        let extensions = &client.hello["capabilities"]["extensions"];
+        assert_eq!(extensions["com.example/thing"], json!({ "on": true }));
+        let skills = client.result("skills/list", json!({})).await;
+        assert_eq!(skills["skills"], content()["skills"]);
         // A subscription waits for the server, and doesn't start it.
         assert_eq!(client.subscribe(&["x:1"]).await, ["x:1"]);
         client.assert_quiet().await;

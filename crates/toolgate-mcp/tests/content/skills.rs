@@ -1,8 +1,5 @@
 //! Skills of servers and of our own pass through, under addresses that stay unique.
 
-use std::path::Path;
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use toolgate_mcp::ProtocolEra;
 use toolgate_mcp::skills::{SkillFolders, verify_skill_file};
@@ -30,7 +27,7 @@ fn entry(path: &str, owner: &str) -> Value {
     })
 }
 
-fn server(owner: &str, settings: Value) -> Value {
+fn server(owner: &str, settings: &Value) -> Value {
     let uri = "skill://acme/refunds/SKILL.md";
     let file = json!({ "uri": uri, "mimeType": "text/markdown", "text": text("refunds", owner) });
     let child = json!({ "uri": "skill://acme/refunds/docs/a.md", "name": "a.md" });
@@ -46,8 +43,8 @@ fn server(owner: &str, settings: Value) -> Value {
 async fn two_servers_may_have_a_skill_of_the_same_name() {
     for (client_era, server_era) in pairs() {
         let servers = [
-            ("a", server("a", json!({ "directoryRead": true }))),
-            ("b", server("b", json!({ "directoryRead": true }))),
+            ("a", server("a", &json!({ "directoryRead": true }))),
+            ("b", server("b", &json!({ "directoryRead": true }))),
         ];
         let gateway = Gateway::start(server_era, &servers).await;
         let mut client = gateway.client(client_era).await;
@@ -102,8 +99,8 @@ async fn two_servers_may_have_a_skill_of_the_same_name() {
 async fn skills_need_the_right_to_get_them_and_to_read_their_files() {
     for (client_era, server_era) in pairs() {
         let servers = [
-            ("a", server("a", json!({}))),
-            ("b", server("b", json!({ "directoryRead": true }))),
+            ("a", server("a", &json!({}))),
+            ("b", server("b", &json!({ "directoryRead": true }))),
         ];
         let gateway = Gateway::start(server_era, &servers).await;
         for (allow, deny, count, folders) in [
@@ -177,10 +174,9 @@ async fn our_own_skills_come_first_and_match_their_entries() {
     std::fs::create_dir_all(&path).unwrap();
     std::fs::write(path.join("SKILL.md"), text("refunds", "us")).unwrap();
     for (client_era, server_era) in pairs() {
-        let servers = [("s", server("s", json!({ "directoryRead": true })))];
+        let servers = [("s", server("s", &json!({ "directoryRead": true })))];
         let gateway = Gateway::start(server_era, &servers).await;
-        let manager = Arc::clone(gateway.executor.manager());
-        let skills = SkillFolders::new(manager);
+        let skills = SkillFolders::new(gateway.executor.manager());
         skills.set_folders(vec![folder.path().to_owned()]).await;
         let mut client = gateway.client(client_era).await;
         let listed = client.result("skills/list", json!({})).await;
@@ -198,7 +194,6 @@ async fn our_own_skills_come_first_and_match_their_entries() {
         let folders = json!({ "uri": "skill://acme/refunds" });
         let children = client.result("resources/directory/read", folders).await;
         assert_eq!(children["resources"][0]["uri"], uri);
-        assert!(Path::new(&path).exists());
         gateway.stop().await;
     }
 }

@@ -211,8 +211,11 @@ impl DoctorReport {
         }
         let count = tools.manager.tools().len();
         self.add("tools", Good(format!("{count} registered")));
-        for finding in check_folders(config) {
+        for finding in check_folders(&config.documents.folders, "documents.folders") {
             self.add("documents", finding);
+        }
+        for finding in check_folders(&config.skills.folders, "skills.folders") {
+            self.add("skills", finding);
         }
         let executor = wiring::probe_executor(config, tools);
         for (tool, arguments) in [
@@ -283,16 +286,12 @@ fn check_file(config: &Config) -> DoctorFinding {
     }
 }
 
-fn check_folders(config: &Config) -> Vec<DoctorFinding> {
-    let folders = config.documents.folders.iter();
+fn check_folders(folders: &[std::path::PathBuf], key: &str) -> Vec<DoctorFinding> {
     let finding = |folder: &std::path::PathBuf| match std::fs::read_dir(folder).is_ok() {
         true => Good(format!("{} can be read", folder.display())),
-        false => Bad(format!(
-            "{} can't be read; correct documents.folders",
-            folder.display()
-        )),
+        false => Bad(format!("{} can't be read; correct {key}", folder.display())),
     };
-    folders.map(finding).collect()
+    folders.iter().map(finding).collect()
 }
 
 // Calls the tool, because only the tool knows what it needs.

@@ -25,6 +25,7 @@ use serde_json::Value;
 use toolgate_core::{Limits, Policy, Redactor, nearest_names};
 use toolgate_journal::{ForwardTarget, JournalSettings};
 use toolgate_mcp::RetryPolicy;
+use toolgate_mcp::skills::SkillsSettings;
 use toolgate_models::ModelSettings;
 #[cfg(feature = "otlp")]
 use toolgate_server::TelemetrySettings;
@@ -69,6 +70,7 @@ pub(crate) struct Config {
     pub(crate) search: SearchSettings,
     pub(crate) documents: DocumentsSettings,
     pub(crate) resources: ResourcesSettings,
+    pub(crate) skills: SkillsSettings,
     pub(crate) model: ModelSettings,
     pub(crate) serve: ServeSettings,
     #[cfg(feature = "otlp")]
@@ -89,7 +91,7 @@ pub(crate) struct Config {
     unset: Vec<(&'static str, ConfigError)>,
 }
 
-const ROOT_KEYS: [&str; 17] = [
+const ROOT_KEYS: [&str; 18] = [
     "$schema",
     "approvals",
     "documents",
@@ -104,6 +106,7 @@ const ROOT_KEYS: [&str; 17] = [
     "search",
     "serve",
     "servers",
+    "skills",
     "telemetry",
     "tools",
     "voice",
@@ -119,6 +122,7 @@ impl Config {
         self.search.simulated = true;
         self.tools.clear();
         self.resources.tools = false;
+        self.skills.folders.clear();
         self.servers.clear();
         self.server_problems.clear();
     }
@@ -219,6 +223,7 @@ impl Config {
         self.search = sections.read("search");
         self.documents = sections.read("documents");
         self.resources = sections.read("resources");
+        self.skills = sections.read("skills");
         self.model = sections.read("model");
         self.serve = sections.read("serve");
         self.journal = sections.read("journal");
@@ -238,6 +243,7 @@ impl Config {
     fn resolve_paths(&mut self, folder: &Path, environment: Environment<'_>) {
         let paths = self.documents.folders.iter_mut();
         let paths = paths.chain(&mut self.model.intents);
+        let paths = paths.chain(&mut self.skills.folders);
         let forward = match &mut self.journal.forward {
             Some(ForwardTarget::File(file)) => Some(file),
             _ => None,

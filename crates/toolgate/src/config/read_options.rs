@@ -17,7 +17,7 @@ pub(crate) enum SecretScope {
 }
 
 // Sections that are needed to start tools and servers.
-const OF_TOOLS: [&str; 3] = ["documents", "journal", "search"];
+const OF_TOOLS: [&str; 4] = ["documents", "journal", "search", "skills"];
 
 impl SecretScope {
     pub(super) fn has_section(self, section: &str) -> bool {

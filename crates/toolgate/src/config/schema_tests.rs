@@ -8,6 +8,7 @@ use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Value, json};
 use toolgate_core::{Limits, Policy};
 use toolgate_journal::JournalSettings;
+use toolgate_mcp::skills::SkillsSettings;
 use toolgate_mcp::{RetryPolicy, ServerSettings};
 use toolgate_models::ModelSettings;
 use toolgate_server::{ApprovalSettings, ServeSettings, TelemetrySettings};
@@ -31,6 +32,7 @@ fn schema() -> Value {
     let retry = section::<RetryPolicy>(&mut generator);
     let search = section::<SearchSettings>(&mut generator);
     let documents = section::<DocumentsSettings>(&mut generator);
+    let skills = section::<SkillsSettings>(&mut generator);
     let resources = section::<ResourcesSettings>(&mut generator);
     let model = section::<ModelSettings>(&mut generator);
     let serve = section::<ServeSettings>(&mut generator);
@@ -71,6 +73,7 @@ fn schema() -> Value {
             "search": search,
             "documents": documents,
             "resources": resources,
+            "skills": skills,
             "model": model,
             "serve": serve,
             "telemetry": telemetry,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Config, ConfigError};
 
 // Sections that tools are built from.
-const OF_TOOLS: [&str; 2] = ["documents", "search"];
+const OF_TOOLS: [&str; 3] = ["documents", "search", "skills"];
 const GROUP_MAY_READ: u32 = 0o040;
 const EVERYBODY_MAY_READ: u32 = 0o004;
 

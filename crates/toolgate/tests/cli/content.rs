@@ -188,6 +188,85 @@ fn a_chat_attaches_resources_and_shows_prompts() {
     assert_eq!(done.stdout, "one\ntwo\n", "{done:?}");
 }
 
+const SKILL: &str = "---\nname: tidy\ndescription: Tidies up\n---\nFirst the desk.";
+
+#[test]
+fn a_skill_of_our_own_is_listed_read_and_attached() {
+    let skills = json!({ "skills": { "folders": ["mine"] } });
+    let with_skill = |run: ProgramRun| run.file("mine/home/tidy/SKILL.md", SKILL);
+    let listed = with_skill(program(&["resources"], &skills)).done();
+    let line = format!(
+        "skill://home/tidy/SKILL.md\tinternal\ttext/markdown\t{}\ttidy: Tidies up\n",
+        SKILL.len()
+    );
+    assert!(listed.stdout.starts_with(&line), "{listed:?}");
+    let read = with_skill(program(&["read", "skill://home/tidy/SKILL.md"], &skills)).done();
+    assert_eq!(read.stdout, SKILL, "{read:?}");
+
+    let llm = ScriptedLlm::new([Answer::text("done")]);
+    let chat = with_skill(program(&["chat", "-p", "ollama"], &skills));
+    let chat = chat.stdin("use @skill://home/tidy/SKILL.md\n");
+    let done = llm.known_to(chat, "ollama").done();
+    let said = llm.requests()[0].json()["messages"].to_string();
+    assert!(said.contains("First the desk."), "{said} {done:?}");
+    assert!(said.contains("from a skill of the user"), "{said}");
+    assert!(said.contains("below skill://home/tidy)"), "{said}");
+}
+
+/// A server with one skill, whose file isn't the one that the entry promises unless the digest is
+/// right.
+fn skill_server(digest: &str) -> String {
+    let uri = "skill://tidy/SKILL.md";
+    let file = json!({ "uri": uri, "digest": digest, "size": SKILL.len() });
+    let entry = json!({
+        "uri": uri, "resources": [file],
+        "frontmatter": { "name": "tidy", "description": "Tidies up" },
+    });
+    let extensions = json!({ "io.modelcontextprotocol/skills": {} });
+    let hello = json!({
+        "protocolVersion": "2025-06-18", "serverInfo": { "name": "s", "version": "1" },
+        "capabilities": { "resources": {}, "extensions": extensions },
+    });
+    let content = json!({ "contents": [{ "uri": uri, "text": SKILL }] });
+    SERVER
+        .replace("notes://today", uri)
+        .lines()
+        .map(|line| match line {
+            line if line.contains("initialize") => {
+                format!("*'\"method\":\"initialize\"'*) result='{hello}' ;;\n")
+            }
+            line if line.contains("\"uri\":\"skill://tidy/SKILL.md\"'") => format!(
+                "*'\"method\":\"skills/list\"'*) result='{}' ;;\n*'\"method\":\"skills/get\"'*) result='{}' ;;\n*'\"method\":\"resources/read\"'*) result='{}' ;;\n",
+                json!({ "skills": [entry] }),
+                json!({ "skill": entry }),
+                content,
+            ),
+            line => format!("{line}\n"),
+        })
+        .collect()
+}
+
+#[test]
+fn a_skill_that_does_not_match_its_entry_is_not_given_to_the_model() {
+    let right = "sha256:6def02fe1e03ddee6cf6857820702919a67ee673c659203785e8acabf2e52bab";
+    for (digest, is_used) in [(right, true), ("sha256:0000", false)] {
+        let llm = ScriptedLlm::new([Answer::text("done")]);
+        let chat = program(&["chat", "-p", "ollama"], &json!({}));
+        let chat = chat
+            .file("server.sh", skill_server(digest))
+            .stdin("use @skill://tidy/SKILL.md\n");
+        let done = llm.known_to(chat, "ollama").done();
+        assert_eq!(llm.requests().len(), usize::from(is_used), "{done:?}");
+        if is_used {
+            let said = llm.requests()[0].json()["messages"].to_string();
+            assert!(said.contains("First the desk."), "{said}");
+            assert!(said.contains("the server 'notes' offers"), "{said}");
+        } else {
+            assert!(done.stderr.contains("doesn't match its skill"), "{done:?}");
+        }
+    }
+}
+
 #[test]
 fn tools_for_resources_exist_only_if_switched_on() {
     let on = json!({ "resources": { "tools": true } });

@@ -14,6 +14,7 @@ use super::body::HttpBody;
 use super::headers::{self, AcceptedTypes, CallerTrace, SESSION, check_known_version, is_modern};
 use super::reply::{self, HttpError};
 use super::table::SessionGuard;
+use crate::extensions::may_be_extension_method;
 use crate::server::client_log::ClientLogLevel;
 use crate::server::client_message::{self, ClientMessage, ClientRequest, RequestParams};
 use crate::server::handshake::InitializeResult;
@@ -342,7 +343,8 @@ fn wants_stream(accepts: AcceptedTypes, request: &ClientRequest, requester: &Req
     let runs_a_call = match &request.params {
         RequestParams::CallTool(_) => true,
         RequestParams::Json { method, .. } => {
-            matches!(&**method, "resources/read" | "prompts/get" | "tasks/result")
+            let is_known = matches!(&**method, "resources/read" | "prompts/get" | "tasks/result");
+            is_known || may_be_extension_method(method)
         }
         _ => false,
     };

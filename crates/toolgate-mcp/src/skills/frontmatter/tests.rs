@@ -97,7 +97,7 @@ fn hostile_frontmatter_is_bounded() {
     let dashes = format!("a:\n  {}x", "- ".repeat(200));
     for yaml in [deep, wide, long, dashes] {
         let parsed = parse(&yaml);
-        assert_eq!(parsed, Err(FrontmatterError::TooLarge), "{:.40}", yaml);
+        assert_eq!(parsed, Err(FrontmatterError::TooLarge), "{yaml:.40}");
     }
     let brackets = format!("a: {}", "[".repeat(10_000));
     assert!(matches!(

@@ -34,7 +34,7 @@ async fn a_skill_is_listed_read_and_walked_through() {
     write(root, "a/templates/two words.md", b"text");
     write(root, "a/templates/deep/pixel.png", &[0x89, 0xff]);
     let manager = Arc::new(ToolManager::new());
-    let folders = SkillFolders::new(Arc::clone(&manager));
+    let folders = SkillFolders::new(&manager);
     folders.set_folders(vec![root.to_owned()]).await;
     let executor = ToolExecutor::new(Arc::clone(&manager));
     let content = manager.content();
@@ -96,7 +96,7 @@ async fn a_skill_is_listed_read_and_walked_through() {
 async fn a_change_is_noticed_when_somebody_lists() {
     let folder = tempfile::tempdir().unwrap();
     let manager = Arc::new(ToolManager::new());
-    let folders = SkillFolders::new(Arc::clone(&manager));
+    let folders = SkillFolders::new(&manager);
     folders.set_folders(vec![folder.path().to_owned()]).await;
     assert!(manager.content().sources().is_empty());
     write(folder.path(), "a/SKILL.md", skill("a").as_bytes());

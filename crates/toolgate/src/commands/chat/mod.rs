@@ -5,6 +5,7 @@ mod editor;
 mod greeting;
 mod input;
 mod result;
+mod skills;
 mod slash_commands;
 mod suspended_line;
 

@@ -77,6 +77,7 @@ fn run(
         let settled = settle(&fleet, server, options.refresh);
         let exit = match fleet.wait(&spinner, settled).await {
             true => {
+                executor.manager().refresh_lists().await;
                 print(kind, (kind.offered)(&executor, &Scope::default()), options);
                 fleet.note_missing(server);
                 if !options.json {

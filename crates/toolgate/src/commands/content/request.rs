@@ -215,6 +215,7 @@ async fn wait_for_owner(wanted: &ContentTarget<'_>, executor: &ToolExecutor, fle
         };
         request.owner().map(|owner| owner.source.clone())
     };
+    executor.manager().refresh_lists().await;
     if owner().is_none() {
         fleet.servers.start_unseen();
         fleet.servers.wait_for_known_tools().await;
