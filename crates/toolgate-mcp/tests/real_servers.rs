@@ -179,7 +179,7 @@ struct Person {
 }
 
 impl Person {
-    fn new(content: Value) -> Arc<Self> {
+    fn new(content: &Value) -> Arc<Self> {
         Arc::new(Self {
             client: ClientId::unique(),
             capabilities: json!({ "elicitation": {} }),
@@ -218,7 +218,7 @@ async fn everything_researches_in_a_task() {
     let headers = SecretHeaders::default();
     for connection in [stdio, ServerConnection::Http { url, headers }] {
         let real = RealServer::start_with(connection, EraChoice::Auto, true).await;
-        let person = Person::new(json!({ "interpretation": "snake" }));
+        let person = Person::new(&json!({ "interpretation": "snake" }));
         let said = Arc::new(Mutex::new(Vec::new()));
         let listen = Arc::clone(&said);
         let arguments = json!({ "topic": "python", "ambiguous": true });
@@ -261,7 +261,7 @@ async fn the_python_sdk_serves_tasks_of_the_extension() {
     };
     for connection in [stdio(&python, &[script, "stdio"]), http] {
         let real = RealServer::start_with(connection, EraChoice::Modern, true).await;
-        let person = Person::new(json!({ "name": "Ada" }));
+        let person = Person::new(&json!({ "name": "Ada" }));
         let call = ToolCall::new("greet", json!({})).on_question(Arc::clone(&person) as _);
         let envelope = real.executor.execute(call).await.to_envelope();
         assert_eq!(envelope["result"], "Hello, Ada and Ada!", "{envelope}");

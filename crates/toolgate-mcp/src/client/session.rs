@@ -4,6 +4,7 @@ mod asking;
 mod encode;
 mod logging;
 mod mailbox;
+mod offer;
 mod running_tasks;
 
 use std::collections::{HashMap, VecDeque};
@@ -16,20 +17,20 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, Semaphore, oneshot, watch};
 use tokio::time::Instant;
-use toolgate_core::{CallContext, ClientId, Redactor, SentRequest};
+use toolgate_core::{CallContext, ClientId, SentRequest};
 use tracing::{debug, warn};
 
 pub(crate) use self::encode::{SessionRequest, TaskUse};
 use self::logging::ServerLogLevel;
 use self::mailbox::SessionMailbox;
+pub(crate) use self::offer::ServerOffer;
 use self::running_tasks::RunningTask;
 pub(crate) use self::running_tasks::TaskRegistration;
-use super::content::ContentCapabilities;
 use super::diagnostics::ServerDiagnostics;
 use super::message::RpcError;
 use super::questions::ServerQuestions;
 use super::subscriptions::ResourceSubscriptions;
-use super::tasks::{TaskOffer, TaskProtocol};
+use super::tasks::TaskProtocol;
 use super::transport::{
     FailureReason, HttpStatus, SessionEnd, Transport, TransportError, TransportInbox,
     UnreadableAnswer,
@@ -85,15 +86,6 @@ pub(crate) struct ClientSession {
     subscriptions: Arc<ResourceSubscriptions>,
     log_level: Mutex<ServerLogLevel>,
     tasks: Mutex<Vec<RunningTask>>,
-}
-
-/// What the server said about itself in the handshake.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ServerOffer {
-    pub(crate) capabilities: ContentCapabilities,
-    pub(crate) instructions: Option<String>,
-    pub(crate) logging: bool,
-    pub(crate) tasks: TaskOffer,
 }
 
 #[derive(Default)]
@@ -176,14 +168,6 @@ impl ClientSession {
         self.offer.get()?.tasks.protocol(self.is_modern(), revision)
     }
 
-    pub(crate) fn server(&self) -> &str {
-        &self.server
-    }
-
-    pub(crate) fn redactor(&self) -> &Redactor {
-        self.diagnostics.redactor()
-    }
-
     pub(crate) fn own_capabilities(&self) -> Value {
         self.questions.own_capabilities()
     }
@@ -194,12 +178,7 @@ impl ClientSession {
 
     /// Takes the offer from the result of the handshake.
     pub(crate) fn set_offer(&self, result: &Value) {
-        drop(self.offer.set(ServerOffer {
-            capabilities: ContentCapabilities::from_json(&result["capabilities"]),
-            instructions: result["instructions"].as_str().map(str::to_owned),
-            logging: result["capabilities"]["logging"].is_object(),
-            tasks: TaskOffer::from_json(&result["capabilities"]),
-        }));
+        drop(self.offer.set(ServerOffer::from_handshake(result)));
     }
 
     pub(crate) fn set_protocol(&self, era: ProtocolEra, revision: &str, meta: Map<String, Value>) {
@@ -239,6 +218,8 @@ impl ClientSession {
             id,
             // MCP forbids cancelling `initialize`.
             notify_server: request.method != "initialize",
+            // A server may be too busy with its task to answer. A restart would end the task.
+            is_evidence: request.tasks != TaskUse::Manages,
         };
         let call = request.call;
         let progress = call
@@ -324,7 +305,7 @@ impl ClientSession {
         Ok(())
     }
 
-    fn cancel_request(self: &Arc<Self>, id: u64, notify_server: bool) {
+    fn cancel_request(self: &Arc<Self>, id: u64, notify_server: bool, is_evidence: bool) {
         let request = {
             let mut pending = self.pending.lock();
             let Some(request) = pending.requests.remove(&id) else {
@@ -342,6 +323,7 @@ impl ClientSession {
         };
         let is_silent = request.received_before == self.messages_received.load(Ordering::Relaxed);
         let is_suspect = notify_server
+            && is_evidence
             && is_silent
             && self.unanswered_in_a_row.fetch_add(1, Ordering::Relaxed) + 1
                 == MAX_UNANSWERED_IN_A_ROW;
@@ -386,11 +368,14 @@ struct RequestCancelGuard<'a> {
     session: &'a Arc<ClientSession>,
     id: u64,
     notify_server: bool,
+    /// If there is no answer, the server may be stuck.
+    is_evidence: bool,
 }
 
 impl Drop for RequestCancelGuard<'_> {
     fn drop(&mut self) {
-        self.session.cancel_request(self.id, self.notify_server);
+        self.session
+            .cancel_request(self.id, self.notify_server, self.is_evidence);
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
-use toolgate_core::CallContext;
+use toolgate_core::{CallContext, Redactor};
 
 use super::{AbandonedCall, AbandonedRequest, ClientSession, MAX_ABANDONED_IDS};
 use crate::client::tasks::{cancel_at, created_task_id};
@@ -58,6 +58,14 @@ impl Drop for TaskRegistration {
 }
 
 impl ClientSession {
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
+    pub(crate) fn redactor(&self) -> &Redactor {
+        self.diagnostics.redactor()
+    }
+
     pub(crate) fn register_task(
         self: &Arc<Self>,
         task_id: &str,
