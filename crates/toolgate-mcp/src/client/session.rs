@@ -30,7 +30,6 @@ use super::diagnostics::ServerDiagnostics;
 use super::message::RpcError;
 use super::questions::ServerQuestions;
 use super::subscriptions::ResourceSubscriptions;
-use super::tasks::TaskProtocol;
 use super::transport::{
     FailureReason, HttpStatus, SessionEnd, Transport, TransportError, TransportInbox,
     UnreadableAnswer,
@@ -99,6 +98,8 @@ struct AbandonedRequest {
     id: u64,
     // The call it was for, until the server answers.
     call: Option<AbandonedCall>,
+    // The same.
+    may_become_task: bool,
 }
 
 struct AbandonedCall {
@@ -112,6 +113,7 @@ struct PendingRequest {
     call: Option<CallContext>,
     // `messages_received` when it was sent.
     received_before: u64,
+    may_become_task: bool,
 }
 
 impl ClientSession {
@@ -162,12 +164,6 @@ impl ClientSession {
         self.meta.get().is_some()
     }
 
-    /// How tasks work in this session; `None` if the server has none.
-    pub(crate) fn task_protocol(&self) -> Option<TaskProtocol> {
-        let revision = self.revision.get()?;
-        self.offer.get()?.tasks.protocol(self.is_modern(), revision)
-    }
-
     pub(crate) fn own_capabilities(&self) -> Value {
         self.questions.own_capabilities()
     }
@@ -211,6 +207,7 @@ impl ClientSession {
             reply: sender,
             call: request.call.cloned(),
             received_before: self.messages_received.load(Ordering::Relaxed),
+            may_become_task: request.tasks == TaskUse::MayBecome,
         };
         self.register_request(id, pending)?;
         let mut cancel_guard = RequestCancelGuard {
@@ -318,7 +315,12 @@ impl ClientSession {
                 client: call.questions().map(|questions| questions.client()),
                 at: Instant::now(),
             });
-            pending.abandoned.push_back(AbandonedRequest { id, call });
+            let may_become_task = request.may_become_task;
+            pending.abandoned.push_back(AbandonedRequest {
+                id,
+                call,
+                may_become_task,
+            });
             request
         };
         let is_silent = request.received_before == self.messages_received.load(Ordering::Relaxed);

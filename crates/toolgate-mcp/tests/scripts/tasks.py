@@ -59,8 +59,8 @@ class Tasks(Extension):
 
     def find(self, ctx: Any, params: TaskParams) -> dict[str, Any]:
         require_client_extension(ctx, EXTENSION)
-        request = getattr(ctx, "request", None)
-        if request is not None and request.headers.get("mcp-name") != params.task_id:
+        is_http = sys.argv[1] == "http"
+        if is_http and ctx.request.headers.get("mcp-name") != params.task_id:
             raise MCPError(code=-32020, message="Mcp-Name is not the task")
         if params.task_id not in self.tasks:
             raise MCPError(code=-32602, message="Task not found")

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use toolgate_core::{CallContext, Redactor};
 
 use super::{AbandonedCall, AbandonedRequest, ClientSession, MAX_ABANDONED_IDS};
-use crate::client::tasks::{cancel_at, created_task_id};
+use crate::client::tasks::{TaskProtocol, cancel_at, created_task_id};
 
 pub(super) struct RunningTask {
     // Orders it among the requests of the session.
@@ -64,6 +64,12 @@ impl ClientSession {
 
     pub(crate) fn redactor(&self) -> &Redactor {
         self.diagnostics.redactor()
+    }
+
+    /// How tasks work in this session; `None` if the server has none.
+    pub(crate) fn task_protocol(&self) -> Option<TaskProtocol> {
+        let revision = self.revision.get()?;
+        self.offer.get()?.tasks.protocol(self.is_modern(), revision)
     }
 
     pub(crate) fn register_task(
@@ -143,6 +149,7 @@ impl ClientSession {
         pending.abandoned.push_back(AbandonedRequest {
             id: self.new_id(),
             call: Some(call),
+            may_become_task: false,
         });
     }
 }

@@ -202,10 +202,13 @@ async fn a_task_that_begins_after_its_call_was_cancelled_is_cancelled_too() {
                 .is_err()
         );
         let id = test.first_sent("tools/call")["id"].clone();
-        test.server
-            .deliver(&json!({ "jsonrpc": "2.0", "id": id, "result": late }));
+        for _ in 0..3 {
+            let message = json!({ "jsonrpc": "2.0", "id": id, "result": late });
+            test.server.deliver(&message);
+        }
         settle().await;
         assert_eq!(test.first_sent("tasks/cancel")["params"]["taskId"], ID);
+        assert_eq!(test.count("tasks/cancel"), 1);
     }
 }
 
