@@ -35,7 +35,7 @@ impl ClientSession {
         let (calls, handler) = match task {
             // A task that no call waits for has nobody behind it.
             Some(task) => {
-                let call = self.task_call(&task);
+                let call = self.find_task_call(&task).await;
                 let handler = call.as_ref().and_then(|call| call.questions().cloned());
                 (call.into_iter().collect(), handler)
             }

@@ -2,6 +2,7 @@
 //! where a message of the server finds the call that it is about.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -102,8 +103,17 @@ impl ClientSession {
         calls.collect()
     }
 
-    pub(super) fn task_call(&self, task_id: &str) -> Option<CallContext> {
-        self.find_task(|task| task.task_id == task_id)
+    /// The call that waits for a task. A server may ask right after it has created the task, so a
+    /// task that isn't known yet is waited for.
+    pub(super) async fn find_task_call(&self, task_id: &str) -> Option<CallContext> {
+        for _ in 0..20 {
+            let call = self.find_task(|task| task.task_id == task_id);
+            if call.is_some() {
+                return call;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        None
     }
 
     pub(super) fn task_with_progress(&self, token: u64) -> Option<CallContext> {
