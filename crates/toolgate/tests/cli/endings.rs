@@ -57,8 +57,8 @@ fn ctrl_c_cancels_the_call_and_says_so() {
     assert!(started.elapsed() < Duration::from_secs(5), "a hang guard");
 }
 
-#[test]
-fn ctrl_c_cancels_the_task_of_a_call() {
+#[tokio::test]
+async fn ctrl_c_cancels_the_task_of_a_call() {
     for modes in [&["version=2025-11-25"][..], &["modern"]] {
         let run = ProgramRun::new(["call", "task", "ms=60000"]);
         let kept = run.path("kept");
@@ -75,10 +75,10 @@ fn ctrl_c_cancels_the_task_of_a_call() {
         let started = Instant::now();
         while !task().is_object() {
             assert!(started.elapsed() < Duration::from_secs(30), "a hang guard");
-            std::thread::sleep(Duration::from_millis(20));
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
         // The call has to read the answer that its task was created.
-        std::thread::sleep(Duration::from_millis(500));
+        tokio::time::sleep(Duration::from_millis(500)).await;
         interrupt(&child);
         let done = RunOutput::from(child.wait_with_output().unwrap());
         assert_eq!(done.code, Some(130), "{done:?}");
