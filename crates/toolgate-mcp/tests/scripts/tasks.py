@@ -85,7 +85,8 @@ class Tasks(Extension):
             return self.state(task)
         if missing:
             task["status"] = "input_required"
-            return {**self.state(task), "inputRequests": {missing[0]: question(QUESTIONS[missing[0]])}}
+            requests = {missing[0]: question(QUESTIONS[missing[0]])}
+            return {**self.state(task), "inputRequests": requests}
         task["status"] = "completed"
         names = [answer["content"]["name"] for answer in task["answers"].values()]
         content = [{"type": "text", "text": f"Hello, {' and '.join(names)}!"}]

@@ -126,8 +126,8 @@ impl ClientSession {
         task.map(|task| task.call.clone())
     }
 
-    /// Has a task polled soon. A server says nothing else of use about a task by itself: its word is
-    /// only good as the answer to a request.
+    /// Has a task polled soon. What else the notification says isn't used: only the answer to a
+    /// request is certain to be the latest.
     pub(super) fn mark_task_changed(&self, task_id: &str) {
         let tasks = self.tasks.lock();
         for task in tasks.iter().filter(|task| task.task_id == task_id) {

@@ -127,7 +127,8 @@ impl<'a> TaskWait<'a> {
         let revision = session.revision().unwrap_or_default();
         if revision != self.task.revision {
             let text = format!(
-                "The task of '{}' can't be continued: it was created in MCP {}, and its server '{}' now uses {}",
+                "The task of '{}' can't be continued: it was created in MCP {}, \
+                 and its server '{}' now uses {}",
                 self.context.tool_name(),
                 escape(&self.task.revision),
                 escape(self.server),
