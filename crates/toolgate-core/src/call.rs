@@ -177,7 +177,8 @@ impl ToolCall {
         self
     }
 
-    /// Waits for a task that the tool's server already has, instead of running the tool again.
+    /// Waits for a task that the tool's server already has, instead of running the tool again. So
+    /// nobody is asked for approval. Fails if the tool belongs to another server.
     #[must_use]
     pub fn resume(mut self, task: RemoteTask) -> Self {
         self.resumes = Some(task);

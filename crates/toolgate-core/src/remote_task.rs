@@ -1,12 +1,13 @@
 //! [`RemoteTask`]: a call that goes on at its server as a task, so that it can outlive us.
 
+use std::fmt;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 /// Names a task of an MCP server. Whoever has it can ask for the result later, even after a
 /// restart: see [`ToolCall::resume`](crate::ToolCall::resume).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteTask {
     /// The server's name in the configuration.
     pub server: String,
@@ -16,4 +17,34 @@ pub struct RemoteTask {
     pub revision: String,
     /// When the server may forget the task; `None` if it keeps it without limit.
     pub expires: Option<SystemTime>,
+}
+
+impl fmt::Debug for RemoteTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteTask")
+            .field("server", &self.server)
+            .field("revision", &self.revision)
+            .field("expires", &self.expires)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_task_is_not_shown() {
+        let task = RemoteTask {
+            server: "house".to_owned(),
+            task_id: "s3cret".to_owned(),
+            revision: "2026-07-28".to_owned(),
+            expires: None,
+        };
+        let shown = format!("{task:?}");
+        assert!(
+            shown.contains("house") && !shown.contains("s3cret"),
+            "{shown}"
+        );
+    }
 }

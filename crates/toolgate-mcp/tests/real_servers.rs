@@ -16,7 +16,8 @@ use toolgate_core::{
     ClientId, Question, QuestionError, QuestionHandler, ToolCall, ToolExecutor, ToolManager,
 };
 use toolgate_mcp::{
-    SecretHeaders, ServerConnection, ServerProgram, ServerSettings, Servers, ServersOptions,
+    EraChoice, SecretHeaders, ServerConnection, ServerProgram, ServerSettings, Servers,
+    ServersOptions,
 };
 
 /// A real server behind an executor.
@@ -27,16 +28,21 @@ struct RealServer {
 
 impl RealServer {
     async fn start(connection: ServerConnection) -> Self {
-        Self::start_with(connection, false).await
+        Self::start_with(connection, EraChoice::Auto, false).await
     }
 
-    async fn start_with(connection: ServerConnection, relays_questions: bool) -> Self {
+    async fn start_with(
+        connection: ServerConnection,
+        era: EraChoice,
+        relays_questions: bool,
+    ) -> Self {
         let manager = Arc::new(ToolManager::new());
         let mut options = ServersOptions::new();
         options.relays_questions = relays_questions;
         options.retry.base_delay = Duration::from_millis(100);
         let servers = Servers::new(Arc::clone(&manager), options);
         let mut settings = ServerSettings::new("real", connection);
+        settings.era = era;
         // Ten times the usual: machines that test are slow.
         settings.start_timeout = Some(Duration::from_secs(100));
         servers.apply(vec![settings]);
@@ -168,7 +174,19 @@ async fn everything(real: &RealServer) {
 struct Person {
     client: ClientId,
     capabilities: Value,
+    answer: Value,
     asked: Mutex<Vec<Question>>,
+}
+
+impl Person {
+    fn new(content: &Value) -> Arc<Self> {
+        Arc::new(Self {
+            client: ClientId::unique(),
+            capabilities: json!({ "elicitation": {} }),
+            answer: json!({ "action": "accept", "content": content }),
+            asked: Mutex::default(),
+        })
+    }
 }
 
 impl QuestionHandler for Person {
@@ -184,8 +202,7 @@ impl QuestionHandler for Person {
         &'a self,
         questions: Vec<Question>,
     ) -> BoxFuture<'a, Result<Vec<Value>, QuestionError>> {
-        let answer = json!({ "action": "accept", "content": { "interpretation": "snake" } });
-        let answers = questions.iter().map(|_| answer.clone()).collect();
+        let answers = questions.iter().map(|_| self.answer.clone()).collect();
         self.asked.lock().extend(questions);
         Box::pin(async move { Ok(answers) })
     }
@@ -200,12 +217,8 @@ async fn everything_researches_in_a_task() {
     let (_process, url) = everything_on_loopback(&servers);
     let headers = SecretHeaders::default();
     for connection in [stdio, ServerConnection::Http { url, headers }] {
-        let real = RealServer::start_with(connection, true).await;
-        let person = Arc::new(Person {
-            client: ClientId::unique(),
-            capabilities: json!({ "elicitation": {} }),
-            asked: Mutex::default(),
-        });
+        let real = RealServer::start_with(connection, EraChoice::Auto, true).await;
+        let person = Person::new(&json!({ "interpretation": "snake" }));
         let said = Arc::new(Mutex::new(Vec::new()));
         let listen = Arc::clone(&said);
         let arguments = json!({ "topic": "python", "ambiguous": true });
@@ -228,6 +241,37 @@ async fn everything_researches_in_a_task() {
         );
         let said = said.lock().join("\n");
         assert!(said.contains("Gathering sources..."), "{said}");
+        real.servers.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn the_python_sdk_serves_tasks_of_the_extension() {
+    let Some(servers) = fakemcp::real_servers() else {
+        return;
+    };
+    let python = servers.join("python/bin/python");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts/tasks.py");
+    let script = script.to_str().unwrap();
+    let mut listening = Command::new(&python);
+    let (_process, port) = listening_at(listening.args([script, "http"]));
+    let http = ServerConnection::Http {
+        url: format!("http://127.0.0.1:{port}/mcp"),
+        headers: SecretHeaders::default(),
+    };
+    for connection in [stdio(&python, &[script, "stdio"]), http] {
+        let real = RealServer::start_with(connection, EraChoice::Modern, true).await;
+        let person = Person::new(&json!({ "name": "Ada" }));
+        let call = ToolCall::new("greet", json!({})).on_question(Arc::clone(&person) as _);
+        let envelope = real.executor.execute(call).await.to_envelope();
+        assert_eq!(envelope["result"], "Hello, Ada and Ada!", "{envelope}");
+        let asked: Vec<_> = person
+            .asked
+            .lock()
+            .iter()
+            .map(|it| it.key.clone())
+            .collect();
+        assert_eq!(asked, ["first", "last"]);
         real.servers.stop().await;
     }
 }
@@ -439,10 +483,15 @@ net.Server.prototype.listen = function (port, done) {
 
 fn everything_on_loopback(servers: &Path) -> (Running, String) {
     let script = servers.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
-    let mut process = Command::new(fakemcp::node(servers))
-        .args(["--import", LOOPBACK])
-        .arg(script)
-        .arg("streamableHttp")
+    let mut program = Command::new(fakemcp::node(servers));
+    let program = program.args(["--import", LOOPBACK]).arg(script);
+    let (running, port) = listening_at(program.arg("streamableHttp"));
+    (running, format!("http://127.0.0.1:{port}/mcp"))
+}
+
+/// Starts a server that says its port on stderr, and returns the port.
+fn listening_at(program: &mut Command) -> (Running, String) {
+    let mut process = program
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -456,5 +505,5 @@ fn everything_on_loopback(servers: &Path) -> (Running, String) {
         .unwrap();
     // Read on, so that it can go on writing.
     std::thread::spawn(move || lines.for_each(drop));
-    (running, format!("http://127.0.0.1:{port}/mcp"))
+    (running, port)
 }

@@ -7,7 +7,8 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use toolgate_core::{
     Approval, ApprovalActor, ApprovalChannel, ApprovalRequest, Approver, Decision,
-    MAX_APPROVABLE_BYTES, Origin, Policy, Scope, ToolCall, ToolExecutor, ToolSource,
+    MAX_APPROVABLE_BYTES, Origin, Policy, RemoteTask, Scope, ToolCall, ToolExecutor, ToolOutput,
+    ToolSource,
 };
 
 use crate::support::{
@@ -61,6 +62,53 @@ async fn a_persons_answer_decides() {
         let outcome = executor.execute(ToolCall::new("lock", json!({}))).await;
         assert_eq!(outcome.error().as_deref(), expected);
         assert_eq!(recorder.started().len(), usize::from(expected.is_none()));
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_continued_at_its_own_server_and_without_another_approval() {
+    let task = |server: &str| RemoteTask {
+        server: server.to_owned(),
+        task_id: "1".to_owned(),
+        revision: "2026-07-28".to_owned(),
+        expires: None,
+    };
+    let source = ToolSource::Mcp("house".to_owned());
+    let lock = scripted(
+        open_definition("lock").source(source),
+        |_, context| async move {
+            Ok(ToolOutput::text(match context.resumed_task() {
+                Some(_) => "continued",
+                None => "ran",
+            }))
+        },
+    );
+    let executor = builder_of([lock, echo(open_definition("echo"))]);
+    let executor = executor.policy(policy(json!({ "ask": ["lock"] }))).build();
+    for (tool, resumed, expected) in [
+        ("lock", None, "Tool 'lock' needs approval"),
+        ("lock", Some("house"), "continued"),
+        (
+            "lock",
+            Some("garden"),
+            "'lock' is not a tool of MCP server 'garden', which has the task",
+        ),
+        (
+            "echo",
+            Some("house"),
+            "'echo' is not a tool of MCP server 'house', which has the task",
+        ),
+    ] {
+        let mut call = ToolCall::new(tool, json!({}));
+        if let Some(server) = resumed {
+            call = call.resume(task(server));
+        }
+        let envelope = executor.execute(call).await.to_envelope();
+        let said = match envelope["success"] == true {
+            true => &envelope["result"],
+            false => &envelope["error"],
+        };
+        assert_eq!(said, expected);
     }
 }
 

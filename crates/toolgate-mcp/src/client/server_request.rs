@@ -228,15 +228,13 @@ impl<P> ServerRequest<'_, P> {
             return Ok(request);
         }
         request.expected = Some(protocol);
-        match protocol {
-            TaskProtocol::Extension => request.declared = TaskUse::MayBecome,
-            TaskProtocol::Legacy { .. } => {
-                let ttl = context.executor().rules().limits.max_task.as_millis();
-                request.params = Some(TaskParams {
-                    ttl: u64::try_from(ttl).unwrap_or(u64::MAX).min(MAX_TTL),
-                });
-                request.is_our_choice = support == TaskSupport::Optional;
-            }
+        request.declared = TaskUse::MayBecome;
+        if protocol != TaskProtocol::Extension {
+            let ttl = context.executor().rules().limits.max_task.as_millis();
+            request.params = Some(TaskParams {
+                ttl: u64::try_from(ttl).unwrap_or(u64::MAX).min(MAX_TTL),
+            });
+            request.is_our_choice = support == TaskSupport::Optional;
         }
         Ok(request)
     }

@@ -5,6 +5,7 @@ mod encode;
 mod freshness;
 mod logging;
 mod mailbox;
+mod offer;
 mod pending_calls;
 mod running_tasks;
 
@@ -17,7 +18,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, Semaphore, oneshot, watch};
-use toolgate_core::{CallContext, Redactor, SentRequest};
+use toolgate_core::{CallContext, SentRequest};
 use tracing::{debug, warn};
 
 use self::encode::ModernMeta;
@@ -26,21 +27,19 @@ use self::freshness::ListFreshness;
 pub(crate) use self::freshness::UNANNOUNCED_TTL;
 use self::logging::ServerLogLevel;
 use self::mailbox::SessionMailbox;
+pub(crate) use self::offer::ServerOffer;
 use self::pending_calls::AbandonedCall;
 use self::running_tasks::RunningTask;
 pub(crate) use self::running_tasks::TaskRegistration;
-use super::content::ContentCapabilities;
 use super::diagnostics::ServerDiagnostics;
 use super::message::RpcError;
 use super::questions::ServerQuestions;
 use super::subscriptions::ResourceSubscriptions;
-use super::tasks::{TaskOffer, TaskProtocol};
 use super::transport::{
     FailureReason, HttpStatus, SessionEnd, Transport, TransportError, TransportInbox,
     UnreadableAnswer,
 };
 use crate::ProtocolEra;
-use crate::extensions::passed_to_clients;
 
 // Far above the ids that servers use. If a server echoes our response to its own request, it isn't
 // mistaken for the response to a request of ours.
@@ -94,17 +93,6 @@ pub(crate) struct ClientSession {
     tasks: Mutex<Vec<RunningTask>>,
 }
 
-/// What the server said about itself in the handshake.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ServerOffer {
-    pub(crate) capabilities: ContentCapabilities,
-    /// The extensions that clients may hear of, with the server's settings.
-    pub(crate) extensions: Map<String, Value>,
-    pub(crate) instructions: Option<String>,
-    pub(crate) logging: bool,
-    pub(crate) tasks: TaskOffer,
-}
-
 #[derive(Default)]
 struct PendingRequests {
     requests: HashMap<u64, PendingRequest>,
@@ -116,6 +104,8 @@ struct AbandonedRequest {
     id: u64,
     // The call it was for, until the server answers.
     call: Option<AbandonedCall>,
+    // The same.
+    may_become_task: bool,
 }
 
 struct PendingRequest {
@@ -125,6 +115,7 @@ struct PendingRequest {
     received_before: u64,
     // Closed when nobody waits for the reply any more.
     ended: watch::Sender<()>,
+    may_become_task: bool,
 }
 
 impl ClientSession {
@@ -176,20 +167,6 @@ impl ClientSession {
         self.meta.get().is_some()
     }
 
-    /// How tasks work in this session; `None` if the server has none.
-    pub(crate) fn task_protocol(&self) -> Option<TaskProtocol> {
-        let revision = self.revision.get()?;
-        self.offer.get()?.tasks.protocol(self.is_modern(), revision)
-    }
-
-    pub(crate) fn server(&self) -> &str {
-        &self.server
-    }
-
-    pub(crate) fn redactor(&self) -> &Redactor {
-        self.diagnostics.redactor()
-    }
-
     pub(crate) fn shared_capabilities(&self) -> Value {
         self.questions.shared_capabilities(&self.server)
     }
@@ -200,13 +177,7 @@ impl ClientSession {
 
     /// Takes the offer from the result of the handshake.
     pub(crate) fn set_offer(&self, result: &Value) {
-        drop(self.offer.set(ServerOffer {
-            capabilities: ContentCapabilities::from_json(&result["capabilities"]),
-            extensions: passed_to_clients(&result["capabilities"]),
-            instructions: result["instructions"].as_str().map(str::to_owned),
-            logging: result["capabilities"]["logging"].is_object(),
-            tasks: TaskOffer::from_json(&result["capabilities"]),
-        }));
+        drop(self.offer.set(ServerOffer::from_handshake(result)));
     }
 
     pub(crate) fn set_protocol(&self, era: ProtocolEra, revision: &str, meta: Map<String, Value>) {
@@ -241,6 +212,7 @@ impl ClientSession {
             call: request.call.cloned(),
             received_before: self.messages_received.load(Ordering::Relaxed),
             ended: watch::Sender::new(()),
+            may_become_task: request.tasks == TaskUse::MayBecome,
         };
         self.register_request(id, pending)?;
         let mut cancel_guard = RequestCancelGuard {
@@ -248,6 +220,8 @@ impl ClientSession {
             id,
             // MCP forbids cancelling `initialize`.
             notify_server: request.method != "initialize",
+            // A server may be too busy with its task to answer. A restart would end the task.
+            is_evidence: request.tasks != TaskUse::Manages,
         };
         let call = request.call;
         let progress = call
@@ -333,7 +307,7 @@ impl ClientSession {
         Ok(())
     }
 
-    fn cancel_request(self: &Arc<Self>, id: u64, notify_server: bool) {
+    fn cancel_request(self: &Arc<Self>, id: u64, notify_server: bool, is_evidence: bool) {
         let request = {
             let mut pending = self.pending.lock();
             let Some(request) = pending.requests.remove(&id) else {
@@ -346,11 +320,17 @@ impl ClientSession {
                 .call
                 .as_ref()
                 .map(|call| AbandonedCall::new(call, self.abandoned_log_caller(call)));
-            pending.abandoned.push_back(AbandonedRequest { id, call });
+            let may_become_task = request.may_become_task;
+            pending.abandoned.push_back(AbandonedRequest {
+                id,
+                call,
+                may_become_task,
+            });
             request
         };
         let is_silent = request.received_before == self.messages_received.load(Ordering::Relaxed);
         let is_suspect = notify_server
+            && is_evidence
             && is_silent
             && self.unanswered_in_a_row.fetch_add(1, Ordering::Relaxed) + 1
                 == MAX_UNANSWERED_IN_A_ROW;
@@ -395,11 +375,14 @@ struct RequestCancelGuard<'a> {
     session: &'a Arc<ClientSession>,
     id: u64,
     notify_server: bool,
+    /// If there is no answer, the server may be stuck.
+    is_evidence: bool,
 }
 
 impl Drop for RequestCancelGuard<'_> {
     fn drop(&mut self) {
-        self.session.cancel_request(self.id, self.notify_server);
+        self.session
+            .cancel_request(self.id, self.notify_server, self.is_evidence);
     }
 }
 

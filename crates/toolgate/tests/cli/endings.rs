@@ -57,6 +57,35 @@ fn ctrl_c_cancels_the_call_and_says_so() {
     assert!(started.elapsed() < Duration::from_secs(5), "a hang guard");
 }
 
+#[tokio::test]
+async fn ctrl_c_cancels_the_task_of_a_call() {
+    for modes in [&["version=2025-11-25"][..], &["modern"]] {
+        let run = ProgramRun::new(["call", "task", "ms=60000"]);
+        let kept = run.path("kept");
+        let tasks = format!("tasks={}", kept.display());
+        let args = [modes, &[&tasks]].concat();
+        let server = json!({ "command": fakemcp::program(), "args": args });
+        let config = json!({ "mcpServers": { "house": server } }).to_string();
+        let (child, _folder) = run.config(&config).start();
+        let task = || {
+            let kept = std::fs::read(&kept).unwrap_or_default();
+            let mut kept: serde_json::Value = serde_json::from_slice(&kept).unwrap_or_default();
+            kept["task-1"].take()
+        };
+        let started = Instant::now();
+        while !task().is_object() {
+            assert!(started.elapsed() < Duration::from_secs(30), "a hang guard");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        // The call has to read the answer that its task was created.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        interrupt(&child);
+        let done = RunOutput::from(child.wait_with_output().unwrap());
+        assert_eq!(done.code, Some(130), "{done:?}");
+        assert_eq!(task()["cancelled"], true, "{modes:?}");
+    }
+}
+
 #[test]
 fn a_broken_pipe_is_quiet() {
     let (mut child, _folder) = ProgramRun::new(["list", "--json"]).start();

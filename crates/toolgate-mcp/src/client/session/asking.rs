@@ -30,7 +30,7 @@ impl ClientSession {
             method,
             params,
         };
-        let mut asking = self.find_asking_calls(task.as_deref(), on_stream_of);
+        let mut asking = self.find_asking_calls(task.as_deref(), on_stream_of).await;
         let calls: Vec<CallContext> = asking.calls.iter().map(|it| it.context.clone()).collect();
         let questions = vec![question.clone()];
         let answers = self.answer(questions, asking.handler, asking.call.as_ref(), &calls);

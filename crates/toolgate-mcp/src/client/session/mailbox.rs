@@ -85,29 +85,30 @@ impl ClientSession {
         match request {
             Some(request) => drop(request.reply.send(answer)),
             None => {
-                let is_late = self.log_unexpected_answer(&Value::from(id));
-                if let (true, Ok(answer)) = (is_late, answer) {
+                let may_be_task = self.log_unexpected_answer(&Value::from(id));
+                if let (true, Ok(answer)) = (may_be_task, answer) {
                     self.cancel_unwanted_task(&answer);
                 }
             }
         }
     }
 
-    /// Returns true if it is the answer to a cancelled request.
+    /// Returns true if it is the first answer to a cancelled request that may have become a task.
     fn log_unexpected_answer(&self, id: &Value) -> bool {
-        let late = id.as_u64().is_some_and(|id| {
+        let late = id.as_u64().and_then(|id| {
             let mut pending = self.pending.lock();
             let mut abandoned = pending.abandoned.iter_mut();
-            let abandoned = abandoned.find(|request| request.id == id);
+            let abandoned = abandoned.find(|request| request.id == id)?;
             // The server is done with this call, and asks no more on its behalf.
-            abandoned.map(|request| request.call = None).is_some()
+            abandoned.call = None;
+            Some(std::mem::take(&mut abandoned.may_become_task))
         });
         let noise = match late {
-            true => NoiseKind::LateAnswer,
-            false => NoiseKind::UnknownAnswer,
+            Some(_) => NoiseKind::LateAnswer,
+            None => NoiseKind::UnknownAnswer,
         };
         self.diagnostics.log_ignored(noise, &id.to_string());
-        late
+        late == Some(true)
     }
 
     fn handle_notification(&self, method: &str, params: &Value, request: Option<u64>) {

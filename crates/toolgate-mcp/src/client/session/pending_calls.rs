@@ -93,14 +93,14 @@ impl From<Option<PendingCall>> for AskingCalls {
 impl ClientSession {
     /// The calls that a question is about: that of the task it names, that of the request on whose
     /// stream it came, or any that the server works on.
-    pub(super) fn find_asking_calls(
+    pub(super) async fn find_asking_calls(
         &self,
         task: Option<&str>,
         request: Option<u64>,
     ) -> AskingCalls {
         match (task, request) {
             // A task that no call waits for has nobody behind it.
-            (Some(task), _) => self.task_call(task).into(),
+            (Some(task), _) => self.find_task_call(task).await.into(),
             (None, Some(id)) => self.pending_call(id).into(),
             (None, None) => {
                 let calls = self.pending_calls();

@@ -2,14 +2,15 @@
 //! where a message of the server finds the call that it is about.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
-use toolgate_core::CallContext;
+use toolgate_core::{CallContext, Redactor};
 
 use super::pending_calls::{AbandonedCall, PendingCall};
 use super::{AbandonedRequest, ClientSession, MAX_ABANDONED_IDS};
-use crate::client::tasks::{cancel_at, created_task_id};
+use crate::client::tasks::{TaskProtocol, cancel_at, created_task_id};
 
 pub(super) struct RunningTask {
     // Orders it among the requests of the session.
@@ -65,6 +66,20 @@ impl Drop for TaskRegistration {
 }
 
 impl ClientSession {
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
+    pub(crate) fn redactor(&self) -> &Redactor {
+        self.diagnostics.redactor()
+    }
+
+    /// How tasks work in this session; `None` if the server has none.
+    pub(crate) fn task_protocol(&self) -> Option<TaskProtocol> {
+        let revision = self.revision.get()?;
+        self.offer.get()?.tasks.protocol(self.is_modern(), revision)
+    }
+
     pub(crate) fn register_task(
         self: &Arc<Self>,
         task_id: &str,
@@ -95,8 +110,17 @@ impl ClientSession {
         tasks.iter().map(RunningTask::to_pending_call).collect()
     }
 
-    pub(super) fn task_call(&self, task_id: &str) -> Option<PendingCall> {
-        self.find_task(|task| task.task_id == task_id)
+    /// The call that waits for a task. A server may ask right after it has created the task, so a
+    /// task that isn't known yet is waited for.
+    pub(super) async fn find_task_call(&self, task_id: &str) -> Option<PendingCall> {
+        for _ in 0..20 {
+            let call = self.find_task(|task| task.task_id == task_id);
+            if call.is_some() {
+                return call;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        None
     }
 
     pub(super) fn task_with_progress(&self, token: u64) -> Option<PendingCall> {
@@ -109,8 +133,8 @@ impl ClientSession {
         task.map(RunningTask::to_pending_call)
     }
 
-    /// Has a task polled soon. A server says nothing else of use about a task by itself: its word is
-    /// only good as the answer to a request.
+    /// Has a task polled soon. What else the notification says isn't used: only the answer to a
+    /// request is certain to be the latest.
     pub(super) fn mark_task_changed(&self, task_id: &str) {
         let tasks = self.tasks.lock();
         for task in tasks.iter().filter(|task| task.task_id == task_id) {
@@ -139,6 +163,7 @@ impl ClientSession {
         pending.abandoned.push_back(AbandonedRequest {
             id: self.new_id(),
             call: Some(call),
+            may_become_task: false,
         });
     }
 }

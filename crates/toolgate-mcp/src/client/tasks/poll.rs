@@ -64,13 +64,9 @@ impl<'a> TaskWait<'a> {
     }
 
     /// The result that a `tasks/result` gave.
-    pub(super) fn collected(&mut self, mut result: Value) -> Result<Value, ToolError> {
+    pub(super) fn collected(&mut self, result: Value) -> Result<Value, ToolError> {
         self.mark_over();
-        // Clients of ours know nothing of the server's tasks.
-        if let Some(Value::Object(meta)) = result.get_mut("_meta") {
-            meta.shift_remove(RELATED_TASK);
-        }
-        Ok(result)
+        Ok(without_related_task(result))
     }
 
     pub(super) fn show_message(&mut self, session: &ClientSession, state: &TaskState) {
@@ -132,7 +128,8 @@ impl<'a> TaskWait<'a> {
         let revision = session.revision().unwrap_or_default();
         if revision != self.task.revision {
             let text = format!(
-                "The task of '{}' can't be continued: it was created in MCP {}, and its server '{}' now uses {}",
+                "The task of '{}' can't be continued: it was created in MCP {}, \
+                 and its server '{}' now uses {}",
                 self.context.tool_name(),
                 escape(&self.task.revision),
                 escape(self.server),
@@ -192,7 +189,7 @@ impl<'a> TaskWait<'a> {
     fn inner_result(&self, mut body: Value) -> Result<Value, ToolError> {
         let tool = self.context.tool_name();
         match call_result::parse_answer(tool, body["result"].take())? {
-            ServerAnswer::Complete(result) => Ok(result),
+            ServerAnswer::Complete(result) => Ok(without_related_task(result)),
             _ => Err(unreadable_error(
                 tool,
                 "a result of a task that is not complete".to_owned(),
@@ -213,9 +210,18 @@ impl<'a> TaskWait<'a> {
     fn ended_error(&self, problem: &str, state: &TaskState) -> ToolError {
         let tool = self.context.tool_name();
         let reason = state.message.as_deref().unwrap_or_default().trim();
+        let reason: String = reason.chars().take(MAX_STATUS_MESSAGE).collect();
         ToolError::failed(match reason.is_empty() {
             true => format!("{problem} '{tool}'"),
             false => format!("{problem} '{tool}': {reason}"),
         })
     }
+}
+
+/// Clients of ours know nothing of the server's tasks.
+fn without_related_task(mut result: Value) -> Value {
+    if let Some(Value::Object(meta)) = result.get_mut("_meta") {
+        meta.shift_remove(RELATED_TASK);
+    }
+    result
 }

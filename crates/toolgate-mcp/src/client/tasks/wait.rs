@@ -10,13 +10,13 @@ use tokio::time::{sleep, timeout};
 use toolgate_core::{CallContext, RemoteTask, ToolError, escape};
 use tracing::{debug, info};
 
-use super::TaskProtocol;
-use super::cancel::cancel_through;
+use super::cancel::{cancel_at, cancel_through};
 use super::input::TaskInput;
 use super::pacing::{MIN_INTERVAL, TaskPacing};
 use super::poll::TaskStep;
 use super::poll_error::PollError;
 use super::state::{TaskState, TaskStatus};
+use super::{TaskProtocol, is_usable_id};
 use crate::client::call_result::unreadable_error;
 use crate::client::link::ServerLink;
 use crate::client::server_request::StartedTask;
@@ -52,8 +52,19 @@ impl<'a> TaskWait<'a> {
         context: &'a CallContext,
         started: StartedTask,
     ) -> Result<Self, ToolError> {
-        let unreadable = |problem: &str| unreadable_error(context.tool_name(), problem.to_owned());
-        let state = TaskState::parse(started.state, started.protocol).map_err(unreadable)?;
+        let id = started.state["taskId"].as_str().unwrap_or_default();
+        let id = is_usable_id(id).then(|| id.to_owned());
+        let state = match TaskState::parse(started.state, started.protocol) {
+            Ok(state) => state,
+            Err(problem) => {
+                // Nobody will wait for it.
+                if let Some(id) = id {
+                    let session = started.session;
+                    tokio::spawn(async move { cancel_at(&session, &id).await });
+                }
+                return Err(unreadable_error(context.tool_name(), problem.to_owned()));
+            }
+        };
         let mut pacing = TaskPacing::new(&state);
         let task = RemoteTask {
             server: server.to_owned(),

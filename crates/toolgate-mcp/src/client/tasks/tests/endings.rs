@@ -98,6 +98,15 @@ async fn nonsense_about_a_task_ends_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_task_that_begins_with_nonsense_is_cancelled() {
+    let test = TaskTest::modern(|_, _| Answers(task("riddle", &json!({})))).await;
+    let envelope = test.call().await;
+    assert_eq!(envelope["details"], "a task of an unknown status");
+    settle().await;
+    assert_eq!(test.server.methods(), ["tools/call", "tasks/cancel"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_task_ends_with_its_lifetime_which_may_be_prolonged() {
     let lives = |ms: u64| task("working", &json!({ "ttlMs": ms }));
     for (answers, seconds) in [
@@ -202,10 +211,13 @@ async fn a_task_that_begins_after_its_call_was_cancelled_is_cancelled_too() {
                 .is_err()
         );
         let id = test.first_sent("tools/call")["id"].clone();
-        test.server
-            .deliver(&json!({ "jsonrpc": "2.0", "id": id, "result": late }));
+        for _ in 0..3 {
+            let message = json!({ "jsonrpc": "2.0", "id": id, "result": late });
+            test.server.deliver(&message);
+        }
         settle().await;
         assert_eq!(test.first_sent("tasks/cancel")["params"]["taskId"], ID);
+        assert_eq!(test.count("tasks/cancel"), 1);
     }
 }
 

@@ -39,7 +39,32 @@ async fn a_poll_that_fails_is_tried_again() {
         assert!((200..700).contains(&test.seconds()), "{}", test.seconds());
         settle().await;
         assert_eq!(test.count("tasks/cancel"), 1);
+        // A server that is busy with its task isn't taken for one that is stuck.
+        assert_eq!(test.count("ping"), 0);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_answer_to_a_poll_does_not_cancel_the_task() {
+    let polled = AtomicUsize::new(0);
+    let test = TaskTest::modern(move |method, _| match method {
+        "tasks/get" if polled.fetch_add(1, Ordering::Relaxed) == 0 => ScriptedReply::Nothing,
+        "tasks/get" => Answers(done()),
+        _ => Answers(task("working", &json!({}))),
+    });
+    let test = test.await;
+    let late = async {
+        tokio::time::sleep(Duration::from_millis(35_500)).await;
+        let id = test.first_sent("tasks/get")["id"].clone();
+        // Its kind of result is that of a new task.
+        let result = task("working", &json!({}));
+        test.server
+            .deliver(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+    };
+    let (envelope, ()) = tokio::join!(test.call(), late);
+    assert_eq!(envelope["result"], "done", "{envelope}");
+    settle().await;
+    assert_eq!(test.count("tasks/cancel"), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -189,6 +189,33 @@ async fn a_question_of_a_task_reaches_the_client_of_its_call() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_may_ask_right_after_it_has_created_the_task() {
+    let test = TaskTest::legacy("required", |_, _| ScriptedReply::Nothing).await;
+    let ada = NamedClient::new("ada");
+    let call = ToolCall::new("t", json!({})).on_question(Arc::clone(&ada) as _);
+    let ask = async {
+        settle().await;
+        let id = test.first_sent("tools/call")["id"].clone();
+        let created = json!({ "task": state("working", &json!({})) });
+        let mut params = form()["params"].clone();
+        params["_meta"] = json!({ "io.modelcontextprotocol/related-task": { "taskId": ID } });
+        let method = "elicitation/create";
+        for message in [
+            json!({ "jsonrpc": "2.0", "id": id, "result": created }),
+            json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }),
+        ] {
+            test.server.deliver(&message);
+        }
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    };
+    tokio::select! {
+        _ = test.execute(call) => unreachable!(),
+        () = ask => {}
+    }
+    assert_eq!(ada.asked.lock().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_request_for_the_result_that_is_refused_early_is_made_again() {
     let polled = AtomicUsize::new(0);
     let fetched = Arc::new(AtomicUsize::new(0));
