@@ -17,4 +17,5 @@ mod killing;
 mod pressure;
 mod support;
 mod suspended;
+mod tasks;
 mod voice;
