@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::path::Path;
+use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -9,7 +10,10 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::process::Command;
-use toolgate_mcp::{HttpOptions, ProtocolEra, ServerConnection, ServerProgram, ServerSettings};
+use toolgate_mcp::{
+    HttpOptions, McpHttp, McpServer, ProtocolEra, ServeOptions, ServerConnection, ServerProgram,
+    ServerSettings,
+};
 
 use crate::gateway::Gateway;
 use crate::real_servers::everything;
@@ -25,10 +29,14 @@ async fn gateway(servers: &Path) -> (Gateway, String) {
         ..ServerProgram::default()
     };
     let mut settings = ServerSettings::new(name, ServerConnection::Stdio(program));
-    settings.start_timeout = Some(std::time::Duration::from_secs(100));
+    settings.start_timeout = Some(Duration::from_secs(100));
     gateway.settings.push(settings);
     gateway.apply().await;
-    let mcp = gateway.server.http(HttpOptions::default());
+    let url = listen(gateway.server.http(HttpOptions::default())).await;
+    (gateway, url)
+}
+
+async fn listen(mcp: McpHttp) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -44,7 +52,7 @@ async fn gateway(servers: &Path) -> (Gateway, String) {
             });
         }
     });
-    (gateway, url)
+    url
 }
 
 /// Runs a client that prints JSON.
@@ -125,5 +133,41 @@ async fn the_sdks_use_resources_prompts_completion_and_updates() {
         assert_eq!(seen["protocol"], protocol);
         gateway.until_subscribed("notes", &[]).await;
     }
+    gateway.stop().await;
+}
+
+#[tokio::test]
+async fn the_sdks_fetch_results_of_tasks() {
+    let Some(clients) = thirdparty::MCP_CLIENTS.folder() else {
+        return;
+    };
+    let gateway = Gateway::start(ProtocolEra::Legacy, &[("notes", json!({}))]).await;
+    let mut options = ServeOptions::gateway("1.0.0");
+    options.tasks.after = Duration::from_millis(300);
+    let server = McpServer::new(gateway.executor.clone(), options);
+    let url = listen(server.http(HttpOptions::default())).await;
+
+    let modules = clients.join("node_modules").display().to_string();
+    let seen = run(Path::new("node"), "tasks.mjs", &[&modules, &url]).await;
+    assert_eq!(seen["slow"], "done", "{seen}");
+    assert_eq!(
+        seen["states"].as_array().unwrap().last().unwrap(),
+        "completed"
+    );
+    assert!(seen["question"].as_str().unwrap().contains("Ada"), "{seen}");
+    assert_eq!(seen["related"], true, "the question names its task: {seen}");
+    assert_eq!(seen["cancelled"], "cancelled", "{seen}");
+
+    let python = clients.join("python/bin/python");
+    let seen = run(&python, "tasks.py", &[&url]).await;
+    assert_eq!(
+        (&seen["slow"], &seen["fast"]),
+        (&json!("done"), &json!("at once")),
+        "{seen}"
+    );
+    let states = seen["states"].as_array().unwrap();
+    assert_eq!(states[0], "working", "{seen}");
+    assert_eq!(states.last().unwrap(), "completed", "{seen}");
+    assert_eq!(seen["protocol"], "2026-07-28");
     gateway.stop().await;
 }
