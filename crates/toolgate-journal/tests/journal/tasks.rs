@@ -1,14 +1,16 @@
 //! Tasks of clients and of servers: kept beside the calls, and taken over from dead processes.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use toolgate_core::{
     CallContext, FunctionTool, Origin, RemoteTask, TaskRecord, TaskStore, ToolCall, ToolDefinition,
-    ToolError,
+    ToolError, ToolExecutor, ToolManager,
 };
+use toolgate_journal::Journal;
 
-use crate::support::{FIRST_FORM, TestJournal, executor_of};
+use crate::support::{FIRST_FORM, TestJournal};
 
 fn record(key: &str) -> TaskRecord {
     TaskRecord {
@@ -35,6 +37,13 @@ fn remote() -> RemoteTask {
         revision: "2026-07-28".to_owned(),
         expires: None,
     }
+}
+
+fn executor_of(journal: &Journal, tool: FunctionTool) -> ToolExecutor {
+    let manager = ToolManager::new();
+    manager.add(tool);
+    let builder = ToolExecutor::builder(Arc::new(manager));
+    builder.observer(journal.observer()).build()
 }
 
 /// Waits until the server's task was announced, and then for ever.
@@ -97,7 +106,7 @@ async fn tasks_of_a_process_that_has_ended_are_taken_over_once() {
 async fn a_call_that_waited_for_a_servers_task_can_be_continued_and_gets_its_outcome() {
     let fixture = TestJournal::new();
     let first = fixture.journal();
-    let executor = executor_of(&first, [endless_tool()]);
+    let executor = executor_of(&first, endless_tool());
     let call = ToolCall::new("endless", json!({ "a": 1 })).origin(Origin::Http);
     let id = call.id();
     let running = tokio::spawn(async move { executor.execute(call).await });
@@ -105,7 +114,7 @@ async fn a_call_that_waited_for_a_servers_task_can_be_continued_and_gets_its_out
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     first.close().await;
-    assert_eq!(fixture.only_call().call.outcome, "interrupted");
+    assert_eq!(fixture.only_call().summary.outcome, "interrupted");
 
     let second = fixture.journal();
     let claimed = second.claim(None).await;
@@ -128,12 +137,12 @@ async fn a_call_that_waited_for_a_servers_task_can_be_continued_and_gets_its_out
     };
     let tool = FunctionTool::with_definition(definition, run).unwrap();
     let call = ToolCall::new("endless", task.arguments.clone()).with_id(task.call);
-    let executor = executor_of(&second, [tool]);
+    let executor = executor_of(&second, tool);
     let outcome = executor.execute(call.resume(remote())).await;
     assert!(outcome.is_success());
     let call = fixture.only_call();
     assert_eq!(
-        (&*call.call.outcome, call.call.id),
+        (&*call.summary.outcome, call.summary.id),
         ("success", id.to_string())
     );
     second.flush().await;
