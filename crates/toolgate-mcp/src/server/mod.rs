@@ -30,6 +30,7 @@ mod methods;
 mod outbox;
 mod questions;
 mod request_lines;
+mod request_meta;
 mod request_tracker;
 mod resource_updates;
 mod service;

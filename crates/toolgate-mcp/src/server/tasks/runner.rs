@@ -195,8 +195,9 @@ impl McpService {
             store.save(task.to_ended_record(&end)).await;
         }
         if task.finish(end) {
-            let (status, _, _) = task.status();
-            info!(call = %task.record.call, tool = %task.record.tool, status = status.as_str(), "a task has ended");
+            let (call, tool) = (task.record.call, &task.record.tool);
+            let status = task.status().0.as_str();
+            info!(%call, %tool, %status, "a task has ended");
         }
     }
 }
