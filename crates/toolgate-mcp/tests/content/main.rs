@@ -15,6 +15,7 @@ mod lists;
 mod passed_on;
 mod real_clients;
 mod real_servers;
+mod real_tasks;
 mod reconfiguring;
 mod remembering;
 mod rights;

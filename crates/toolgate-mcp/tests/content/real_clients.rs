@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::process::Command;
 use toolgate_mcp::{
-    HttpOptions, McpHttp, McpServer, ProtocolEra, ServeOptions, ServerConnection, ServerProgram,
-    ServerSettings,
+    HttpOptions, McpHttp, ProtocolEra, ServerConnection, ServerProgram, ServerSettings,
 };
 
 use crate::gateway::Gateway;
@@ -36,7 +35,7 @@ async fn gateway(servers: &Path) -> (Gateway, String) {
     (gateway, url)
 }
 
-async fn listen(mcp: McpHttp) -> String {
+pub(crate) async fn listen(mcp: McpHttp) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -56,7 +55,7 @@ async fn listen(mcp: McpHttp) -> String {
 }
 
 /// Runs a client that prints JSON.
-async fn run(program: &Path, script: &str, arguments: &[&str]) -> Value {
+pub(crate) async fn run(program: &Path, script: &str, arguments: &[&str]) -> Value {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let script = crates.join("toolgate/tests/clients").join(script);
     let done = Command::new(program)
@@ -133,41 +132,5 @@ async fn the_sdks_use_resources_prompts_completion_and_updates() {
         assert_eq!(seen["protocol"], protocol);
         gateway.until_subscribed("notes", &[]).await;
     }
-    gateway.stop().await;
-}
-
-#[tokio::test]
-async fn the_sdks_fetch_results_of_tasks() {
-    let Some(clients) = thirdparty::MCP_CLIENTS.folder() else {
-        return;
-    };
-    let gateway = Gateway::start(ProtocolEra::Legacy, &[("notes", json!({}))]).await;
-    let mut options = ServeOptions::gateway("1.0.0");
-    options.tasks.after = Duration::from_millis(300);
-    let server = McpServer::new(gateway.executor.clone(), options);
-    let url = listen(server.http(HttpOptions::default())).await;
-
-    let modules = clients.join("node_modules").display().to_string();
-    let seen = run(Path::new("node"), "tasks.mjs", &[&modules, &url]).await;
-    assert_eq!(seen["slow"], "done", "{seen}");
-    assert_eq!(
-        seen["states"].as_array().unwrap().last().unwrap(),
-        "completed"
-    );
-    assert!(seen["question"].as_str().unwrap().contains("Ada"), "{seen}");
-    assert_eq!(seen["related"], true, "the question names its task: {seen}");
-    assert_eq!(seen["cancelled"], "cancelled", "{seen}");
-
-    let python = clients.join("python/bin/python");
-    let seen = run(&python, "tasks.py", &[&url]).await;
-    assert_eq!(
-        (&seen["slow"], &seen["fast"]),
-        (&json!("done"), &json!("at once")),
-        "{seen}"
-    );
-    let states = seen["states"].as_array().unwrap();
-    assert_eq!(states[0], "working", "{seen}");
-    assert_eq!(states.last().unwrap(), "completed", "{seen}");
-    assert_eq!(seen["protocol"], "2026-07-28");
     gateway.stop().await;
 }
