@@ -195,7 +195,7 @@ impl ToolExecutor {
     ) -> Result<(), ToolError> {
         let because = match rules.policy.permission_for(tool, call) {
             CallPermission::Granted => return Ok(()),
-            // It was permitted when it began, and only its result is fetched now.
+            // The tool doesn't run again, and a person has agreed to what it did.
             CallPermission::Ask(_) if call.resumes.is_some() => return Ok(()),
             CallPermission::Ask(because) => because,
             CallPermission::Denied => return Err(destructive_denied_error(&call.name)),

@@ -103,6 +103,7 @@ mod annotations;
 mod approval;
 mod arguments;
 mod call;
+mod call_id;
 mod content;
 mod content_extension;
 mod content_offer;
@@ -157,7 +158,8 @@ pub use approval::{
     Approver, MAX_APPROVABLE_BYTES,
 };
 pub use arguments::{Arguments, ValidArguments};
-pub use call::{CallId, Origin, ToolCall};
+pub use call::{Origin, ToolCall};
+pub use call_id::CallId;
 pub use content::{
     ContentAccess, ContentMethod, ContentSource, ResourceUpdates, SourceContent, UpdateListener,
     UpdateSubscription,

@@ -53,7 +53,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) enum TaskRow {
     // The server of a running call goes on with it as a task.
     Announced { call: CallId, remote: String },
-    Saved(TaskRecord),
+    Saved(Box<TaskRecord>),
     // A call has ended that may have been announced.
     Ended(CallId),
 }
@@ -268,7 +268,7 @@ impl Journal {
 
 impl TaskStore for Journal {
     fn save(&self, task: TaskRecord) -> BoxFuture<'_, ()> {
-        let row = JournalRow::Task(Box::new(TaskRow::Saved(task)));
+        let row = JournalRow::Task(Box::new(TaskRow::Saved(Box::new(task))));
         let written = self.observer().write(row);
         Box::pin(written)
     }

@@ -81,7 +81,7 @@ async fn a_first_format_file_is_readable_and_upgraded_by_a_writer() {
             format_of(&fixture.file()),
             fixture.files_with_suffix(".broken-").len()
         ),
-        (7, 0)
+        (8, 0)
     );
     journal.close().await;
     assert_eq!(

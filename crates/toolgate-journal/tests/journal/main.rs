@@ -24,5 +24,6 @@ mod secrets;
 mod sharing;
 mod spool;
 mod support;
+mod tasks;
 mod turns;
 mod witness;

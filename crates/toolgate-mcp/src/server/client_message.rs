@@ -2,12 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use toolgate_core::{
-    JsonError, LogLevel, QuestionError, StrictObject, ToolError, has_more_values, parse_json,
-};
+use toolgate_core::{JsonError, LogLevel, QuestionError, ToolError, has_more_values, parse_json};
 
 use super::client_log::parse_level;
 use super::jsonrpc::{RequestError, RequestId};
+use super::plain_call::PlainCall;
 use super::request_lines;
 use super::suspended::ClientAnswers;
 use crate::extensions::declared_by;
@@ -133,6 +132,12 @@ impl ClientRequest {
 #[derive(Debug, Default)]
 pub(super) struct RequestMeta(Map<String, Value>);
 
+impl From<Map<String, Value>> for RequestMeta {
+    fn from(meta: Map<String, Value>) -> Self {
+        Self(meta)
+    }
+}
+
 impl RequestMeta {
     pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
     pub(super) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -209,57 +214,6 @@ impl RequestMeta {
             Some(Value::Object(meta)) => Self(meta),
             _ => Self::default(),
         }
-    }
-}
-
-// The form of nearly every call. Any other message, valid or not, takes the slow path.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PlainCall {
-    #[serde(rename = "jsonrpc")]
-    _version: JsonRpcVersion,
-    id: RequestId,
-    #[serde(rename = "method")]
-    _method: CallMethod,
-    params: PlainParams,
-}
-
-#[derive(Deserialize)]
-enum JsonRpcVersion {
-    #[serde(rename = "2.0")]
-    Two,
-}
-
-#[derive(Deserialize)]
-enum CallMethod {
-    #[serde(rename = "tools/call")]
-    Call,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PlainParams {
-    name: String,
-    arguments: Option<StrictObject>,
-    #[serde(rename = "_meta")]
-    meta: Option<StrictObject>,
-}
-
-// Deserializing straight into this type saves the common call from building a JSON tree.
-impl From<PlainCall> for ClientMessage {
-    fn from(PlainCall { id, params, .. }: PlainCall) -> Self {
-        let object =
-            |object: Option<StrictObject>| object.map(|object| object.0).unwrap_or_default();
-        Self::Request(ClientRequest {
-            id,
-            meta: RequestMeta(object(params.meta)),
-            params: RequestParams::CallTool(ToolCallParams {
-                name: params.name,
-                arguments: Ok(object(params.arguments)),
-                answers: ClientAnswers::default(),
-                task: None,
-            }),
-        })
     }
 }
 

@@ -28,6 +28,7 @@ mod list_watch;
 mod listen;
 mod methods;
 mod outbox;
+mod plain_call;
 mod questions;
 mod request_lines;
 mod request_tracker;

@@ -18,6 +18,7 @@ mod misuse;
 mod passed_on;
 mod real_clients;
 mod real_servers;
+mod real_tasks;
 mod reconfiguring;
 mod remembering;
 mod rights;

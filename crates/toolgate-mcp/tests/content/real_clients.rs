@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::path::Path;
+use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -9,7 +10,9 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::process::Command;
-use toolgate_mcp::{HttpOptions, ProtocolEra, ServerConnection, ServerProgram, ServerSettings};
+use toolgate_mcp::{
+    HttpOptions, McpHttp, ProtocolEra, ServerConnection, ServerProgram, ServerSettings,
+};
 
 use crate::gateway::Gateway;
 use crate::real_servers::everything;
@@ -27,10 +30,14 @@ async fn gateway(servers: &Path) -> (Gateway, String) {
         ..ServerProgram::default()
     };
     let mut settings = ServerSettings::new(name, ServerConnection::Stdio(program));
-    settings.start_timeout = Some(std::time::Duration::from_secs(100));
+    settings.start_timeout = Some(Duration::from_secs(100));
     gateway.settings.push(settings);
     gateway.apply().await;
-    let mcp = gateway.server.http(HttpOptions::default());
+    let url = listen(gateway.server.http(HttpOptions::default())).await;
+    (gateway, url)
+}
+
+pub(crate) async fn listen(mcp: McpHttp) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -46,11 +53,11 @@ async fn gateway(servers: &Path) -> (Gateway, String) {
             });
         }
     });
-    (gateway, url)
+    url
 }
 
 /// Runs a client that prints JSON.
-async fn run(program: &Path, script: &str, arguments: &[&str]) -> Value {
+pub(crate) async fn run(program: &Path, script: &str, arguments: &[&str]) -> Value {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let script = crates.join("toolgate/tests/clients").join(script);
     let script = script.display().to_string();

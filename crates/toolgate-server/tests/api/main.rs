@@ -18,6 +18,7 @@ mod requests;
 mod scope;
 mod servers;
 mod status;
+mod tasks;
 mod test_gateway;
 mod tools;
 mod turns;

@@ -7,7 +7,7 @@ use toolgate_server::ServeSettings;
 use crate::client::{send, whole};
 use crate::test_gateway::{ApiTestGateway, TestGatewayOptions, long, token};
 
-async fn ask(
+pub(crate) async fn ask(
     gateway: &ApiTestGateway,
     token: &str,
     session: Option<&str>,

@@ -6,6 +6,7 @@ import { stateOf } from '../../assets/js/strip.js';
 import { CallStore, NO_FILTER } from '../../assets/js/store.js';
 import { elapsed, position } from '../../assets/js/views/call-row.js';
 import { differences } from '../../assets/js/views/call-diff.js';
+import { shareOf, taskWord } from '../../assets/js/views/call-task.js';
 import { filterOf, hashFor } from '../../assets/js/views/call-filter.js';
 import { stepsOf } from '../../assets/js/views/waterfall.js';
 
@@ -184,4 +185,13 @@ test('marks that turn or hide text are written out, and stay what they are', () 
     assert.ok(!/[\u202e\u200b]/.test(text) && text.includes('\\u202e') && text.includes('👨\u200d👩\u200d👧'), text);
     assert.deepEqual(JSON.parse(text), value);
   }
+});
+
+test('a task says how far it is, if its tool does', () => {
+  assert.equal(taskWord({ status: 'working', done: 12, total: 20 }), 'Task, 60 %');
+  assert.equal(taskWord({ status: 'working', done: 12 }), 'Task');
+  assert.equal(taskWord({ status: 'working', done: 3, total: 0 }), 'Task');
+  assert.equal(taskWord({ status: 'working', done: 30, total: 20 }), 'Task, 100 %');
+  assert.equal(taskWord({ status: 'input_required', done: 12, total: 20 }), 'Asks its client');
+  assert.equal(shareOf({ done: -1, total: 4 }), 0);
 });

@@ -19,4 +19,5 @@ mod notifications;
 mod pressure;
 mod support;
 mod suspended;
+mod tasks;
 mod voice;

@@ -242,6 +242,11 @@ impl HttpConnection {
         Ok(HttpAnswer { head, body })
     }
 
+    /// What follows the head that [`begin`](Self::begin) returned.
+    pub(crate) fn reader(&mut self) -> &mut impl Read {
+        &mut self.stream
+    }
+
     /// Asks, with more lines of headers, and returns the head of the answer, which may never end.
     pub(crate) fn begin(
         &mut self,
@@ -252,9 +257,15 @@ impl HttpConnection {
     ) -> std::io::Result<String> {
         let (host, length) = (&self.address, body.len());
         // What is looked at or mended is the operator's; whoever calls is anybody.
-        let is_operators = ["/api/calls", "/api/servers", "/api/status", "/api/stats"]
-            .iter()
-            .any(|start| path.starts_with(start));
+        let is_operators = [
+            "/api/calls",
+            "/api/servers",
+            "/api/status",
+            "/api/stats",
+            "/api/tasks",
+        ]
+        .iter()
+        .any(|start| path.starts_with(start));
         let key = KEYS.lock().get(host).cloned();
         let key = key.filter(|_| is_operators).map_or(String::new(), |key| {
             format!("authorization: Bearer {key}\r\n")

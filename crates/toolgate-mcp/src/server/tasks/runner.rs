@@ -130,7 +130,7 @@ impl McpService {
             };
             let (end, ()) = join(runner.run(), keeping).await;
             match end {
-                CallEnd::Outcome(outcome) => service.finish_task(&task, outcome).await,
+                CallEnd::Outcome(outcome) => service.finish_task(&task, *outcome).await,
                 CallEnd::CutOff => service.end_task(&task, TaskEnd::lost()).await,
                 // Dropping the call would record that it was cancelled, but it goes on at its
                 // server, and here after the restart.
@@ -195,8 +195,9 @@ impl McpService {
             store.save(task.to_ended_record(&end)).await;
         }
         if task.finish(end) {
-            let (status, _, _) = task.status();
-            info!(call = %task.record.call, tool = %task.record.tool, status = status.as_str(), "a task has ended");
+            let (call, tool) = (task.record.call, &task.record.tool);
+            let status = task.status().0.as_str();
+            info!(%call, %tool, %status, "a task has ended");
         }
     }
 }
@@ -222,7 +223,7 @@ struct TaskRunner {
 }
 
 enum CallEnd {
-    Outcome(ToolOutcome),
+    Outcome(Box<ToolOutcome>),
     // The call was cancelled because we stop.
     CutOff,
     // The server of the call goes on with it while we stop.
@@ -247,7 +248,7 @@ impl TaskRunner {
                     CallStage::Finished(outcome) if is_cut_off && outcome.result.is_err() => {
                         return CallEnd::CutOff;
                     }
-                    CallStage::Finished(outcome) => return CallEnd::Outcome(outcome),
+                    CallStage::Finished(outcome) => return CallEnd::Outcome(Box::new(outcome)),
                     CallStage::Asks(round) => self.task.ask(round, self.limit),
                 },
                 () = reports.changed() => {

@@ -61,6 +61,6 @@ impl TaskWatch {
         let mut watching: FuturesUnordered<_> = watching.collect();
         while watching.next().await.is_some() {}
         // All have ended; the subscription hasn't.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

@@ -4,6 +4,7 @@ mod asking;
 mod calls;
 mod eras;
 mod http;
+mod legacy_tasks;
 mod lists;
 mod logging;
 mod streams;

@@ -4,6 +4,7 @@ import { h, setText, setAttr } from '../dom.js';
 import { brief, dateTime, duration, outcome, shortTime, originLabel } from '../format.js';
 import { icon } from '../icons.js';
 import { visible } from '../text.js';
+import { taskOf, taskWord } from './call-task.js';
 
 /** The bar is logarithmic, from a tenth of a millisecond to a minute, so that fast and slow calls can be compared. */
 const MIN_MS = 0.1;
@@ -67,6 +68,8 @@ export function updateRow(row, record, index, active) {
   const kind = `call${active ? ' is-active' : ''}${running ? ' is-running' : ''}`;
   if (row.className !== kind) row.className = kind;
   if (row.drawn !== call) drawCall(row, part, call);
+  const task = running && taskOf(call.id);
+  if (running) setText(part.word, task ? taskWord(task) : outcome(call.outcome).text);
   if (running || row.timed !== call) drawDuration(part, elapsed(record), running);
   row.timed = call;
 }

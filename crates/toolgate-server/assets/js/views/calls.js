@@ -7,6 +7,7 @@ import { CallStore } from '../store.js';
 import { VirtualList } from '../virtual.js';
 import { createRow, headRow, updateRow } from './call-row.js';
 import { callKeys } from './call-keys.js';
+import { watchTasks } from './call-task.js';
 import { drawer } from './drawer.js';
 import { filterOf, hashFor, toolbar } from './call-filter.js';
 import { emptyList, endOfList } from './call-empty.js';
@@ -54,6 +55,7 @@ class CallsView {
       setInterval(() => store.running.size > 0 && this.redraw(), 200),
       setInterval(() => this.announceFailures(), ANNOUNCE_INTERVAL),
     ];
+    this.offTasks = watchTasks(() => store.running.size > 0, this.redraw);
     this.resize = new ResizeObserver(() => this.measure());
     this.resize.observe(this.list);
     this.draw();
@@ -85,6 +87,7 @@ class CallsView {
 
   close() {
     this.offKeys();
+    this.offTasks();
     this.resize.disconnect();
     this.drawer.end();
     this.timers.forEach(clearInterval);

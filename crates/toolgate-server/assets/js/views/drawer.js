@@ -10,6 +10,7 @@ import { tabs } from '../tabs.js';
 import { visible } from '../text.js';
 import { copyText } from '../toast.js';
 import { actions } from './call-actions.js';
+import { taskPanel } from './call-task.js';
 import { diff } from './call-diff.js';
 import { waterfall } from './waterfall.js';
 
@@ -56,6 +57,8 @@ class Drawer {
   close(again = false) {
     this.stop?.();
     this.stop = null;
+    this.task?.stop();
+    this.task = null;
     this.request?.abort();
     this.id = null;
     if (again) return;
@@ -117,12 +120,14 @@ class Drawer {
 
   draw(call) {
     this.head(call);
+    this.task?.stop();
+    this.task = goesOn(call) ? taskPanel(call, waiting(call)) : null;
     const go = (id) => {
       location.hash = location.hash.replace(/^#\/calls\/[^?]*/, `#/calls/${encodeURIComponent(id)}`);
     };
-    fill(this.body, facts(call), problem(call), actions(call, go),
+    fill(this.body, facts(call), problem(call), actions(call, go), this.task?.element,
       section('Steps', waterfall(call)), section('Arguments', diff(call)),
-      result(call), schema(call));
+      call.outcome !== 'running' && result(call), schema(call));
   }
 }
 
@@ -168,8 +173,17 @@ function problem(call) {
   return h('div', { class: `problem tone-${tone}`, 'data-testid': 'drawer-error' }, h('p', null, visible(call.error ?? '')), call.hint && h('p', { class: 'muted' }, call.hint), details);
 }
 
+/** A task of a gateway that was restarted goes on, although its call counts as interrupted until it ends. */
+function goesOn(call) {
+  return call.outcome === 'running' || call.outcome === 'interrupted';
+}
+
+function waiting(call) {
+  if (call.outcome !== 'running') return null;
+  return h('p', { class: 'muted row' }, h('span', { class: 'spinner' }), 'Waiting for the result');
+}
+
 function result(call) {
-  if (call.outcome === 'running') return section('Result', h('p', { class: 'muted row' }, h('span', { class: 'spinner' }), 'Waiting for the result'));
   const raw = () => h('pre', { class: 'code', tabindex: '0', 'data-testid': 'drawer-raw', 'aria-label': 'The call as JSON' }, pretty(rawOf(call)));
   const shown = () => h('div', { 'data-testid': 'drawer-result' }, call.success ? [cutNote(call), contentView(call) ?? renderResult(call.result, call.content, hrefsOf(call))] : h('p', { class: 'muted' }, 'The call returned no result.'));
   return h('section', { class: 'drawer-section' }, tabs('Result', [
