@@ -65,7 +65,7 @@ impl Script {
     }
 }
 
-/// One answer: what it says, and how well it arrives.
+/// One answer: its content, and the faults on its way.
 #[derive(Clone)]
 pub struct Answer {
     pub(crate) status: u16,

@@ -34,7 +34,7 @@ impl Port {
     /// Listens there, until the listener is dropped.
     ///
     /// # Panics
-    /// If somebody listens already.
+    /// If another process already listens on it.
     pub async fn listen(&self) -> TcpListener {
         let listener = TcpListener::bind(self.address).await;
         listener.unwrap_or_else(|error| panic!("{} is not ours: {error}", self.address))

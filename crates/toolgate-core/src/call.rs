@@ -219,7 +219,7 @@ impl ToolCall {
         self
     }
 
-    /// Marks a call that a person requested in so many words, rather than one that a model chose.
+    /// Marks a call that a person requested explicitly, rather than one that a model chose.
     /// Neither `policy.destructive` nor `policy.flow` then asks that person again.
     #[must_use]
     pub fn user_initiated(mut self) -> Self {

@@ -12,8 +12,9 @@ use serde_json::{Map, Value, json};
 
 use crate::{Annotations, DefinitionBuilder, Tool, ToolDefinition, ToolRank, ToolSource};
 
-/// A use of content. Its name is the MCP method, and also the name under which policies and scopes
-/// know it: `files/resources/read` in a deny list closes all resources of the server `files`.
+/// A request for content. Its name is the MCP method, and also the name under which policies and
+/// scopes know it: `files/resources/read` in a deny list closes all resources of the server
+/// `files`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ContentMethod {
     ReadResource,
@@ -118,7 +119,7 @@ impl SourceContent {
     }
 }
 
-/// How the content of a source is used. A member is `None` if the source doesn't support it.
+/// The tools that fetch a source's content. A member is `None` if the source doesn't support it.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct ContentAccess {
@@ -155,7 +156,7 @@ impl ContentAccess {
     }
 }
 
-/// Tells when resources of a source change.
+/// Notifies subscribers of changes of a source's resources.
 pub trait ResourceUpdates: Send + Sync {
     /// Calls `listener` after every change of one of the source's own URIs or of a sub-resource,
     /// until the returned subscription is dropped. Survives restarts of the source.

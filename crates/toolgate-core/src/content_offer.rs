@@ -8,7 +8,8 @@ use crate::{
     strip_invisible,
 };
 
-/// An entry of a list, with the name or the URI it is offered under.
+/// A resource, resource template or prompt as callers see it, with the name or the URI it is
+/// offered under.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct OfferedEntry<'a> {
@@ -58,7 +59,7 @@ impl ContentSet {
             .filter(move |prompt| may_get(prompt.owner))
             .map(|prompt| OfferedEntry {
                 source: &prompt.owner.source,
-                entry: shown(prompt.entry, "name", prompt.name),
+                entry: entry_with_address(prompt.entry, "name", prompt.name),
             })
     }
 
@@ -93,11 +94,11 @@ fn offered<'a>(
         .filter(move |resource| may_read(resource.owner))
         .map(move |resource| OfferedEntry {
             source: &resource.owner.source,
-            entry: shown(resource.entry, key, &resource.uri),
+            entry: entry_with_address(resource.entry, key, &resource.uri),
         })
 }
 
-fn shown(entry: &Value, key: &str, address: &str) -> Value {
+fn entry_with_address(entry: &Value, key: &str, address: &str) -> Value {
     let mut entry = entry.clone();
     entry[key] = json!(address);
     hide_invisible(&mut entry);

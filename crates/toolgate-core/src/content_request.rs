@@ -34,7 +34,7 @@ impl ToolExecutor {
         params: &Map<String, Value>,
         scope: &Scope,
     ) -> Option<ContentRequest> {
-        let wanted = wanted(method, params)?.to_owned();
+        let wanted = requested_address(method, params)?.to_owned();
         let content = self.manager().content();
         let rules = self.rules();
         let used = match method {
@@ -129,7 +129,7 @@ impl ContentRequest {
     }
 
     /// The name or the URI as the caller wrote it.
-    pub fn wanted(&self) -> &str {
+    pub fn requested(&self) -> &str {
         &self.wanted
     }
 
@@ -233,7 +233,7 @@ fn missing_error(method: ContentMethod, wanted: &str) -> ToolError {
 }
 
 /// The URI or the name in the parameters, if they have the form of the method.
-fn wanted(method: ContentMethod, params: &Map<String, Value>) -> Option<&str> {
+fn requested_address(method: ContentMethod, params: &Map<String, Value>) -> Option<&str> {
     match method {
         ContentMethod::ReadResource | ContentMethod::GetSkill | ContentMethod::ReadDirectory => {
             params.get("uri")?.as_str()

@@ -97,17 +97,17 @@ impl ContentSet {
     }
 
     pub fn resources(&self) -> impl Iterator<Item = ListedResource<'_>> {
-        self.listed(|source| uris(&source.content.resources, "uri"))
+        self.list_resources(|source| uris(&source.content.resources, "uri"))
     }
 
     /// The resource templates; the URI of each is its URI template.
     pub fn templates(&self) -> impl Iterator<Item = ListedResource<'_>> {
-        self.listed(|source| uris(&source.content.templates, "uriTemplate"))
+        self.list_resources(|source| uris(&source.content.templates, "uriTemplate"))
     }
 
     /// The skills; the URI of each is that of its `SKILL.md`.
     pub fn skills(&self) -> impl Iterator<Item = ListedResource<'_>> {
-        self.listed(|source| uris(&source.content.skills, "uri"))
+        self.list_resources(|source| uris(&source.content.skills, "uri"))
     }
 
     pub fn prompts(&self) -> impl Iterator<Item = ListedPrompt<'_>> {
@@ -185,7 +185,7 @@ impl ContentSet {
         }
     }
 
-    fn listed<'a, I: Iterator<Item = (&'a str, &'a Value)>>(
+    fn list_resources<'a, I: Iterator<Item = (&'a str, &'a Value)>>(
         &'a self,
         entries: impl Fn(&'a ContentSource) -> I,
     ) -> impl Iterator<Item = ListedResource<'a>> {

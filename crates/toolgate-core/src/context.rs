@@ -229,7 +229,7 @@ impl CallContext {
         });
     }
 
-    /// Like [`log`](Self::log), for a message that somebody else wrote.
+    /// Like [`log`](Self::log), for a message that comes from elsewhere, such as a server.
     pub fn relay_log(&self, message: LogMessage) {
         let wants = |handler: &&Arc<dyn LogHandler>| {
             let wanted = handler.level();
@@ -250,9 +250,9 @@ impl CallContext {
         self.0.resumes.as_ref()
     }
 
-    /// Tells the observers that the server goes on with this call as a task, so that it can be
-    /// continued after a restart. From now on, `limits.maxTask` or the caller's own limit counts
-    /// instead of the tool's, and the call's slot is free for others.
+    /// Tells the observers that the server continues this call as a task, so that it can be resumed
+    /// after a restart. From now on, `limits.maxTask` or the caller's own limit counts instead of
+    /// the tool's, and the call's slot is free for others.
     pub fn announce_task(&self, task: &RemoteTask) {
         let limit = nanos(self.0.task_limit);
         self.0.hard_limit.fetch_max(limit, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! [`LogMessage`]: what a running tool says to the log of whoever made the call.
+//! [`LogMessage`]: a message that a running tool sends to the log of its caller.
 
 use std::fmt;
 
@@ -65,7 +65,7 @@ pub struct LogMessage {
     pub meta: Option<Map<String, Value>>,
 }
 
-/// Takes the log messages of a call to whoever made it.
+/// Delivers a call's log messages to its caller.
 pub trait LogHandler: Send + Sync {
     /// The least severe level that the caller wants at present, or `None` if it wants no messages.
     fn level(&self) -> Option<LogLevel>;

@@ -44,7 +44,7 @@ pub trait Observer: Send + Sync {
         None
     }
 
-    /// Called when the server of a running call goes on with it as a task.
+    /// Called when the server of a running call continues it as a task.
     fn became_task(&self, _call: CallId, _task: &RemoteTask) {}
 
     /// Called when a call has ended, even if it never started. A returned future is awaited before

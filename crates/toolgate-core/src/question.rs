@@ -1,4 +1,4 @@
-//! [`QuestionHandler`]: lets a running tool ask whoever made the call.
+//! [`QuestionHandler`]: lets a running tool ask its caller.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

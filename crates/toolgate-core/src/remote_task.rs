@@ -1,12 +1,12 @@
-//! [`RemoteTask`]: a call that goes on at its server as a task, so that it can outlive us.
+//! [`RemoteTask`]: a call that continues on its server as a task, so that it can outlive us.
 
 use std::fmt;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-/// Names a task of an MCP server. Whoever has it can ask for the result later, even after a
-/// restart: see [`ToolCall::resume`](crate::ToolCall::resume).
+/// Names a task of an MCP server, so that a later call can fetch its result, even after a restart:
+/// see [`ToolCall::resume`](crate::ToolCall::resume).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteTask {
     /// The server's name in the configuration.

@@ -63,10 +63,10 @@ impl ToolSet {
         // escaped to match.
         let by_server = self.by_server.get(name);
         if let Some(index) = by_server.or_else(|| self.by_server.get(&*display_name(name))) {
-            return Some(self.at(*index));
+            return Some(self.tool_at(*index));
         }
         match self.by_original.get(name)?.as_slice() {
-            [only] => Some(self.at(*only)),
+            [only] => Some(self.tool_at(*only)),
             _ => None,
         }
     }
@@ -74,7 +74,7 @@ impl ToolSet {
     /// All tools that have this name on their servers but are listed under a different one.
     pub fn with_original_name(&self, original_name: &str) -> impl Iterator<Item = &Arc<dyn Tool>> {
         let indexes = self.by_original.get(original_name).into_iter().flatten();
-        indexes.map(|index| self.at(*index))
+        indexes.map(|index| self.tool_at(*index))
     }
 
     /// Iterates in order of rank, then in the order the tools were added.
@@ -90,7 +90,7 @@ impl ToolSet {
         self.by_name.is_empty()
     }
 
-    fn at(&self, index: usize) -> &Arc<dyn Tool> {
+    fn tool_at(&self, index: usize) -> &Arc<dyn Tool> {
         &self.by_name[index].tool
     }
 

@@ -35,7 +35,7 @@ impl ValueCounter {
                     None => break,
                 }
             } else {
-                self.step(*byte);
+                self.consume_byte(*byte);
             }
         }
         self.values()
@@ -46,7 +46,7 @@ impl ValueCounter {
         self.inner + 1
     }
 
-    fn step(&mut self, byte: u8) {
+    fn consume_byte(&mut self, byte: u8) {
         match byte {
             b',' => self.inner += 1,
             b']' | b'}' => self.is_opened = false,

@@ -9,6 +9,7 @@ use crate::DeviceKind;
 
 pub type DeviceId = u64;
 
+/// A snapshot of a device: what it is, and its last known state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HomeDevice {
     pub id: DeviceId,
@@ -26,6 +27,7 @@ pub struct HomeDevice {
     pub state: String,
 }
 
+/// One value that a device measures or reports.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceReading {
     pub label: String,

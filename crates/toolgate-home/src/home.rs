@@ -60,12 +60,14 @@ pub trait Home: Send + Sync {
     }
 }
 
+/// Whether the devices are known and commands can be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HomeReadiness {
     Ready,
     NotReady { reason: String },
 }
 
+/// What works on the way from the broker to the devices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HomeHealth {
     pub broker_connected: bool,
@@ -86,6 +88,7 @@ pub struct HomeHealth {
     pub problem: Option<String>,
 }
 
+/// A scene that the gateway can start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HomeScene {
     pub id: u64,

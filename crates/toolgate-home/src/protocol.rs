@@ -22,6 +22,7 @@ pub const ZWAVE: HomeProtocol = HomeProtocol {
     needs: "MQTT broker",
 };
 
+/// All known protocols. A new one is added here.
 pub static PROTOCOLS: [&HomeProtocol; 1] = [&ZWAVE];
 
 impl HomeProtocol {

@@ -27,7 +27,7 @@ async fn main() -> ExitCode {
     let manager = Arc::new(ToolManager::new());
     let mut options = ServersOptions::new();
     options.retry.attempts = 1;
-    options.elicitor = Some(Arc::new(Defaults));
+    options.elicitor = Some(Arc::new(DefaultsElicitor));
     let servers = Servers::new(Arc::clone(&manager), options);
     let headers = SecretHeaders::default();
     servers.apply(vec![ServerSettings::new(
@@ -121,9 +121,9 @@ fn call_of(definition: &ToolDefinition, tools: &ToolSet) -> (String, Value) {
 }
 
 /// A person who accepts every default.
-struct Defaults;
+struct DefaultsElicitor;
 
-impl Elicitor for Defaults {
+impl Elicitor for DefaultsElicitor {
     fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async { ElicitationAnswer::Accept(question.defaults()) })
     }

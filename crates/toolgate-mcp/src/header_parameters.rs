@@ -174,7 +174,7 @@ fn check_unmarked(keyword: &str, value: &Value) -> Result<(), String> {
 }
 
 fn misplaced() -> String {
-    format!("'{MARK}' stands where it isn't reached through 'properties' alone")
+    format!("'{MARK}' is only allowed on parameters that are reached through 'properties' alone")
 }
 
 fn integer_text(number: &Number) -> Result<String, UnsafeIntegerError> {

@@ -1,4 +1,5 @@
-//! Memory use per server and per subscription. A separate test process, so that nothing else is measured.
+//! Memory use per server and per subscription. A separate test process, so that nothing else is
+//! measured.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 use std::sync::Arc;

@@ -43,7 +43,7 @@ impl RealServer {
         let servers = Servers::new(Arc::clone(&manager), options);
         let mut settings = ServerSettings::new("real", connection);
         settings.era = era;
-        // Ten times the usual: machines that test are slow.
+        // Ten times the usual limit, because test machines are slow.
         settings.start_timeout = Some(Duration::from_secs(100));
         servers.apply(vec![settings]);
         servers.start_all().await;
@@ -474,7 +474,8 @@ impl Drop for Running {
     }
 }
 
-/// The server listens on every interface; this makes it loopback, at any free port, which it tells.
+/// The server listens on every interface. This makes it listen on loopback, at any free port,
+/// and print the port.
 const LOOPBACK: &str = "data:text/javascript,import net from 'node:net';
 const listen = net.Server.prototype.listen;
 net.Server.prototype.listen = function (port, done) {
@@ -503,7 +504,7 @@ fn listening_at(program: &mut Command) -> (Running, String) {
     let port = lines
         .find_map(|line| Some(line.strip_prefix("PORT ")?.to_owned()))
         .unwrap();
-    // Read on, so that it can go on writing.
+    // Keep reading, so that it can keep writing.
     std::thread::spawn(move || lines.for_each(drop));
     (running, port)
 }

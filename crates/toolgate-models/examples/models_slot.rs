@@ -91,7 +91,7 @@ fn tools(count: usize) -> Result<Vec<Arc<dyn Tool>>, Failure> {
         "mode": { "type": "string", "enum": ["now", "later"] },
         "rooms": { "type": "array", "items": { "type": "string" } } } });
     let tools = (0..count).map(|index| {
-        let description = format!("Switches the devices of group {index} and says what came of it");
+        let description = format!("Switches the devices of group {index} and reports the outcome");
         let definition =
             ToolDefinition::builder(format!("tool_{index}"), description, schema.clone());
         let tool =

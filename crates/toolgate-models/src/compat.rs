@@ -12,7 +12,7 @@ use crate::{ModelError, ModelSettings};
 /// How requests must be written so that one model accepts them.
 pub(crate) trait RequestCompat: Copy + PartialEq + Send + Sync {
     /// What is known after a request was refused with this message; unchanged if the message tells
-    /// nothing new. Must come to an end, because each change leads to another attempt.
+    /// nothing new. The number of changes must be finite, because each leads to another attempt.
     fn adapted_to(self, status: u16, message: &str) -> Self;
 
     /// Sentences for the user: what changes from `before`, and which error showed it.

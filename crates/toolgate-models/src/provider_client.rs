@@ -115,7 +115,7 @@ async fn read_reply(
 ) -> Result<Option<Instant>, ReplyStreamError> {
     let mut first_token = None;
     if framing == StreamFraming::Events && lines.is_json() {
-        let whole = lines.rest().await?;
+        let whole = lines.read_rest().await?;
         first_token = Some(Instant::now());
         reader.read_whole(&whole, buffer)?;
     }

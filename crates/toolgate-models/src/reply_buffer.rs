@@ -152,7 +152,7 @@ impl<'a> ReplyBuffer<'a> {
             self.forward_until(self.text.len());
             return (std::mem::take(&mut self.text), Vec::new());
         };
-        let rest = rescued.rest(&self.text, self.forwarded);
+        let rest = rescued.remaining_text(&self.text, self.forwarded);
         self.forward_text(&rest);
         for call in &rescued.calls {
             let name = toolgate_core::escape(&call.name);

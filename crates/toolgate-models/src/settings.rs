@@ -39,7 +39,7 @@ pub struct ModelSettings {
     /// The size of the context window in tokens, the answer included; left out: 200,000 with
     /// Anthropic, 1,048,576 with Gemini, 128,000 with OpenAI, with Ollama the model's own but at
     /// most 32,768, elsewhere what the server reports, else 8192.
-    #[serde(deserialize_with = "window")]
+    #[serde(deserialize_with = "deserialize_window")]
     #[schemars(with = "usize", range(min = 512))]
     pub context_tokens: Option<usize>,
     /// The maximum length of one answer, in tokens.
@@ -239,7 +239,9 @@ fn rounds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error>
     bounded(deserializer, 1, Some(MAX_ROUNDS))
 }
 
-fn window<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+fn deserialize_window<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<usize>, D::Error> {
     bounded(deserializer, MIN_WINDOW, None).map(Some)
 }
 

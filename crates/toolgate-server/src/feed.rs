@@ -22,7 +22,7 @@ pub(crate) struct FeedEvent {
     pub(crate) tool: Option<Arc<dyn Tool>>,
 }
 
-/// Publishes every call to its subscribers, and is_keeping the latest calls if nothing else does.
+/// Publishes every call to its subscribers, and keeps the latest calls if nothing else does.
 /// Clones share their subscribers.
 #[derive(Clone)]
 pub struct CallFeed(Arc<FeedState>);

@@ -44,11 +44,11 @@ impl QueryLimiter {
         query: impl FnOnce(&JournalReader) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, Problem> {
         let Ok(admission) = self.admitted.try_acquire() else {
-            return Err(busy());
+            return Err(busy_problem());
         };
         let Ok(Ok(permit)) = tokio::time::timeout(QUEUE_TIMEOUT, self.running.acquire()).await
         else {
-            return Err(busy());
+            return Err(busy_problem());
         };
         let guard = CancelOnDrop::default();
         let reader = reader.with_limits(QUERY_TIMEOUT, Arc::clone(&guard.is_cancelled));
@@ -72,7 +72,7 @@ impl QueryLimiter {
     }
 }
 
-fn busy() -> Problem {
+fn busy_problem() -> Problem {
     Problem::unavailable("the journal is busy; try again in a moment").retry_after(1)
 }
 

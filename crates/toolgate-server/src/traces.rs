@@ -236,7 +236,7 @@ async fn run_exporter(
             error!(collector = %address, "exporting traces failed repeatedly because of an internal error; no more are sent until Toolgate is restarted");
             return;
         }
-        warn!(collector = %address, "exporting traces failed because of an internal error; it continues");
+        warn!(collector = %address, "exporting traces failed because of an internal error; continuing");
     }
 }
 
@@ -294,7 +294,7 @@ fn log_export(is_healthy: &AtomicBool, problem: Option<String>, address: &str) {
     let was_healthy = is_healthy.swap(problem.is_none(), Ordering::Relaxed);
     match problem {
         Some(problem) if was_healthy => {
-            warn!(collector = %address, problem = %escape(&problem), "the collector does not accept traces; calls go on without them");
+            warn!(collector = %address, problem = %escape(&problem), "the collector does not accept traces; calls continue without them");
         }
         None if !was_healthy => info!(collector = %address, "the collector accepts traces again"),
         _ => {}

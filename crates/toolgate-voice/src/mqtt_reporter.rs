@@ -216,7 +216,10 @@ impl MqttVoiceStatus {
     fn to_json(&self) -> Value {
         let missing = self.missing.as_ref();
         let missing = missing.map(|what| format!("{what} is unreachable"));
-        let lost = self.lost.iter().map(|role| format!("{role} is away"));
+        let lost = self
+            .lost
+            .iter()
+            .map(|role| format!("{role} is unavailable"));
         let reasons: Vec<String> = missing.into_iter().chain(lost).collect();
         let status = match (self.is_ready, reasons.is_empty()) {
             (false, _) => "starting",

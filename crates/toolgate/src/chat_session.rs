@@ -219,7 +219,7 @@ impl ChatSession {
         let Some(fleet) = fleet else {
             let choice = tokio::select! {
                 choice = choosing => Some(choice),
-                () = exit::interrupted() => None,
+                () = exit::wait_for_interrupt() => None,
             };
             return (None, choice);
         };
@@ -348,7 +348,7 @@ pub(crate) async fn run_turn(
     let turn = conversation.turn(text, &mut listener);
     let answered = tokio::select! {
         answered = animate_during(display, turn) => Some(answered),
-        () = exit::interrupted() => None,
+        () = exit::wait_for_interrupt() => None,
     };
     display.finish_turn();
     if answered.is_none() {

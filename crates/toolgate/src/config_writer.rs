@@ -40,7 +40,7 @@ impl FileConfigWriter {
                 ".mcp.json is shared with other programs, so it is not changed; 'toolgate init' writes a toolgate.json"
             );
         }
-        let file = ServerFile::at(path.clone(), *location)?;
+        let file = ServerFile::open_at(path.clone(), *location)?;
         change(&file)?;
         file.save()?;
         Ok(format!("in {}", escape(&path.to_string_lossy())))

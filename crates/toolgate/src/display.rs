@@ -152,7 +152,7 @@ impl DisplayState {
             ModelEvent::Retrying { error, after } => {
                 let error = escape(&error.to_string());
                 let after = seconds(*after);
-                self.remark(&format!("{error}; retrying in {after}"));
+                self.print_note(&format!("{error}; retrying in {after}"));
                 self.wait_for("waiting to retry");
             }
             ModelEvent::Replied { .. } => self.stop_waiting(),
@@ -174,7 +174,7 @@ impl DisplayState {
             ModelEvent::Notice(text) => {
                 let text = self.redactor.line(text, SHOWN_NOTICE);
                 match self.options.progress {
-                    true => self.remark(&text),
+                    true => self.print_note(&text),
                     // Nobody would notice otherwise that the model didn't get everything.
                     false => tracing::warn!("{text}"),
                 }
@@ -250,7 +250,7 @@ impl DisplayState {
 
     fn retract(&mut self, remark: &str) {
         if std::mem::take(&mut self.has_shown) {
-            self.remark(remark);
+            self.print_note(remark);
         }
     }
 
@@ -294,7 +294,7 @@ impl DisplayState {
         }
     }
 
-    fn remark(&mut self, text: &str) {
+    fn print_note(&mut self, text: &str) {
         self.end_line();
         if self.options.progress {
             let dim = Style::new().dimmed();

@@ -49,7 +49,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-pub(crate) async fn interrupted() {
+pub(crate) async fn wait_for_interrupt() {
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
         () = terminated() => {}

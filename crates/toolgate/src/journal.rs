@@ -118,7 +118,7 @@ fn open_journal(
     command: &str,
     retry: OpenRetry,
 ) -> anyhow::Result<Journal> {
-    if let Some(unset) = config.unset_in(&["journal"]) {
+    if let Some(unset) = config.unset_in_sections(&["journal"]) {
         bail!(unset.clone());
     }
     let mut settings = config.journal.clone();
@@ -142,7 +142,7 @@ fn default_file() -> anyhow::Result<PathBuf> {
 }
 
 pub(crate) fn reader(config: &Config) -> anyhow::Result<JournalReader> {
-    if let Some(unset) = config.unset_in(&["journal"]) {
+    if let Some(unset) = config.unset_in_sections(&["journal"]) {
         bail!(unset.clone());
     }
     Ok(JournalReader::open(&file(config)?)?)

@@ -9,7 +9,7 @@ use crate::config::Config;
 
 /// Checks the settings without connecting anywhere.
 pub(crate) fn check(config: &Config) -> anyhow::Result<()> {
-    if let Some(unset) = config.unset_in(&["approvals"]) {
+    if let Some(unset) = config.unset_in_sections(&["approvals"]) {
         bail!(unset.clone());
     }
     let notify = &config.approvals.notify;
@@ -62,7 +62,7 @@ fn check_mqtt(config: &Config) -> anyhow::Result<()> {
 
 #[cfg(feature = "voice")]
 fn check_mqtt(config: &Config) -> anyhow::Result<()> {
-    if let Some(unset) = config.unset_in(&["mqtt"]) {
+    if let Some(unset) = config.unset_in_sections(&["mqtt"]) {
         bail!(unset.clone());
     }
     match config.mqtt.broker() {

@@ -31,7 +31,7 @@ pub(crate) async fn ask<T: Send + 'static>(
         // A person wants to see what they answer, even if typing is hidden otherwise.
         let _seen = EchoRequest::shown();
         discard_typed_ahead();
-        question(&mut || line(&flag))
+        question(&mut || read_line_unless_cancelled(&flag))
     });
     asked.await.ok()
 }
@@ -69,7 +69,7 @@ impl Drop for QuestionGuard {
     }
 }
 
-fn line(cancelled: &AtomicBool) -> Option<String> {
+fn read_line_unless_cancelled(cancelled: &AtomicBool) -> Option<String> {
     while !has_input() {
         if cancelled.load(Ordering::Relaxed) {
             return None;
@@ -112,7 +112,7 @@ fn read() -> Option<String> {
 pub(crate) fn confirm(question: &str) -> bool {
     discard_typed_ahead();
     output::print_to_stderr(question);
-    is_yes(line(&AtomicBool::new(false)).as_deref())
+    is_yes(read_line_unless_cancelled(&AtomicBool::new(false)).as_deref())
 }
 
 pub(crate) fn is_yes(answer: Option<&str>) -> bool {

@@ -1,6 +1,6 @@
 //! Follows the configuration file and its secrets while the program runs. Changes are
 //! applied at once or on SIGHUP. A file that is broken, or not agreed to, leaves the
-//! old configuration in force.
+//! old configuration in use.
 
 mod file_reading;
 mod file_watch;
@@ -259,7 +259,7 @@ impl ConfigReload {
         if let Some(lost) = new.fetched.lost_since(&self.config.fetched) {
             bail!(lost);
         }
-        // The user's own policy applies beside that of a folder's file, and may have changed alone.
+        // The user's own policy applies in addition to that of a folder's file, and may change alone.
         if new.is_unchanged_from(&self.config)
             && new.policy == self.config.policy
             && new.fetched == self.config.fetched
@@ -384,7 +384,7 @@ impl ConfigReload {
 
 async fn file_changed(watch: &mut notify::Result<FileWatch>) {
     match watch {
-        Ok(watch) => watch.changed().await,
+        Ok(watch) => watch.wait_for_change().await,
         Err(_) => std::future::pending().await,
     }
 }

@@ -131,7 +131,7 @@ impl RemoteGateway {
             Ok(body) => Ok(GatewayResponse { status, body }),
             Err(_) => Err(RemoteError::Refused(format!(
                 "the server at {} is not a Toolgate gateway (HTTP {status})",
-                self.shown()
+                self.display_address()
             ))),
         }
     }
@@ -189,7 +189,7 @@ impl RemoteGateway {
             }
             _ => return Ok(()),
         };
-        let text = format!("the gateway at {} {text}", self.shown());
+        let text = format!("the gateway at {} {text}", self.display_address());
         Err(if is_temporary {
             RemoteError::Unreachable(text)
         } else {
@@ -198,7 +198,7 @@ impl RemoteGateway {
     }
 
     fn connection_error(&self, error: &reqwest::Error) -> RemoteError {
-        let shown = self.shown();
+        let shown = self.display_address();
         let cause = toolgate_net::root_cause(error);
         RemoteError::Unreachable(match error.is_connect() {
             true => format!("no gateway answers at {shown} ({cause}); 'toolgate serve' starts one"),
@@ -206,7 +206,7 @@ impl RemoteGateway {
         })
     }
 
-    fn shown(&self) -> String {
+    fn display_address(&self) -> String {
         escape(self.base.as_str().trim_end_matches('/'))
     }
 }

@@ -59,10 +59,10 @@ impl ServerFile {
     ) -> anyhow::Result<Self> {
         let here = std::env::current_dir().context("the working folder is gone")?;
         let (path, location) = editable_file(global, &here, environment)?;
-        Self::at(path, location)
+        Self::open_at(path, location)
     }
 
-    pub(crate) fn at(path: PathBuf, location: ConfigLocation) -> anyhow::Result<Self> {
+    pub(crate) fn open_at(path: PathBuf, location: ConfigLocation) -> anyhow::Result<Self> {
         let (text, agreed) = match std::fs::symlink_metadata(&path) {
             // A new file of ours contains nothing unknown.
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -195,7 +195,7 @@ impl ServerFile {
     }
 
     pub(crate) fn save(&self) -> anyhow::Result<()> {
-        let text = self.text();
+        let text = self.to_text();
         ConfigDocument::parse(&self.path, text.as_bytes()).context("nothing was written")?;
         file::create_parent_folder(&self.path)
             .and_then(|()| file::replace(&self.path, &text))
@@ -206,7 +206,7 @@ impl ServerFile {
         }
     }
 
-    fn text(&self) -> String {
+    fn to_text(&self) -> String {
         let text = self.root.to_string();
         let end = if text.ends_with('\n') { "" } else { "\n" };
         text + end
@@ -265,7 +265,7 @@ mod tests {
     fn after(text: &str, change: impl FnOnce(&ServerFile)) -> String {
         let file = open(text);
         change(&file);
-        file.text()
+        file.to_text()
     }
 
     #[test]

@@ -132,7 +132,7 @@ impl ServerFleet {
         let settled = tokio::select! {
             () = until => true,
             () = self.show_progress(spinner) => true,
-            () = exit::interrupted() => false,
+            () = exit::wait_for_interrupt() => false,
         };
         clear_line();
         settled
@@ -295,7 +295,7 @@ impl ServerFleet {
     pub(crate) async fn stop(&self) {
         tokio::select! {
             () = self.servers.stop() => {}
-            () = exit::interrupted() => std::process::exit(i32::from(exit::Exit::Interrupted.code())),
+            () = exit::wait_for_interrupt() => std::process::exit(i32::from(exit::Exit::Interrupted.code())),
         }
     }
 }

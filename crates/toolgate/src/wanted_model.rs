@@ -17,10 +17,10 @@ pub(crate) fn resolve_wanted(
     options: &ChoiceOptions,
     saved: Option<&SavedConversation>,
 ) -> anyhow::Result<(ModelSettings, &'static str)> {
-    if let Some(unset) = config.unset_in(&["model"]) {
+    if let Some(unset) = config.unset_in_sections(&["model"]) {
         bail!(unset.clone());
     }
-    let (provider, name) = named(options)?;
+    let (provider, name) = requested_model(options)?;
     let (mut wanted, reason) = match provider {
         Some(provider) => (
             for_provider(&config.model, provider),
@@ -42,7 +42,7 @@ pub(crate) fn resolve_wanted(
     Ok((wanted, reason))
 }
 
-pub(crate) fn named(
+pub(crate) fn requested_model(
     options: &ChoiceOptions,
 ) -> anyhow::Result<(Option<AnswerSource>, Option<&str>)> {
     let (prefix, name) = match options.model.as_deref().map(split) {
@@ -65,7 +65,7 @@ pub(crate) fn doctor_command(
 ) -> String {
     let mut words = vec!["toolgate".to_owned()];
     if let Some(file) = file {
-        words.extend(["--config".to_owned(), word(&file.to_string_lossy())]);
+        words.extend(["--config".to_owned(), shell_word(&file.to_string_lossy())]);
     }
     words.push("doctor".to_owned());
     let is_other = wanted.provider != configured.provider;
@@ -73,13 +73,13 @@ pub(crate) fn doctor_command(
         words.extend(["-p".to_owned(), provider.to_string()]);
     }
     if !wanted.name.is_empty() && (is_other || wanted.name != configured.name) {
-        words.extend(["-m".to_owned(), word(&wanted.name)]);
+        words.extend(["-m".to_owned(), shell_word(&wanted.name)]);
     }
     words.join(" ")
 }
 
 // Quotes a word for a shell, in double quotes, because the whole command is shown in single ones.
-fn word(text: &str) -> String {
+fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@+=,".contains(c);
     let text = escape(text);
     if !text.is_empty() && text.chars().all(is_plain) {
@@ -124,7 +124,7 @@ pub(crate) fn split(text: &str) -> (Option<AnswerSource>, Option<&str>) {
     }
 }
 
-pub(crate) fn described(chosen: &ConnectedModel) -> String {
+pub(crate) fn describe_model(chosen: &ConnectedModel) -> String {
     let name = escape(chosen.router.model_name());
     format!("{} {name}", chosen.router.source())
 }

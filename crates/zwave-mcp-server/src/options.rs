@@ -46,7 +46,7 @@ pub struct ServerOptions {
     /// The topic prefix of zwave-js-ui [default: $MQTT_TOPIC_PREFIX, zwave]
     #[arg(long, value_name = "TOPIC")]
     pub prefix: Option<String>,
-    /// The name of the gateway [default: $ZWAVE_GATEWAY, found by itself]
+    /// The name of the gateway [default: $ZWAVE_GATEWAY, detected]
     #[arg(long, value_name = "NAME")]
     pub gateway: Option<String>,
     /// Offer the tool control_lock, which moves locks [default: $ZWAVE_ALLOW_LOCKS]

@@ -100,7 +100,7 @@ impl PendingApiRequests {
         if payload.len() > MAX_REPLY_BYTES {
             tracing::warn!(
                 function,
-                "a reply of the gateway is too long and was ignored"
+                "a reply from the gateway was too long and was ignored"
             );
             return;
         }

@@ -248,10 +248,10 @@ impl HouseState {
 
     fn update_link(&self, link: Link) {
         self.state().set_link(link);
-        self.changed();
+        self.notify_change();
     }
 
-    fn changed(&self) {
+    fn notify_change(&self) {
         if self.state().needs_nodes {
             self.wake.notify_one();
         }
@@ -275,7 +275,7 @@ async fn listen(
                     if let Some(function) = reply {
                         inner.api_requests().resolve(function, &message.payload);
                     }
-                    inner.changed();
+                    inner.notify_change();
                 }
                 None => break,
             },
@@ -314,7 +314,7 @@ fn connection_problem(state: &HomeState, prefix: &str) -> Option<String> {
 
 fn gateway_problem(state: &HomeState, prefix: &str) -> String {
     let others = state.gateways.alive().collect::<Vec<_>>().join(", ");
-    match state.gateways.wanted() {
+    match state.gateways.configured_name() {
         Some(wanted) if !others.is_empty() => format!(
             "No Z-Wave gateway is called '{wanted}' under the MQTT topic prefix '{prefix}'. There is: {others}."
         ),

@@ -33,8 +33,8 @@ pub(crate) fn parse_report(payload: &[u8]) -> ValueReport {
         Json::Object(fields) if fields.contains_key("commandClass") => parse_description(fields),
         Json::Object(fields) if is_time_value(&fields) => ValueReport {
             time: fields.get("time").and_then(Json::as_u64),
-            node_name: text(&fields, "nodeName"),
-            node_location: text(&fields, "nodeLocation"),
+            node_name: text_field(&fields, "nodeName"),
+            node_location: text_field(&fields, "nodeLocation"),
             value: fields.get("value").and_then(scalar_value),
             described: None,
         },
@@ -46,7 +46,10 @@ pub(crate) fn parse_report(payload: &[u8]) -> ValueReport {
 }
 
 fn parse_description(fields: Map<String, Json>) -> ValueReport {
-    let (node_name, node_location) = (text(&fields, "nodeName"), text(&fields, "nodeLocation"));
+    let (node_name, node_location) = (
+        text_field(&fields, "nodeName"),
+        text_field(&fields, "nodeLocation"),
+    );
     let described = serde_json::from_value::<DescribedValue>(Json::Object(fields))
         .ok()
         .filter(|value| value.id().is_some());
@@ -68,7 +71,7 @@ fn is_time_value(fields: &Map<String, Json>) -> bool {
                 .all(|key| ["value", "nodeName", "nodeLocation"].contains(&key.as_str())))
 }
 
-fn text(fields: &Map<String, Json>, key: &str) -> Option<String> {
+fn text_field(fields: &Map<String, Json>, key: &str) -> Option<String> {
     fields.get(key).and_then(Json::as_str).map(str::to_owned)
 }
 

@@ -124,7 +124,7 @@ fn with(mut body: Value, place: &str, value: Value) -> Value {
     body
 }
 
-fn each_is_refused(api: Api, good: &Value, table: &[(&str, Value, &str)]) {
+fn assert_each_is_refused(api: Api, good: &Value, table: &[(&str, Value, &str)]) {
     assert_eq!(problem(api, good), "");
     for (place, value, expected) in table {
         let found = problem(api, &with(good.clone(), place, value.clone()));

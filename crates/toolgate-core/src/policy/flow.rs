@@ -82,7 +82,7 @@ fn matches(patterns: &[ToolPattern], tool: &ToolDefinition) -> bool {
 pub struct FlowState(AtomicU8);
 
 impl FlowState {
-    fn mark(&self, kinds: u8) {
+    fn mark_as_read(&self, kinds: u8) {
         if kinds != 0 {
             self.0.fetch_or(kinds, Ordering::Relaxed);
         }
@@ -91,7 +91,7 @@ impl FlowState {
     // The call ran earlier, perhaps under another policy. If its tool no longer exists (`None`),
     // what it read is unknown, so it counts as both kinds.
     pub(crate) fn restore(&self, policy: &FlowPolicy, tool: Option<&ToolDefinition>) {
-        self.mark(tool.map_or(BOTH, |tool| policy.kinds(tool)));
+        self.mark_as_read(tool.map_or(BOTH, |tool| policy.kinds(tool)));
     }
 }
 
@@ -117,7 +117,7 @@ impl CallFlow {
     // Counts even if the call fails: an error message may quote what was read.
     pub(crate) fn record(&self, policy: &FlowPolicy, tool: &ToolDefinition) {
         if policy.is_on() {
-            self.state.mark(policy.kinds(tool));
+            self.state.mark_as_read(policy.kinds(tool));
         }
     }
 }

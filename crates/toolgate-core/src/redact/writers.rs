@@ -18,7 +18,7 @@ pub(super) enum JsonStyle {
 }
 
 // Writes directly instead of redacting a copy of the value first, and stops after `max_bytes`, so
-// that a result of megabytes costs no more than a short one.
+// that a result of megabytes takes no longer than a short one.
 struct JsonWriter<'a> {
     secrets: &'a KnownSecrets,
     style: JsonStyle,
@@ -47,15 +47,15 @@ pub(super) fn write(
 }
 
 impl JsonWriter<'_> {
-    fn write(&mut self, value: &Value, deeper: usize) {
+    fn write(&mut self, value: &Value, depth_left: usize) {
         match value {
             _ if self.is_full() => {}
-            Value::Array(_) | Value::Object(_) if deeper == 0 => self.write_quoted("…"),
+            Value::Array(_) | Value::Object(_) if depth_left == 0 => self.write_quoted("…"),
             Value::Array(array) => {
                 self.out.push(b'[');
                 for (index, value) in array.iter().enumerate() {
                     self.separate(index);
-                    self.write(value, deeper - 1);
+                    self.write(value, depth_left - 1);
                     if self.is_full() {
                         return;
                     }
@@ -70,7 +70,7 @@ impl JsonWriter<'_> {
                     self.out.push(b':');
                     match is_secret(name, value) {
                         true => self.write_quoted(HIDDEN),
-                        false => self.write(value, deeper - 1),
+                        false => self.write(value, depth_left - 1),
                     }
                     if self.is_full() {
                         return;

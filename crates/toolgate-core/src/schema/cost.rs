@@ -17,7 +17,7 @@ use crate::arguments::JsonSize;
 // Each error takes half a kilobyte of memory.
 pub(super) const MAX_ERRORS: u64 = 100_000;
 
-// As many nested calls fit on a thread's stack.
+// This many nested calls fit on a thread's stack.
 pub(super) const MAX_STACK_DEPTH: u64 = 1_000;
 
 // The first position belongs to the whole instance.
@@ -33,11 +33,11 @@ pub(super) struct CostPosition {
     pub(super) unit_cost: UnitCost,
     // The positions of inner values: declared properties, other properties, property names, items
     // with a schema of their own, other items. `None` if nothing is checked there.
-    pub(super) named: HashMap<Box<str>, Option<usize>>,
-    pub(super) other: Option<usize>,
-    pub(super) name: Option<usize>,
-    pub(super) tuple: Vec<Option<usize>>,
-    pub(super) item: Option<usize>,
+    pub(super) properties: HashMap<Box<str>, Option<usize>>,
+    pub(super) other_properties: Option<usize>,
+    pub(super) property_names: Option<usize>,
+    pub(super) tuple_items: Vec<Option<usize>>,
+    pub(super) other_items: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -118,24 +118,37 @@ impl SchemaCost {
             Value::Array(items) => {
                 estimate.add_steps(unit_cost.member, items.len());
                 if unit_cost.unique > 0 {
-                    estimate.add_steps(unit_cost.unique, comparisons(value, items));
+                    estimate.add_steps(unit_cost.unique, count_comparisons(value, items));
                 }
-                let at = |index| position.tuple.get(index).copied().unwrap_or(position.item);
+                let at = |index| {
+                    position
+                        .tuple_items
+                        .get(index)
+                        .copied()
+                        .unwrap_or(position.other_items)
+                };
                 for (index, item) in items.iter().enumerate() {
                     self.add(estimate, item, at(index), stack_depth);
                 }
             }
             Value::Object(properties) => {
-                let of_names = position.name.and_then(|number| self.positions.get(number));
-                let of_names = of_names
+                let name_cost = position
+                    .property_names
+                    .and_then(|number| self.positions.get(number));
+                let name_cost = name_cost
                     .map(|position| position.unit_cost)
                     .unwrap_or_default();
-                estimate.errors = estimate.errors.saturating_add(of_names.value);
+                estimate.errors = estimate.errors.saturating_add(name_cost.value);
                 for (name, value) in properties {
-                    estimate.add_steps(unit_cost.member.saturating_add(of_names.value), 1);
-                    estimate.add_steps(unit_cost.byte.saturating_add(of_names.byte), name.len());
-                    let at = position.named.get(name.as_str()).copied();
-                    self.add(estimate, value, at.unwrap_or(position.other), stack_depth);
+                    estimate.add_steps(unit_cost.member.saturating_add(name_cost.value), 1);
+                    estimate.add_steps(unit_cost.byte.saturating_add(name_cost.byte), name.len());
+                    let at = position.properties.get(name.as_str()).copied();
+                    self.add(
+                        estimate,
+                        value,
+                        at.unwrap_or(position.other_properties),
+                        stack_depth,
+                    );
                 }
             }
             _ => {}
@@ -152,7 +165,7 @@ impl CostEstimate {
 
 // Scalars are compared by hash. Nested values may all have the same hash, so each may be compared
 // with every other.
-fn comparisons(array: &Value, items: &[Value]) -> usize {
+fn count_comparisons(array: &Value, items: &[Value]) -> usize {
     let is_nested = |item: &Value| item.is_array() || item.is_object();
     let values = || {
         JsonSize::measure(array, usize::MAX)

@@ -210,15 +210,16 @@ impl<'a> SchemaExplorer<'a> {
                 }
             }
             position
-                .named
+                .properties
                 .insert(name.into(), self.add_state(&applying)?);
         }
         let others = |keywords| by_pattern(keywords).chain(other_properties(keywords));
-        position.other = self.add_state(&open.into_iter().flat_map(others).collect::<Vec<_>>())?;
+        position.other_properties =
+            self.add_state(&open.into_iter().flat_map(others).collect::<Vec<_>>())?;
         let names = schemas
             .iter()
             .filter_map(|keywords| keywords.get("propertyNames"));
-        position.name = self.add_state(&names.collect::<Vec<_>>())?;
+        position.property_names = self.add_state(&names.collect::<Vec<_>>())?;
         Ok(())
     }
 
@@ -239,9 +240,9 @@ impl<'a> SchemaExplorer<'a> {
                 .iter()
                 .filter_map(|keywords| tuple(keywords).get(index));
             let here: Vec<&Value> = here.chain(others.iter().copied()).collect();
-            position.tuple.push(self.add_state(&here)?);
+            position.tuple_items.push(self.add_state(&here)?);
         }
-        position.item = self.add_state(&others)?;
+        position.other_items = self.add_state(&others)?;
         Ok(())
     }
 

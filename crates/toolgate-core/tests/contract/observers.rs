@@ -107,7 +107,7 @@ async fn a_panicking_or_hanging_observer_changes_no_outcome() {
         assert!(begin.elapsed() <= secs(11), "{:?}", begin.elapsed());
         assert!(
             recorder.only().outcome.is_success(),
-            "the others are told all the same"
+            "the others are still notified"
         );
         assert_eq!(recorder.started().len(), 1);
     }

@@ -15,7 +15,7 @@ fn device(id: DeviceId, name: &str, location: &str, kind: DeviceKind) -> HomeDev
     }
 }
 
-fn house() -> Vec<HomeDevice> {
+fn sample_devices() -> Vec<HomeDevice> {
     use DeviceKind::{Blind, Dimmer, Fan, Lock, Sensor, Switch, Thermostat};
     vec![
         device(2, "Switch One", "Kitchen", Switch),
@@ -113,7 +113,7 @@ fn devices_are_found_as_people_name_them() {
         ("🙂", "none"),
         ("node 99", "none"),
     ] {
-        let found = outcome(resolve(&house(), said));
+        let found = outcome(resolve(&sample_devices(), said));
         if expected == "none" {
             assert!(found.starts_with("none"), "{said:?}: {found}");
         } else {
@@ -139,7 +139,7 @@ fn locks_are_found_only_by_their_exact_name() {
         ("cellar back door", "13"),
         ("Back Door Garden", "none 12"),
     ] {
-        let found = outcome(resolve_exact(&house(), said));
+        let found = outcome(resolve_exact(&sample_devices(), said));
         if expected == "none" {
             assert!(found.starts_with("none"), "{said:?}: {found}");
         } else {
@@ -176,7 +176,7 @@ fn a_room_is_found_by_all_of_its_words() {
         ("", vec![]),
     ] {
         assert_eq!(
-            numbers(&devices_in_room(&house(), said)),
+            numbers(&devices_in_room(&sample_devices(), said)),
             expected,
             "{said}"
         );
@@ -199,12 +199,16 @@ fn a_search_lists_the_device_with_that_name_first() {
         ("ki", vec![]),
         ("garage", vec![]),
     ] {
-        assert_eq!(numbers(&search(&house(), said)), expected, "{said}");
+        assert_eq!(
+            numbers(&search(&sample_devices(), said)),
+            expected,
+            "{said}"
+        );
     }
-    let mut house = house();
-    house.insert(
+    let mut devices = sample_devices();
+    devices.insert(
         0,
         device(20, "Coffee Grinder", "Office", DeviceKind::Switch),
     );
-    assert_eq!(numbers(&search(&house, "coffee")), [10, 20]);
+    assert_eq!(numbers(&search(&devices, "coffee")), [10, 20]);
 }

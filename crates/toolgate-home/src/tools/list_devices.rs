@@ -34,8 +34,8 @@ pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError
         "filter": name_schema("Words of the name, room or type, such as \"light\" or \"kitchen light\""),
         "location": name_schema("Only this room or place, such as \"Kitchen\""),
         "state": name_schema("Only devices in this state, such as \"on\", \"off\", \"locked\", \"open\", \"asleep\" or \"dead\""),
-        "limit": { "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT, "description": "The most devices to list" },
-        "offset": { "type": "integer", "minimum": 0, "default": 0, "description": "How many to skip, to see the next ones" },
+        "limit": { "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT, "description": "The largest number of devices to list" },
+        "offset": { "type": "integer", "minimum": 0, "default": 0, "description": "How many to skip, to see the following ones" },
     });
     let protocol = access.protocol.name;
     let definition = define_tool(
@@ -43,7 +43,7 @@ pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError
         HomeTool::ListDevices,
         format!("List {protocol} devices"),
         format!(
-            "Lists the {protocol} devices of the house with name, room, type and present state. Use it to find the name of a \
+            "Lists the {protocol} devices of the house with name, room, type and current state. Use it to find the name of a \
              device, to see what is on, or what is in a room."
         ),
         &parameters,
@@ -60,9 +60,9 @@ async fn list(access: HomeAccess, arguments: ListArguments) -> HomeToolResult {
         None => access.home.devices(),
     };
     if let Some(location) = &arguments.location {
-        let there = access.devices_in_room(location).into_iter();
-        let there = there.map(|device| device.id).collect::<BTreeSet<_>>();
-        found.retain(|device| there.contains(&device.id));
+        let in_room = access.devices_in_room(location).into_iter();
+        let in_room = in_room.map(|device| device.id).collect::<BTreeSet<_>>();
+        found.retain(|device| in_room.contains(&device.id));
     }
     if let Some(state) = &arguments.state {
         found.retain(|device| is_in_state(device, state));
@@ -78,7 +78,7 @@ async fn list(access: HomeAccess, arguments: ListArguments) -> HomeToolResult {
     let message = access.with_problem(summary(&access, &arguments, total, shown.len(), next));
     let mut text = message.clone();
     for device in &shown {
-        text.push_str(&format!("\n- {}", line(device)));
+        text.push_str(&format!("\n- {}", device_line(device)));
     }
     let mut fields = json!({
         "devices": shown.iter().map(outcome_text::device_fields).collect::<Vec<Value>>(),
@@ -99,10 +99,10 @@ async fn list(access: HomeAccess, arguments: ListArguments) -> HomeToolResult {
 fn is_in_state(device: &HomeDevice, wanted: &str) -> bool {
     let wanted = wanted.trim().to_lowercase();
     let state = device.state.to_lowercase();
-    let begins = state
+    let starts_with_state = state
         .strip_prefix(&wanted)
         .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
-    begins || wanted == outcome_text::status_text(device.status)
+    starts_with_state || wanted == outcome_text::status_text(device.status)
 }
 
 fn summary(
@@ -162,7 +162,7 @@ fn room_hint(access: &HomeAccess, arguments: &ListArguments) -> String {
     }
 }
 
-fn line(device: &HomeDevice) -> String {
+fn device_line(device: &HomeDevice) -> String {
     let note = match device.status {
         DeviceStatus::Dead => ", does not answer",
         DeviceStatus::Asleep => ", asleep",

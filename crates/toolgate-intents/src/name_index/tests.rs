@@ -3,7 +3,7 @@ use serde_json::json;
 use super::super::items::{ItemRules, collect_items};
 use super::*;
 
-fn house() -> (NumberWords, Vec<String>) {
+fn english_words() -> (NumberWords, Vec<String>) {
     let pack = super::super::Pack::english();
     (pack.numbers, pack.small)
 }
@@ -20,7 +20,7 @@ fn found(names: &NameIndex, text: &str, normalizer: &NameNormalizer<'_>) -> Stri
 
 #[test]
 fn names_are_found_as_people_say_them() {
-    let (numbers, small) = house();
+    let (numbers, small) = english_words();
     let normalizer = NameNormalizer {
         numbers: &numbers,
         small: &small,
@@ -75,7 +75,7 @@ fn names_are_found_as_people_say_them() {
 
 #[test]
 fn equally_similar_names_are_all_found() {
-    let (numbers, small) = house();
+    let (numbers, small) = english_words();
     let normalizer = NameNormalizer {
         numbers: &numbers,
         small: &small,
@@ -90,7 +90,7 @@ fn equally_similar_names_are_all_found() {
 
 #[test]
 fn a_hostile_list_is_bounded() {
-    let (numbers, small) = house();
+    let (numbers, small) = english_words();
     let normalizer = NameNormalizer {
         numbers: &numbers,
         small: &small,

@@ -36,7 +36,7 @@ fn count(fixture: &TestJournal, condition: &str) -> i64 {
 }
 
 /// Reopens the journal, which checks its size at once, and waits until it is small enough.
-async fn tidied(fixture: &TestJournal, settings: &JournalSettings) {
+async fn wait_until_evicted(fixture: &TestJournal, settings: &JournalSettings) {
     let journal = fixture.journal_with(settings);
     let max_size = settings.max_size as i64;
     // Only a guard against hanging: on a busy machine, rows of a megabyte take long.
@@ -71,7 +71,7 @@ async fn a_token_that_floods_the_journal_pushes_out_only_its_own_calls() {
     }
     journal.flush().await;
     journal.close().await;
-    tidied(&fixture, &settings).await;
+    wait_until_evicted(&fixture, &settings).await;
     assert_eq!(count(&fixture, "caller = 'operator'"), 1);
     let left = count(&fixture, "caller = 'one-tool'");
     assert!((1..40).contains(&left), "{left}");
@@ -91,7 +91,7 @@ async fn destructive_calls_are_evicted_last() {
         executor.execute(call("echo", "operator", 50_000)).await;
     }
     journal.close().await;
-    tidied(&fixture, &settings).await;
+    wait_until_evicted(&fixture, &settings).await;
     assert_eq!(
         count(&fixture, "tool = 'unlock'"),
         5,
@@ -107,7 +107,7 @@ async fn destructive_calls_are_evicted_last() {
         executor.execute(call("unlock", "flood", 50_000)).await;
     }
     journal.close().await;
-    tidied(&fixture, &settings).await;
+    wait_until_evicted(&fixture, &settings).await;
     assert_eq!(
         count(&fixture, "tool = 'unlock' AND caller = 'operator'"),
         5
@@ -147,7 +147,7 @@ async fn the_chain_is_trimmed_and_still_verifies() {
             executor.execute(call("echo", "kitchen", 4000)).await;
         }
         journal.close().await;
-        tidied(&fixture, &settings).await;
+        wait_until_evicted(&fixture, &settings).await;
     }
     let first: i64 = fixture
         .sqlite()

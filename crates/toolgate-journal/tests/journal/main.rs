@@ -17,6 +17,7 @@ mod opening;
 mod reading;
 mod recent;
 mod recording;
+mod required_records;
 mod retention;
 #[path = "../../../toolgate-core/tests/contract/scripted.rs"]
 mod scripted;
@@ -26,4 +27,3 @@ mod spool;
 mod support;
 mod tasks;
 mod turns;
-mod witness;

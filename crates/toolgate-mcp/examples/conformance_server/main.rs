@@ -41,7 +41,7 @@ async fn main() -> Result<(), Failure> {
         .with_ansi(false)
         .init();
     let manager = Arc::new(ToolManager::new());
-    offer(&manager)?;
+    add_tools(&manager)?;
     changes::offer_changing_tools(&manager)?;
     asking::offer_asking_tools(&manager)?;
     content::offer_content(&manager)?;
@@ -99,12 +99,12 @@ fn is_local(request: &Request<Incoming>) -> bool {
     })
 }
 
-struct Made {
+struct WorkTool {
     definition: ToolDefinition,
     work: Work,
 }
 
-impl Tool for Made {
+impl Tool for WorkTool {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
     }
@@ -114,7 +114,7 @@ impl Tool for Made {
     }
 }
 
-fn offer(manager: &ToolManager) -> Result<(), Failure> {
+fn add_tools(manager: &ToolManager) -> Result<(), Failure> {
     let nothing = json!({ "type": "object", "properties": {} });
     let tools: [(&str, Value, Work); 12] = [
         ("test_simple_text", nothing.clone(), |_| {
@@ -174,7 +174,7 @@ fn offer(manager: &ToolManager) -> Result<(), Failure> {
     for (name, schema, work) in tools {
         let definition = ToolDefinition::builder(name, format!("Tests: {name}"), schema);
         let definition = definition.build()?;
-        manager.add(Made { definition, work });
+        manager.add(WorkTool { definition, work });
     }
     Ok(())
 }

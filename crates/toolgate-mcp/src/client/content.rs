@@ -107,7 +107,7 @@ pub(crate) async fn list_content(
                 warn!(
                     server,
                     ?error,
-                    "{} failed; going on without them",
+                    "{} failed; continuing without them",
                     kind.method()
                 );
                 Vec::new()

@@ -89,7 +89,7 @@ impl McpService {
         }
         let identity = RequestIdentity {
             method: method.as_str(),
-            target: request.wanted(),
+            target: request.requested(),
             arguments: request.arguments().as_object(),
         };
         let resumed = self.resume_for_client(&mut answers, &identity, meta, context, None);
@@ -194,7 +194,7 @@ fn content_result(
         )),
         // A request that was one too many may find it the next time.
         Err(error) if request.owner().is_none() && error.kind() != ErrorKind::Overloaded => {
-            Err(not_found(request.method(), request.wanted(), context))
+            Err(not_found(request.method(), request.requested(), context))
         }
         Err(error) => {
             let (method, tool) = (request.method(), &outcome.tool_name);

@@ -1,4 +1,4 @@
-//! Lists and announcements without end, and garbage in lists.
+//! Endless lists, floods of notifications, and garbage in lists.
 
 use std::time::Duration;
 

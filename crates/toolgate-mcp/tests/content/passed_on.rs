@@ -1,4 +1,4 @@
-//! What Toolgate has no reason to look at arrives byte for byte.
+//! Toolgate passes on everything that it doesn't interpret byte for byte.
 
 use serde_json::{Value, json};
 use toolgate_mcp::ProtocolEra;

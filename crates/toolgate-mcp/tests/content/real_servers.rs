@@ -20,7 +20,7 @@ pub(crate) async fn start(servers: Vec<(&str, String, Vec<String>)>) -> Gateway 
             ..ServerProgram::default()
         };
         let mut settings = ServerSettings::new(name, ServerConnection::Stdio(program));
-        // Ten times the usual: machines that test are slow.
+        // Ten times the usual limit, because test machines are slow.
         settings.start_timeout = Some(std::time::Duration::from_secs(100));
         gateway.settings.push(settings);
     }

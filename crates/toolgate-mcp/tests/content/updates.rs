@@ -5,14 +5,21 @@ use toolgate_mcp::ProtocolEra;
 
 use crate::gateway::{ERAS, Gateway, pairs};
 
-fn two() -> Value {
+fn two_resources_and_a_prompt() -> Value {
     json!({ "resources": [{ "uri": "x:1" }, { "uri": "x:2" }], "prompts": [{ "name": "p" }] })
 }
 
 #[tokio::test]
 async fn updates_come_between_subscribing_and_unsubscribing() {
     for (client_era, server_era) in pairs() {
-        let gateway = Gateway::start(server_era, &[("a", two()), ("b", two())]).await;
+        let gateway = Gateway::start(
+            server_era,
+            &[
+                ("a", two_resources_and_a_prompt()),
+                ("b", two_resources_and_a_prompt()),
+            ],
+        )
+        .await;
         let mut client = gateway.client(client_era).await;
         let mut other = gateway.client(client_era).await;
         assert!(!gateway.update("a", "x:1").await, "nobody has subscribed");
@@ -43,7 +50,7 @@ async fn updates_come_between_subscribing_and_unsubscribing() {
 #[tokio::test]
 async fn several_clients_share_one_subscription_at_the_server() {
     for server_era in ERAS {
-        let gateway = Gateway::start(server_era, &[("a", two())]).await;
+        let gateway = Gateway::start(server_era, &[("a", two_resources_and_a_prompt())]).await;
         let mut legacy = gateway.client(ProtocolEra::Legacy).await;
         let mut modern = gateway.client(ProtocolEra::Modern).await;
         for client in [&mut legacy, &mut modern] {
@@ -98,7 +105,10 @@ async fn unsubscribable_resources_are_refused() {
         "capabilities": { "tools": {}, "resources": {} }, "resources": [{ "uri": "silent:1" }],
     });
     for client_era in ERAS {
-        let servers = [("a", two()), ("silent", silent.clone())];
+        let servers = [
+            ("a", two_resources_and_a_prompt()),
+            ("silent", silent.clone()),
+        ];
         let gateway = Gateway::start(ProtocolEra::Legacy, &servers).await;
         let mut client = gateway.client(client_era).await;
         let wanted = ["silent:1", "x:2", "nobody:1", "toolgate://nobody/x:1"];
@@ -117,10 +127,10 @@ async fn unsubscribable_resources_are_refused() {
 #[tokio::test]
 async fn changes_of_each_list_are_announced_by_its_own_kind() {
     for (client_era, server_era) in pairs() {
-        let gateway = Gateway::start(server_era, &[("a", two())]).await;
+        let gateway = Gateway::start(server_era, &[("a", two_resources_and_a_prompt())]).await;
         let mut client = gateway.client(client_era).await;
         client.subscribe(&[]).await;
-        let mut content = two();
+        let mut content = two_resources_and_a_prompt();
         for (kind, key, entry, method) in [
             (
                 "resources",
@@ -182,14 +192,14 @@ async fn no_update_is_lost_while_other_clients_subscribe() {
 
 #[tokio::test]
 async fn a_modern_client_is_notified_only_of_requested_lists() {
-    let gateway = Gateway::start(ProtocolEra::Legacy, &[("a", two())]).await;
+    let gateway = Gateway::start(ProtocolEra::Legacy, &[("a", two_resources_and_a_prompt())]).await;
     let mut client = gateway.client(ProtocolEra::Modern).await;
     let filter = json!({ "promptsListChanged": true });
     let listening = client
         .start("subscriptions/listen", json!({ "notifications": filter }))
         .await;
     client.wait_for("subscriptions/acknowledged").await;
-    let mut content = two();
+    let mut content = two_resources_and_a_prompt();
     content["resources"] = json!([]);
     content["prompts"] = json!([]);
     gateway.write("a", &content);

@@ -8,38 +8,38 @@ use crate::fault_test::{FaultTest, within};
 
 #[tokio::test]
 async fn an_oversized_answer_fails_only_its_call() {
-    let house = FaultTest::start(&[]).await;
-    let pid = house.answer("pid", json!({})).await;
+    let test = FaultTest::start(&[]).await;
+    let pid = test.answer("pid", json!({})).await;
     let envelope = within(
         Duration::from_secs(20),
-        house.call("big", json!({ "bytes": 17 << 20 })),
+        test.call("big", json!({ "bytes": 17 << 20 })),
     )
     .await;
     assert_eq!(envelope["error_kind"], "too_large", "{envelope}");
     let envelope = within(
         Duration::from_secs(20),
-        house.call("flood", json!({ "bytes": 64 << 20 })),
+        test.call("flood", json!({ "bytes": 64 << 20 })),
     )
     .await;
     assert_eq!(envelope["success"], false, "{envelope}");
     assert_eq!(envelope["error_kind"], "too_large", "{envelope}");
     // Stray text fails no call, however long it is.
-    let junk = house
+    let junk = test
         .call_within(3000, "flood", json!({ "bytes": 64 << 20, "junk": true }))
         .await;
     assert_eq!(junk["error_kind"], "timeout", "{junk}");
-    house.assert_works().await;
+    test.assert_works().await;
     assert_eq!(
-        house.answer("pid", json!({})).await,
+        test.answer("pid", json!({})).await,
         pid,
         "it was not restarted"
     );
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn a_broken_answer_fails_its_call_and_no_other() {
-    let house = FaultTest::start(&[]).await;
+    let test = FaultTest::start(&[]).await;
     let text = |inner: &str| {
         format!(
             r#"{{"jsonrpc":"2.0","id":$ID,"result":{{"content":[{{"type":"text","text":"{inner}"}}]}}}}"#
@@ -66,10 +66,10 @@ async fn a_broken_answer_fails_its_call_and_no_other() {
         r#"{"jsonrpc":"2.0","id":$ID,"error":"a string"}"#.to_owned(),
         r#"{"jsonrpc":"2.0","id":$ID,"Result":{}}"#.to_owned(),
     ] {
-        let raw = house.call_within(3000, "raw", json!({ "text": format!("{broken}\\n") }));
+        let raw = test.call_within(3000, "raw", json!({ "text": format!("{broken}\\n") }));
         let (envelope, other) = within(
             Duration::from_secs(30),
-            futures::future::join(raw, house.call("echo", json!({ "text": "other" }))),
+            futures::future::join(raw, test.call("echo", json!({ "text": "other" }))),
         )
         .await;
         let start: String = broken.chars().take(100).collect();
@@ -82,13 +82,13 @@ async fn a_broken_answer_fails_its_call_and_no_other() {
         );
         assert_eq!(other["result"], "other", "{start}");
     }
-    house.assert_works().await;
-    house.finish().await;
+    test.assert_works().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn unusual_answers_are_understood() {
-    let house = FaultTest::start(&[]).await;
+    let test = FaultTest::start(&[]).await;
     for (raw, result) in [
         (
             r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"a\\u0000b"}]}}"#,
@@ -103,25 +103,24 @@ async fn unusual_answers_are_understood() {
             json!("space"),
         ),
     ] {
-        let envelope = house
+        let envelope = test
             .call_within(5000, "raw", json!({ "text": format!("{raw}\\n") }))
             .await;
         assert_eq!(envelope["result"], result, "{raw}: {envelope}");
     }
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn ex5_results_prefer_structured_content_end_to_end() {
-    let house = FaultTest::start(&[]).await;
+    let test = FaultTest::start(&[]).await;
     assert_eq!(
-        house
-            .answer("structured", json!({ "value": { "n": 1 } }))
+        test.answer("structured", json!({ "value": { "n": 1 } }))
             .await,
         json!({ "n": 1 })
     );
-    assert_eq!(house.answer("echo", json!({ "text": "one" })).await, "one");
-    let blocks = house.answer("blocks", json!({})).await;
+    assert_eq!(test.answer("echo", json!({ "text": "one" })).await, "one");
+    let blocks = test.answer("blocks", json!({})).await;
     let kinds: Vec<_> = blocks
         .as_array()
         .unwrap()
@@ -135,57 +134,57 @@ async fn ex5_results_prefer_structured_content_end_to_end() {
     );
     assert_eq!(blocks[1]["data"], "aW1hZ2U=");
     assert_eq!(blocks[4]["resource"]["text"], "inside");
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn pn8_the_servers_own_rejection_is_returned_unchanged() {
-    let house = FaultTest::start(&[]).await;
+    let test = FaultTest::start(&[]).await;
     for text in [
         "Device 'Lamp' not found",
         "  two\nlines ",
         "Invalid parameters: 'x' is odd",
     ] {
         for tool in ["fail", "refuse"] {
-            let envelope = house.call(tool, json!({ "text": text })).await;
+            let envelope = test.call(tool, json!({ "text": text })).await;
             assert_eq!(envelope["error"], text, "{tool}: {envelope}");
             assert_eq!(envelope["success"], false);
         }
     }
-    let envelope = house.call("fail", json!({ "text": "" })).await;
+    let envelope = test.call("fail", json!({ "text": "" })).await;
     assert_eq!(envelope["success"], false);
     assert!(
         !envelope["error"].as_str().unwrap().is_empty(),
         "{envelope}"
     );
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn a_result_that_breaks_its_own_schema_is_reported() {
-    let house = FaultTest::start(&[]).await;
-    let envelope = house
+    let test = FaultTest::start(&[]).await;
+    let envelope = test
         .call("structured", json!({ "value": { "n": "one" } }))
         .await;
-    let reported = format!("{envelope}\n{}", house.log());
+    let reported = format!("{envelope}\n{}", test.log());
     assert!(
         reported.contains("outputSchema") || reported.contains("output schema"),
         "{reported}"
     );
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn ten_thousand_blocks_are_one_result() {
-    let house = FaultTest::start(&[]).await;
+    let test = FaultTest::start(&[]).await;
     let block = r#"{"type":"text","text":"b"},"#.repeat(10_000);
     let raw = format!(
         r#"{{"jsonrpc":"2.0","id":$ID,"result":{{"content":[{}]}}}}"#,
         block.trim_end_matches(',')
     );
-    let envelope = house
+    let envelope = test
         .call_within(20_000, "raw", json!({ "text": format!("{raw}\\n") }))
         .await;
     assert_eq!(envelope["result"].as_array().map(Vec::len), Some(10_000));
-    house.finish().await;
+    test.finish().await;
 }

@@ -14,16 +14,16 @@ async fn mc6_a_server_that_dies_fails_its_calls_within_a_second_and_comes_back()
         (json!({ "signal": 9 }), "signal 9"),
         (json!({ "signal": 11 }), "signal 11"),
     ] {
-        let house = FaultTest::start(&[]).await;
+        let test = FaultTest::start(&[]).await;
         let mut how = how;
         how["ms"] = json!(300);
         how["stderr"] = json!("boom\n");
-        let sleeping = (0..50).map(|_| house.call("sleep", json!({ "ms": 60_000 })));
+        let sleeping = (0..50).map(|_| test.call("sleep", json!({ "ms": 60_000 })));
         // Guards against hanging, at ten times the promised second; `keeper.rs` and `tool/tests.rs`
         // prove the second itself.
         let (died, slept) = within(
             Duration::from_secs(10),
-            futures::future::join(house.call("die", how), futures::future::join_all(sleeping)),
+            futures::future::join(test.call("die", how), futures::future::join_all(sleeping)),
         )
         .await;
         for envelope in slept.into_iter().chain([died]) {
@@ -39,20 +39,20 @@ async fn mc6_a_server_that_dies_fails_its_calls_within_a_second_and_comes_back()
                 "{envelope}"
             );
         }
-        house.assert_works().await;
-        house.finish().await;
+        test.assert_works().await;
+        test.finish().await;
     }
 }
 
 #[tokio::test]
 async fn ex8_the_text_of_a_server_that_died_is_exact() {
-    let house = FaultTest::start(&[]).await;
-    let envelope = house.call("die", json!({ "status": 3 })).await;
+    let test = FaultTest::start(&[]).await;
+    let envelope = test.call("die", json!({ "status": 3 })).await;
     assert_eq!(
         envelope["error"],
         "MCP server 'fake' stopped during the call (exit status 3)"
     );
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
@@ -62,20 +62,20 @@ async fn mc6_only_what_is_read_only_or_idempotent_is_run_again_and_only_once() {
         ("count_read_only", true, 2),
         ("count_idempotent", true, 2),
     ] {
-        let house = FaultTest::start(&["count=@/count"]).await;
-        let envelope = house.call(tool, json!({ "die": true })).await;
+        let test = FaultTest::start(&["count=@/count"]).await;
+        let envelope = test.call(tool, json!({ "die": true })).await;
         assert_eq!(envelope["success"], succeeds, "{tool}: {envelope}");
-        let count = std::fs::metadata(house.folder.path().join("count"));
+        let count = std::fs::metadata(test.folder.path().join("count"));
         assert_eq!(count.unwrap().len(), runs, "{tool}");
-        house.assert_works().await;
-        house.finish().await;
+        test.assert_works().await;
+        test.finish().await;
     }
 }
 
 #[tokio::test]
 async fn crash_loops_are_throttled() {
     // Every start appends a byte to a file.
-    let house = FaultTestBuilder::new()
+    let test = FaultTestBuilder::new()
         .server(FAKE, &["failing=0:@/starts", "after:tools/list=exit:0"])
         .server("gone", &["failing=1000:@/gone"])
         .server(NEIGHBOR, &[])
@@ -83,18 +83,16 @@ async fn crash_loops_are_throttled() {
         .await;
     tokio::time::sleep(Duration::from_secs(8)).await;
     for file in ["starts", "gone"] {
-        let starts = std::fs::metadata(house.folder.path().join(file))
+        let starts = std::fs::metadata(test.folder.path().join(file))
             .unwrap()
             .len();
         assert!(
             (1..=5).contains(&starts),
             "{file}: {starts} starts\n{}",
-            house.log()
+            test.log()
         );
     }
-    let envelope: Value = house
-        .call_within(2000, "echo", json!({ "text": "x" }))
-        .await;
+    let envelope: Value = test.call_within(2000, "echo", json!({ "text": "x" })).await;
     assert_eq!(envelope["success"], false, "{envelope}");
-    house.finish().await;
+    test.finish().await;
 }

@@ -37,8 +37,8 @@ const USUAL: [&str; 26] = [
 
 #[tokio::test]
 async fn a_server_gets_a_clean_environment() {
-    let house = FaultTest::start(&["describe=3"]).await;
-    let env = house.answer("env", json!({})).await;
+    let test = FaultTest::start(&["describe=3"]).await;
+    let env = test.answer("env", json!({})).await;
     let env = env.as_object().unwrap();
     let strange: Vec<_> = env
         .keys()
@@ -53,14 +53,14 @@ async fn a_server_gets_a_clean_environment() {
     assert!(std::env::var("CARGO_MANIFEST_DIR").is_ok());
     assert!(!env.contains_key("CARGO_MANIFEST_DIR"));
     assert_eq!(env["PYTHONUTF8"], "1");
-    assert_eq!(house.answer("args", json!({})).await, json!(["describe=3"]));
-    assert_eq!(house.answer("fds", json!({})).await, json!(["0", "1", "2"]));
-    house.finish().await;
+    assert_eq!(test.answer("args", json!({})).await, json!(["describe=3"]));
+    assert_eq!(test.answer("fds", json!({})).await, json!(["0", "1", "2"]));
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn inherit_env_passes_everything_and_configured_values_win() {
-    let house = FaultTestBuilder::new()
+    let test = FaultTestBuilder::new()
         .settings(FAKE, &[], |fake| {
             let ServerConnection::Stdio(program) = &mut fake.connection else {
                 panic!()
@@ -72,24 +72,24 @@ async fn inherit_env_passes_everything_and_configured_values_win() {
         })
         .start_settled()
         .await;
-    let env = house.answer("env", json!({})).await;
+    let env = test.answer("env", json!({})).await;
     assert_eq!(env["CARGO_MANIFEST_DIR"], env!("CARGO_MANIFEST_DIR"));
     assert_eq!(env["CARGO_PKG_NAME"], "mine");
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn a_child_above_its_memory_limit_is_ended_with_that_reason() {
-    let house = FaultTestBuilder::new()
+    let test = FaultTestBuilder::new()
         .settings(FAKE, &[], |fake| fake.max_memory = Some(100 << 20))
         .server(NEIGHBOR, &[])
         .start_settled()
         .await;
-    house.assert_works().await;
-    let envelope = house.call("eat", json!({ "mb": 400 })).await;
+    test.assert_works().await;
+    let envelope = test.call("eat", json!({ "mb": 400 })).await;
     let text = envelope.to_string();
     assert_eq!(envelope["error_kind"], "unavailable", "{envelope}");
     assert!(text.contains("memory"), "{envelope}");
-    house.assert_works().await;
-    house.finish().await;
+    test.assert_works().await;
+    test.finish().await;
 }

@@ -5,13 +5,13 @@ use toolgate_mcp::{EraChoice, ProtocolEra, ServerStatus};
 
 use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR};
 
-fn status(house: &FaultTest) -> ServerStatus {
-    let mut status = house.servers.status().into_iter();
+fn status(test: &FaultTest) -> ServerStatus {
+    let mut status = test.servers.status().into_iter();
     status.find(|server| server.name == FAKE).unwrap()
 }
 
-fn era(house: &FaultTest) -> Option<ProtocolEra> {
-    status(house).era
+fn era(test: &FaultTest) -> Option<ProtocolEra> {
+    status(test).era
 }
 
 #[tokio::test]
@@ -25,16 +25,16 @@ async fn every_server_is_spoken_to_in_its_own_era() {
         (&["dual"], ProtocolEra::Legacy, "2025-11-25"),
         (&["modern"], ProtocolEra::Modern, "2026-07-28"),
     ] {
-        let house = FaultTest::start(modes).await;
-        house.assert_works().await;
-        assert_eq!(era(&house), Some(expected), "{modes:?}");
-        let protocol = status(&house).protocol;
+        let test = FaultTest::start(modes).await;
+        test.assert_works().await;
+        assert_eq!(era(&test), Some(expected), "{modes:?}");
+        let protocol = status(&test).protocol;
         assert_eq!(protocol.as_deref(), Some(revision), "{modes:?}");
-        house.call("echo", json!({ "text": "x" })).await;
-        assert_eq!(house.last_sent().as_deref(), Some(revision), "{modes:?}");
-        house.call("echo", json!({ "text": 5 })).await;
-        assert_eq!(house.last_sent(), None, "it was refused before");
-        house.finish().await;
+        test.call("echo", json!({ "text": "x" })).await;
+        assert_eq!(test.last_sent().as_deref(), Some(revision), "{modes:?}");
+        test.call("echo", json!({ "text": 5 })).await;
+        assert_eq!(test.last_sent(), None, "it was refused before");
+        test.finish().await;
     }
 }
 
@@ -46,40 +46,40 @@ async fn a_configured_era_is_used() {
         (EraChoice::Legacy, &["modern"], None),
         (EraChoice::Modern, &[], None),
     ] {
-        let house = FaultTestBuilder::new()
+        let test = FaultTestBuilder::new()
             .settings(FAKE, modes, |fake| fake.era = choice)
             .retry(|retry| retry.attempts = 1)
             .server(NEIGHBOR, &[])
             .start_settled()
             .await;
-        assert_eq!(era(&house), expected, "{choice:?} {modes:?}");
+        assert_eq!(era(&test), expected, "{choice:?} {modes:?}");
         assert_eq!(
-            house.manager.find("fake__echo").is_some(),
+            test.manager.find("fake__echo").is_some(),
             expected.is_some()
         );
-        house.finish().await;
+        test.finish().await;
     }
 }
 
 #[tokio::test]
 async fn a_reconnected_modern_server_gets_the_modern_handshake_first() {
-    let house = FaultTest::start(&["modern"]).await;
+    let test = FaultTest::start(&["modern"]).await;
     assert_eq!(
-        house.received_methods().await[..2],
+        test.received_methods().await[..2],
         ["initialize", "server/discover"]
     );
-    house.call("die", json!({})).await;
-    house.assert_works().await;
-    assert_eq!(house.received_methods().await[0], "server/discover");
-    house.finish().await;
+    test.call("die", json!({})).await;
+    test.assert_works().await;
+    assert_eq!(test.received_methods().await[0], "server/discover");
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn an_unknown_revision_is_logged_and_treated_as_the_newest() {
-    let house = FaultTest::start(&["version=1999-01-01"]).await;
-    let log = house.log();
+    let test = FaultTest::start(&["version=1999-01-01"]).await;
+    let log = test.log();
     let warned = |line: &str| line.contains("WARN") && line.contains("1999-01-01");
     assert!(log.lines().any(warned), "{log}");
-    house.assert_works().await;
-    house.finish().await;
+    test.assert_works().await;
+    test.finish().await;
 }

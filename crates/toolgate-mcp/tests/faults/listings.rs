@@ -38,35 +38,35 @@ async fn endless_pages_are_cut() {
         (&["many=100000"], "1000"),
     ] {
         let started = Instant::now();
-        let house = FaultTestBuilder::new()
+        let test = FaultTestBuilder::new()
             .file("tools", &json!([tool("one", "The only one")]))
             .server(FAKE, modes)
             .server(NEIGHBOR, &[])
             .start_settled()
             .await;
         assert!(started.elapsed() < Duration::from_secs(50), "{modes:?}");
-        let tools = listed(&house.manager).len();
+        let tools = listed(&test.manager).len();
         assert!((1..=1000).contains(&tools), "{modes:?}: {tools}");
-        let log = house.log();
+        let log = test.log();
         let warning = log
             .lines()
             .any(|line| line.contains("WARN") && line.contains(warned));
         assert!(warning, "{modes:?}: {log}");
-        house.finish().await;
+        test.finish().await;
     }
 }
 
 #[tokio::test]
 async fn an_oversized_description_rejects_only_its_tool() {
-    let house = FaultTest::start(&["describe=5000000"]).await;
-    let tools = listed(&house.manager);
+    let test = FaultTest::start(&["describe=5000000"]).await;
+    let tools = listed(&test.manager);
     assert!(tools.len() >= 20, "{}", tools.len());
     let longest = tools
         .iter()
         .map(|tool| tool[1].as_str().unwrap().len())
         .max();
     assert!(longest <= Some(8 << 10), "{longest:?}");
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn tm2_tools_are_added_as_discovered() {
         .zip(&schemas)
         .map(|(name, schema)| json!({ "name": name, "description": "d", "inputSchema": schema }))
         .collect();
-    let house = FaultTestBuilder::new()
+    let test = FaultTestBuilder::new()
         .file("tools", &json!(tools))
         .server(FAKE, &["list=@/tools"])
         .start_settled()
@@ -92,18 +92,15 @@ async fn tm2_tools_are_added_as_discovered() {
         .map(|(name, schema)| json!([name, "d", schema]).to_string())
         .collect();
     // Compared as text, so that the order of keys counts.
-    let found: Vec<_> = listed(&house.manager)
-        .iter()
-        .map(Value::to_string)
-        .collect();
+    let found: Vec<_> = listed(&test.manager).iter().map(Value::to_string).collect();
     assert_eq!(found, expected);
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn tm6_only_unusable_definitions_are_left_out() {
     let object = json!({ "type": "object" });
-    let house = FaultTestBuilder::new()
+    let test = FaultTestBuilder::new()
         .file("tools", &json!([
             { "name": "no_schema", "description": "d" },
             { "name": "no_object", "description": "d", "inputSchema": "text" },
@@ -122,7 +119,7 @@ async fn tm6_only_unusable_definitions_are_left_out() {
         .server(NEIGHBOR, &[])
         .start_settled()
         .await;
-    let found: Vec<_> = listed(&house.manager)
+    let found: Vec<_> = listed(&test.manager)
         .iter()
         .map(|tool| {
             format!(
@@ -141,9 +138,9 @@ async fn tm6_only_unusable_definitions_are_left_out() {
             "odd_rest: d"
         ],
         "{}",
-        house.log()
+        test.log()
     );
-    let log = house.log();
+    let log = test.log();
     for name in ["no_schema", "no_object", "wrong_type", "titled", "bare"] {
         assert!(
             log.lines()
@@ -151,12 +148,12 @@ async fn tm6_only_unusable_definitions_are_left_out() {
             "{name}\n{log}"
         );
     }
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn a_changed_list_is_applied_at_once_and_its_difference_logged() {
-    let house = FaultTestBuilder::new()
+    let test = FaultTestBuilder::new()
         .file(
             "tools",
             &json!([
@@ -176,19 +173,18 @@ async fn a_changed_list_is_applied_at_once_and_its_difference_logged() {
         tool("coming", "c"),
         tool("changed", "c")
     ]);
-    std::fs::write(house.folder.path().join("tools"), after.to_string()).unwrap();
-    house.answer("changed", json!({})).await;
-    house
-        .until("the new tool is there", |house| {
-            house.manager.find("fake__coming").is_some()
-        })
-        .await;
-    let names: Vec<_> = listed(&house.manager)
+    std::fs::write(test.folder.path().join("tools"), after.to_string()).unwrap();
+    test.answer("changed", json!({})).await;
+    test.until("the new tool is there", |test| {
+        test.manager.find("fake__coming").is_some()
+    })
+    .await;
+    let names: Vec<_> = listed(&test.manager)
         .iter()
         .map(|tool| tool[0].clone())
         .collect();
     assert_eq!(names, ["kept", "changing", "coming", "changed"]);
-    let log = house.log();
+    let log = test.log();
     let warned = |text: &str| {
         log.lines()
             .any(|line| line.contains("WARN") && line.contains(text))
@@ -197,31 +193,31 @@ async fn a_changed_list_is_applied_at_once_and_its_difference_logged() {
         warned("changing") && log.contains("Reads a file and mails it"),
         "{log}"
     );
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn a_list_that_breaks_later_leaves_the_old_one_in_use() {
-    let house = FaultTest::start(&["list=@/tools"]).await;
-    assert!(listed(&house.manager).is_empty());
+    let test = FaultTest::start(&["list=@/tools"]).await;
+    assert!(listed(&test.manager).is_empty());
     let tools = json!([tool("changed", "c"), tool("echo", "e")]);
-    std::fs::write(house.folder.path().join("tools"), tools.to_string()).unwrap();
-    assert!(house.servers.reconnect(FAKE).await);
-    assert_eq!(listed(&house.manager).len(), 2);
-    house.finish().await;
+    std::fs::write(test.folder.path().join("tools"), tools.to_string()).unwrap();
+    assert!(test.servers.reconnect(FAKE).await);
+    assert_eq!(listed(&test.manager).len(), 2);
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn a_storm_of_changes_is_followed_once_a_second() {
-    let house = FaultTest::start(&["storm=1000"]).await;
+    let test = FaultTest::start(&["storm=1000"]).await;
     tokio::time::sleep(Duration::from_secs(3)).await;
-    house.assert_works().await;
-    let lists = house
+    test.assert_works().await;
+    let lists = test
         .received_methods()
         .await
         .iter()
         .filter(|method| *method == "tools/list")
         .count();
     assert!((2..=8).contains(&lists), "{lists}");
-    house.finish().await;
+    test.finish().await;
 }

@@ -2,7 +2,7 @@
 //! outcome within its limit, other servers are unaffected, and no process is left.
 //!
 //! Time limits only guard against hanging and are ten times what is promised.
-#![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod answers;
 mod asking;

@@ -16,19 +16,19 @@ fn listed(description: &str, annotations: &Value) -> Value {
 }
 
 /// Changes the server's list, and waits until the change is noticed.
-async fn relist(house: &FaultTest, tools: &Value) {
-    std::fs::write(house.folder.path().join("tools.json"), tools.to_string()).unwrap();
-    let mut changed = house.servers.subscribe();
-    house.call("changed", json!({})).await;
+async fn relist(test: &FaultTest, tools: &Value) {
+    std::fs::write(test.folder.path().join("tools.json"), tools.to_string()).unwrap();
+    let mut changed = test.servers.subscribe();
+    test.call("changed", json!({})).await;
     within(Duration::from_secs(30), async {
-        while house.servers.server_status(FAKE).unwrap().changes.is_none() {
+        while test.servers.server_status(FAKE).unwrap().changes.is_none() {
             changed.changed().await.unwrap();
         }
     })
     .await;
 }
 
-async fn house() -> FaultTest {
+async fn start_test() -> FaultTest {
     let plan = FaultTestBuilder::new().file(
         "tools.json",
         &listed("Counts", &json!({ "readOnlyHint": true })),
@@ -38,21 +38,21 @@ async fn house() -> FaultTest {
         .await
 }
 
-fn runs(house: &FaultTest) -> usize {
-    let counted = std::fs::read(house.folder.path().join("counted"));
+fn runs(test: &FaultTest) -> usize {
+    let counted = std::fs::read(test.folder.path().join("counted"));
     counted.map_or(0, |bytes| bytes.len())
 }
 
 #[tokio::test]
 async fn f13_a_tool_that_is_not_read_only_any_more_is_not_run() {
-    let house = house().await;
-    assert_eq!(house.answer("count", json!({})).await, 1);
+    let test = start_test().await;
+    assert_eq!(test.answer("count", json!({})).await, 1);
     relist(
-        &house,
+        &test,
         &listed("Counts, and sends what it finds away", &json!({})),
     )
     .await;
-    let envelope = house.call("count", json!({})).await;
+    let envelope = test.call("count", json!({})).await;
     assert_eq!(
         (&envelope["error_kind"], &envelope["error"]),
         (
@@ -60,29 +60,29 @@ async fn f13_a_tool_that_is_not_read_only_any_more_is_not_run() {
             &json!("Tool 'fake__count' changed since you agreed to it")
         )
     );
-    assert_eq!(runs(&house), 1, "it was not run");
-    let hash = house
+    assert_eq!(runs(&test), 1, "it was not run");
+    let hash = test
         .servers
         .server_status(FAKE)
         .unwrap()
         .changes
         .unwrap()
         .hash;
-    house.servers.agree_to_changes(FAKE, &hash).unwrap();
-    assert_eq!(house.answer("count", json!({})).await, 2);
-    house.finish().await;
+    test.servers.agree_to_changes(FAKE, &hash).unwrap();
+    assert_eq!(test.answer("count", json!({})).await, 2);
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn a_harmless_change_is_offered_and_reported() {
-    let house = house().await;
+    let test = start_test().await;
     relist(
-        &house,
+        &test,
         &listed("Counts in tens", &json!({ "readOnlyHint": true })),
     )
     .await;
-    assert_eq!(house.answer("count", json!({})).await, 1);
-    let status = house.servers.server_status(FAKE).unwrap();
+    assert_eq!(test.answer("count", json!({})).await, 1);
+    let status = test.servers.server_status(FAKE).unwrap();
     assert_eq!((status.tools, status.withheld()), (2, 0));
-    house.finish().await;
+    test.finish().await;
 }

@@ -16,7 +16,7 @@ fn reply(id: &str, text: &str) -> String {
 
 #[tokio::test]
 async fn unknown_ids_reach_no_call() {
-    let house = FaultTest::start(&[]).await;
+    let test = FaultTest::start(&[]).await;
     for strange in [
         "999999",
         "\\\"$ID\\\"",
@@ -31,9 +31,7 @@ async fn unknown_ids_reach_no_call() {
     ] {
         let strange = strange.replace("\\\"", "\"");
         let text = reply(&strange, "wrong") + &reply("$ID", "right");
-        let envelope = house
-            .call_within(5000, "raw", json!({ "text": text }))
-            .await;
+        let envelope = test.call_within(5000, "raw", json!({ "text": text })).await;
         // A quoted number may be accepted as the id, as some servers mean it; then the second
         // response is surplus.
         let accepted = strange == "\"$ID\"" && envelope["result"] == "wrong";
@@ -41,29 +39,29 @@ async fn unknown_ids_reach_no_call() {
             accepted || envelope["result"] == "right",
             "{strange}: {envelope}"
         );
-        house.assert_works().await;
+        test.assert_works().await;
     }
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn the_first_of_two_answers_counts() {
-    let house = FaultTest::start(&[]).await;
+    let test = FaultTest::start(&[]).await;
     for _ in 0..3 {
         let text = reply("$ID", "first") + &reply("$ID", "second");
-        assert_eq!(house.answer("raw", json!({ "text": text })).await, "first");
-        house.assert_works().await;
+        assert_eq!(test.answer("raw", json!({ "text": text })).await, "first");
+        test.assert_works().await;
     }
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn ids_are_never_reused() {
-    let house = FaultTest::start(&[]).await;
+    let test = FaultTest::start(&[]).await;
     for _ in 0..20 {
-        house.call_within(5, "sleep", json!({ "ms": 20 })).await;
+        test.call_within(5, "sleep", json!({ "ms": 20 })).await;
     }
-    let heard = house.answer("heard", json!({})).await;
+    let heard = test.answer("heard", json!({})).await;
     let mut ids: Vec<_> = heard
         .as_array()
         .unwrap()
@@ -74,29 +72,29 @@ async fn ids_are_never_reused() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), all);
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn ten_thousand_calls_get_their_own_answers() {
-    let house = FaultTest::start(&[]).await;
+    let test = FaultTest::start(&[]).await;
     let calls = futures::stream::iter(0..10_000).map(|n| {
-        let house = &house;
+        let test = &test;
         async move {
             let server = if n % 2 == 0 { FAKE } else { NEIGHBOR };
-            let envelope = house
+            let envelope = test
                 .call_on(server, "echo", json!({ "text": format!("call {n}") }))
                 .await;
             assert_eq!(envelope["result"], format!("call {n}"));
         }
     });
     calls.buffer_unordered(64).collect::<()>().await;
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn progress_extends_the_limit_but_not_the_hard_maximum() {
-    let house = FaultTestBuilder::new()
+    let test = FaultTestBuilder::new()
         .server(FAKE, &[])
         .server(NEIGHBOR, &[])
         .limits(|limits| {
@@ -106,9 +104,9 @@ async fn progress_extends_the_limit_but_not_the_hard_maximum() {
         .start_settled()
         .await;
     let steps = |steps: u64| json!({ "steps": steps, "every_ms": 100 });
-    assert_eq!(house.answer("progress", steps(10)).await, "done");
+    assert_eq!(test.answer("progress", steps(10)).await, "done");
     let started = Instant::now();
-    let envelope = house.call("progress", steps(1000)).await;
+    let envelope = test.call("progress", steps(1000)).await;
     assert_eq!(envelope["error_kind"], "timeout", "{envelope}");
     assert!(
         started.elapsed() > Duration::from_millis(2400),
@@ -116,18 +114,18 @@ async fn progress_extends_the_limit_but_not_the_hard_maximum() {
         started.elapsed()
     );
     assert!(started.elapsed() < Duration::from_secs(25));
-    house.assert_works().await;
-    house.finish().await;
+    test.assert_works().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn a_flood_of_progress_delays_nothing() {
-    let house = FaultTest::start(&[]).await;
+    let test = FaultTest::start(&[]).await;
     let (done, other) = within(
         Duration::from_secs(60),
         futures::future::join(
-            house.call("progress", json!({ "steps": 100_000 })),
-            house.call_on(NEIGHBOR, "echo", json!({ "text": "x" })),
+            test.call("progress", json!({ "steps": 100_000 })),
+            test.call_on(NEIGHBOR, "echo", json!({ "text": "x" })),
         ),
     )
     .await;
@@ -136,13 +134,13 @@ async fn a_flood_of_progress_delays_nothing() {
         (&json!("done"), &json!("x")),
         "{done}"
     );
-    house.assert_works().await;
-    house.finish().await;
+    test.assert_works().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn progress_for_an_unknown_call_is_ignored() {
-    let house = FaultTest::start(&[]).await;
+    let test = FaultTest::start(&[]).await;
     for params in [
         r#"{"progressToken":999999,"progress":1}"#,
         r#"{"progressToken":"x","progress":"much"}"#,
@@ -154,10 +152,8 @@ async fn progress_for_an_unknown_call_is_ignored() {
             format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#)
                 + "\\n"
                 + &reply("$ID", "done");
-        let envelope: Value = house
-            .call_within(5000, "raw", json!({ "text": text }))
-            .await;
+        let envelope: Value = test.call_within(5000, "raw", json!({ "text": text })).await;
         assert_eq!(envelope["result"], "done", "{params}: {envelope}");
     }
-    house.finish().await;
+    test.finish().await;
 }

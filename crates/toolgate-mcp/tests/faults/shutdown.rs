@@ -15,14 +15,14 @@ async fn stopping_kills_stubborn_children_and_grandchildren() {
         &["deaf", "child"],
         &["deaf", "child=setsid"],
     ] {
-        let house = FaultTest::start(modes).await;
-        house.assert_works().await;
+        let test = FaultTest::start(modes).await;
+        test.assert_works().await;
         let children = modes
             .iter()
             .filter(|mode| mode.starts_with("child"))
             .count();
-        assert_eq!(house.processes().len(), 2 + children, "{modes:?}");
-        house.finish().await;
+        assert_eq!(test.processes().len(), 2 + children, "{modes:?}");
+        test.finish().await;
     }
 }
 
@@ -34,47 +34,47 @@ async fn a_child_behind_a_shell_is_ended_with_it() {
     program.args = ["-c", "\"$0\" \"$@\"; exit $?", &fake, "deaf", "child"]
         .map(str::to_owned)
         .to_vec();
-    let house = plan
+    let test = plan
         .add(ServerSettings::new(FAKE, ServerConnection::Stdio(program)))
         .server(NEIGHBOR, &[])
         .start_settled()
         .await;
-    house.assert_works().await;
+    test.assert_works().await;
     assert_eq!(
-        house.processes().len(),
+        test.processes().len(),
         4,
         "shell, server, its child, and the neighbor"
     );
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn an_attempt_that_failed_leaves_nothing_behind() {
-    let house = FaultTestBuilder::new()
+    let test = FaultTestBuilder::new()
         .settings(FAKE, &["deaf", "child", "mute"], |fake| {
             fake.start_timeout = Some(Duration::from_millis(300));
         })
         .retry(|retry| retry.base_delay = Duration::from_millis(100))
         .start_settled()
         .await;
-    house.wait_no_processes().await;
-    house.finish().await;
+    test.wait_no_processes().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn a_dead_process_is_noticed_while_its_child_holds_the_pipe() {
     for child in ["child", "child=setsid"] {
-        let house = FaultTest::start(&[child]).await;
+        let test = FaultTest::start(&[child]).await;
         let envelope = within(
             Duration::from_secs(10),
-            house.call("die", json!({ "status": 3 })),
+            test.call("die", json!({ "status": 3 })),
         )
         .await;
         assert_eq!(
             envelope["error"], "MCP server 'fake' stopped during the call (exit status 3)",
             "{child}"
         );
-        house.finish().await;
+        test.finish().await;
     }
 }
 
@@ -86,13 +86,13 @@ fn a_server_outlives_the_thread_that_started_it() {
         .enable_all()
         .build()
         .unwrap();
-    let (house, pid) = runtime.block_on(async {
+    let (test, pid) = runtime.block_on(async {
         let handle = tokio::runtime::Handle::current();
         tokio::task::spawn_blocking(move || {
             handle.block_on(async {
-                let house = FaultTest::start(&[]).await;
-                let pid = house.answer("pid", json!({})).await;
-                (house, pid)
+                let test = FaultTest::start(&[]).await;
+                let pid = test.answer("pid", json!({})).await;
+                (test, pid)
             })
         })
         .await
@@ -100,16 +100,16 @@ fn a_server_outlives_the_thread_that_started_it() {
     });
     runtime.block_on(async move {
         tokio::time::sleep(Duration::from_millis(200)).await;
-        assert_eq!(house.answer("pid", json!({})).await, pid);
-        house.finish().await;
+        assert_eq!(test.answer("pid", json!({})).await, pid);
+        test.finish().await;
     });
 }
 
 #[tokio::test]
 async fn dropping_everything_leaves_nothing_behind() {
-    let house = FaultTest::start(&["child"]).await;
-    let mark = house.folder.path().display().to_string();
-    drop(house);
+    let test = FaultTest::start(&["child"]).await;
+    let mark = test.folder.path().display().to_string();
+    drop(test);
     within(Duration::from_secs(60), async {
         while !fakemcp::processes(&mark).is_empty() {
             tokio::time::sleep(Duration::from_millis(10)).await;

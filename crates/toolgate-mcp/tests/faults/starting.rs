@@ -40,8 +40,8 @@ async fn mc4_an_unstartable_program_is_explained_and_the_rest_continues() {
             ServerConnection::Stdio(program.clone()),
         ));
     }
-    let house = plan.server(NEIGHBOR, &[]).start_settled().await;
-    let log = house.log();
+    let test = plan.server(NEIGHBOR, &[]).start_settled().await;
+    let log = test.log();
     for (name, _) in &broken {
         let reason = format!("Reason: Connection to stdio server '{name}' failed");
         assert!(log.contains(&reason), "{name}\n{log}");
@@ -55,18 +55,18 @@ async fn mc4_an_unstartable_program_is_explained_and_the_rest_continues() {
     let clock = FunctionTool::new("clock", "d", async |_: Value, _| {
         Ok::<_, ToolError>("local")
     });
-    house.manager.add(clock.unwrap());
-    let local = house.execute(ToolCall::new("clock", json!({}))).await;
+    test.manager.add(clock.unwrap());
+    let local = test.execute(ToolCall::new("clock", json!({}))).await;
     assert_eq!(local["result"], "local");
-    let echo = house
+    let echo = test
         .execute(ToolCall::new("echo", json!({ "text": "hello" })))
         .await;
     assert_eq!(echo["result"], "hello", "{echo}");
     for (name, _) in &broken {
-        let envelope = house.call_on(name, "echo", json!({})).await;
+        let envelope = test.call_on(name, "echo", json!({})).await;
         assert_eq!(envelope["error_kind"], "unavailable", "{envelope}");
     }
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
@@ -77,14 +77,14 @@ async fn mc4_the_zwave_server_names_its_broker_by_default() {
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let program = plan.program(program.display().to_string());
     let settings = ServerSettings::new("zwave", ServerConnection::Stdio(program));
-    let house = quick(plan).add(settings).start_settled().await;
+    let test = quick(plan).add(settings).start_settled().await;
     let block = "❌ Failed to initialize MCP tools after 3 attempts
    Reason: Connection to stdio server 'zwave' failed
    MCP Server stderr: no broker
    Check: MQTT broker running, zwave-mcp-server installed
 ⚠️ Continuing with local tools only (none)";
-    assert!(house.log().contains(block), "{}", house.log());
-    house.finish().await;
+    assert!(test.log().contains(block), "{}", test.log());
+    test.finish().await;
 }
 
 #[tokio::test]
@@ -97,87 +97,85 @@ async fn mc4_the_block_quotes_stderr() {
         ],
         |zwave| zwave.check = Some("the stick is plugged in".to_owned()),
     );
-    let house = plan.start();
+    let test = plan.start();
     for name in ["datetime", "search", "volume"] {
-        house.manager.add(
+        test.manager.add(
             FunctionTool::new(name, "Local", async |_: serde_json::Value, _| {
                 Ok::<_, toolgate_core::ToolError>("local")
             })
             .unwrap(),
         );
     }
-    house.servers.start_all().await;
+    test.servers.start_all().await;
     let block = "❌ Failed to initialize MCP tools after 3 attempts\n   \
         Reason: Connection to stdio server 'zwave' failed\n   \
         MCP Server stderr: Traceback: no broker\n      at line 3\n   \
         Check: the stick is plugged in\n\
         ⚠️ Continuing with local tools only (datetime, search, volume)";
-    let log = house.log();
+    let log = test.log();
     assert!(log.contains(block), "{log}");
-    let starts = std::fs::metadata(house.folder.path().join("starts"))
+    let starts = std::fs::metadata(test.folder.path().join("starts"))
         .unwrap()
         .len();
     assert_eq!(starts, 3);
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn mc3_a_later_attempt_that_succeeds_says_which() {
-    let house = quick(FaultTestBuilder::new())
+    let test = quick(FaultTestBuilder::new())
         .server(FAKE, &["failing=1:@/starts"])
         .server(NEIGHBOR, &[])
         .start_settled()
         .await;
-    let log = house.log();
+    let log = test.log();
     assert!(
         log.contains("MCP connection succeeded on attempt 2"),
         "{log}"
     );
-    house.assert_works().await;
-    house.finish().await;
+    test.assert_works().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn mc4_a_server_that_comes_back_later_gets_its_tools_without_a_restart() {
-    let house = quick(FaultTestBuilder::new())
+    let test = quick(FaultTestBuilder::new())
         .retry(|retry| retry.max_delay = Duration::from_millis(400))
         .server(FAKE, &["failing=4:@/starts"])
         .server(NEIGHBOR, &[])
         .start_settled()
         .await;
-    assert!(house.manager.find("fake__echo").is_none());
-    house
-        .until("it is back", |house| {
-            house.manager.find("fake__echo").is_some()
-        })
-        .await;
-    house.assert_works().await;
-    house.finish().await;
+    assert!(test.manager.find("fake__echo").is_none());
+    test.until("it is back", |test| {
+        test.manager.find("fake__echo").is_some()
+    })
+    .await;
+    test.assert_works().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn a_silent_server_times_out_and_names_the_setting() {
-    let house = quick(FaultTestBuilder::new())
+    let test = quick(FaultTestBuilder::new())
         .settings(FAKE, &["mute", "stderr=loading\\n"], |fake| {
             fake.start_timeout = Some(Duration::from_millis(300));
         })
         .server(NEIGHBOR, &[])
         .start_settled()
         .await;
-    let log = house.log();
+    let log = test.log();
     assert!(log.contains("startTimeout"), "{log}");
     assert!(log.contains("loading"), "{log}");
-    house
-        .until("it is ended", |house| house.processes().len() == 1)
+    test.until("it is ended", |test| test.processes().len() == 1)
         .await;
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn mc5_a_slow_server_delays_nobody() {
     let tools =
         json!([{ "name": "alpha", "description": "d", "inputSchema": { "type": "object" } }]);
-    let house = FaultTestBuilder::new()
+    let test = FaultTestBuilder::new()
         .file("tools", &tools)
         .settings(FAKE, &["mute"], |fake| {
             fake.start_timeout = Some(Duration::from_secs(600));
@@ -185,14 +183,10 @@ async fn mc5_a_slow_server_delays_nobody() {
         .server(NEIGHBOR, &["list=@/tools", "wait=300"])
         .start();
     // The slow server comes first in the configuration and could own this name too.
-    within(
-        Duration::from_secs(60),
-        house.servers.wait_for_tool("alpha"),
-    )
-    .await;
-    let envelope = house.execute(ToolCall::new("alpha", json!({}))).await;
+    within(Duration::from_secs(60), test.servers.wait_for_tool("alpha")).await;
+    let envelope = test.execute(ToolCall::new("alpha", json!({}))).await;
     assert_eq!(envelope["success"], true, "{envelope}");
-    let slow = &house.servers.status()[0];
+    let slow = &test.servers.status()[0];
     assert_eq!(slow.state, ServerState::Starting, "it is still waited for");
-    house.finish().await;
+    test.finish().await;
 }

@@ -31,21 +31,21 @@ async fn mc1_stray_output_is_logged_with_server_and_content() {
         ("{\"jsonrpc\":\"2.0\",\"id\":\\n", "jsonrpc"),
         ("red \\x1b[31malarm\\n", "alarm"),
     ] {
-        let house = FaultTest::start(&[&format!("before={before}")]).await;
+        let test = FaultTest::start(&[&format!("before={before}")]).await;
         for n in 0..3 {
             assert_eq!(
-                house.answer("echo", json!({ "text": n.to_string() })).await,
+                test.answer("echo", json!({ "text": n.to_string() })).await,
                 n
             );
         }
-        let log = house.log();
+        let log = test.log();
         let error = log
             .lines()
             .find(|line| line.contains("ERROR") && line.contains(quoted))
             .unwrap_or_else(|| panic!("{before} is not logged:\n{log}"));
         assert!(error.contains("fake"), "{error}");
         assert!(!log.contains('\x1b'), "{log}");
-        house.finish().await;
+        test.finish().await;
     }
 }
 
@@ -63,25 +63,25 @@ async fn mc1_a_message_among_other_text_is_rescued() {
         &["stdout=Welcome!\\nType help\\n"],
         &["stdout=half a banner"],
     ] {
-        let house = FaultTest::start(modes).await;
+        let test = FaultTest::start(modes).await;
         for n in 0..3 {
             assert_eq!(
-                house.answer("echo", json!({ "text": n.to_string() })).await,
+                test.answer("echo", json!({ "text": n.to_string() })).await,
                 n,
                 "{modes:?}"
             );
         }
-        house.finish().await;
+        test.finish().await;
     }
 }
 
 #[tokio::test]
 async fn mc1_stray_output_gets_no_reply() {
-    let house = FaultTest::start(&[
+    let test = FaultTest::start(&[
         "before=[1]\\nno message\\n{\"id\":3}\\n{\"jsonrpc\":\"2.0\",\"id\":9}\\n",
     ])
     .await;
-    house.assert_works().await;
+    test.assert_works().await;
     let expected = [
         "initialize",
         "notifications/initialized",
@@ -89,29 +89,29 @@ async fn mc1_stray_output_gets_no_reply() {
         "tools/call",
         "tools/call",
     ];
-    assert_eq!(house.received_methods().await, expected);
-    house.finish().await;
+    assert_eq!(test.received_methods().await, expected);
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn mc1_a_thousand_lines_a_second_delay_nothing_and_fill_no_log() {
-    let house = FaultTest::start(&["noise=1000"]).await;
+    let test = FaultTest::start(&["noise=1000"]).await;
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(2) {
-        house.assert_works().await;
+        test.assert_works().await;
     }
-    let errors = house
+    let errors = test
         .log()
         .lines()
         .filter(|line| line.contains("still here") && line.contains("ERROR"))
         .count();
-    assert!((1..=7).contains(&errors), "{errors}\n{}", house.log());
-    house.finish().await;
+    assert!((1..=7).contains(&errors), "{errors}\n{}", test.log());
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn messages_that_never_end_fail_the_start_and_nothing_else() {
-    let house = crate::fault_test::FaultTestBuilder::new()
+    let test = crate::fault_test::FaultTestBuilder::new()
         .settings(crate::fault_test::FAKE, &["end="], |fake| {
             fake.start_timeout = Some(Duration::from_millis(300));
         })
@@ -119,15 +119,15 @@ async fn messages_that_never_end_fail_the_start_and_nothing_else() {
         .server(crate::fault_test::NEIGHBOR, &[])
         .start_settled()
         .await;
-    assert!(house.manager.find("fake__echo").is_none());
-    house.finish().await;
+    assert!(test.manager.find("fake__echo").is_none());
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn a_flood_of_useless_messages_does_not_fill_the_log() {
     const LINES: usize = 2000;
     const CALLS: usize = 25;
-    let house = FaultTestBuilder::new()
+    let test = FaultTestBuilder::new()
         .server(FAKE, &[])
         .debug()
         .start_settled()
@@ -153,15 +153,15 @@ async fn a_flood_of_useless_messages_does_not_fill_the_log() {
     ] {
         let text = format!("{flood}\\n").repeat(LINES) + answer + "\\n";
         for _ in 0..CALLS {
-            assert_eq!(house.answer("raw", json!({ "text": text })).await, "ok");
+            assert_eq!(test.answer("raw", json!({ "text": text })).await, "ok");
         }
-        let log = house.log();
+        let log = test.log();
         let told = log.lines().filter(|line| line.contains(message)).count();
         assert!((1..=5).contains(&told), "{message}: {told}");
     }
     // Besides these, the log grows only by the calls themselves, with 200,000 messages or with
     // none.
-    let records = house.log().lines().count();
+    let records = test.log().lines().count();
     assert!(records < 10 * 4 * CALLS, "{records}");
-    house.finish().await;
+    test.finish().await;
 }

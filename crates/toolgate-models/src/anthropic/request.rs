@@ -108,7 +108,7 @@ fn tools<'a>(
 fn removed_tool(name: &str) -> Value {
     json!({
         "name": name,
-        "description": "Not there any more",
+        "description": "No longer available",
         "input_schema": { "type": "object", "properties": {} },
     })
 }

@@ -290,13 +290,13 @@ fn only_new_tools_are_converted() {
         CONVERTED.with_borrow_mut(Vec::clear);
         let changed = cache.get(&Arc::new(ToolList::new(list.to_vec())), &counting);
         CONVERTED.with_borrow(|names| assert_eq!(names, expected));
-        let anew = Catalog::build(list, &SHORT);
-        assert_eq!(names(&changed), names(&anew));
+        let rebuilt = Catalog::build(list, &SHORT);
+        assert_eq!(names(&changed), names(&rebuilt));
         let sent = |catalog| serde_json::to_string(&OfferedTools::all(catalog)).unwrap();
         let tokens = |catalog: &Arc<Catalog>| OfferedTools::all(Arc::clone(catalog)).tokens();
-        let anew = Arc::new(anew);
-        assert_eq!(tokens(&changed), tokens(&anew));
-        assert_eq!(sent(changed), sent(anew));
+        let rebuilt = Arc::new(rebuilt);
+        assert_eq!(tokens(&changed), tokens(&rebuilt));
+        assert_eq!(sent(changed), sent(rebuilt));
     };
     check(&list, &["b", "d", "f_g", "h"]);
     check(&list, &[]);

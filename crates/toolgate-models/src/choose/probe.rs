@@ -133,7 +133,7 @@ pub(super) async fn probe_openai(
         .await
         .ok()?;
     let models = answer["data"].as_array()?.iter();
-    let mut named = models.filter_map(|model| Some((model["id"].as_str()?, window(model))));
+    let mut named = models.filter_map(|model| Some((model["id"].as_str()?, context_size(model))));
     let (name, window) = named.find(|(name, _)| match settings.name.as_str() {
         "" => !name.is_empty() && name.len() <= MAX_NAME_LEN,
         meant => *name == meant,
@@ -143,7 +143,7 @@ pub(super) async fn probe_openai(
 
 // Field names of vLLM and llama.cpp. `n_ctx_train` is ignored: llama.cpp may have been started
 // with a smaller context.
-fn window(model: &Value) -> Option<usize> {
+fn context_size(model: &Value) -> Option<usize> {
     const SANE: std::ops::RangeInclusive<u64> = 512..=16 << 20;
     let places = ["/max_model_len", "/n_ctx", "/meta/n_ctx"];
     let mut said = places

@@ -175,7 +175,8 @@ impl MessageHistory {
         }
         let pending_results = std::mem::take(&mut self.pending_results);
         let results = self.calls().zip(pending_results);
-        let results = results.map(|(call, result)| result.unwrap_or_else(|| interrupted(call)));
+        let results =
+            results.map(|(call, result)| result.unwrap_or_else(|| interrupted_result(call)));
         let results = results.collect();
         self.push(Message::Tool { results });
         self.drop_uncut_results(MAX_BYTES);
@@ -317,7 +318,7 @@ impl MessageHistory {
     }
 }
 
-fn interrupted(call: &ModelCall) -> ToolResult {
+fn interrupted_result(call: &ModelCall) -> ToolResult {
     ToolResult {
         id: call.id.clone(),
         name: call.name.clone(),

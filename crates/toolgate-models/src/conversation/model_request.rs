@@ -163,7 +163,7 @@ impl RunningTurn<'_> {
         let room = conversation.settings.max_tokens.min(window / 4);
         let around = room + tools + conversation.system_tokens;
         let budget = window.saturating_sub(around);
-        let fit = self.conversation.history.fit(budget);
+        let fit = self.conversation.history.fit_into(budget);
         if fit.tokens + around > window {
             let model = self.conversation.router.model_name().to_owned();
             let needed = fit.tokens + around;

@@ -101,11 +101,11 @@ fn output_text(output: &ToolOutput) -> String {
     if output.structured.is_some() || output.content.iter().all(is_text) {
         return output.to_text();
     }
-    let lines = output.content.iter().map(line);
+    let lines = output.content.iter().map(describe_block);
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn line(block: &ToolContent) -> Cow<'_, str> {
+fn describe_block(block: &ToolContent) -> Cow<'_, str> {
     if let Some(text) = block.as_text() {
         return Cow::Borrowed(text);
     }

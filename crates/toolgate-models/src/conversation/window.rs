@@ -35,7 +35,7 @@ impl MessageHistory {
     ///
     /// Leaves out more than needed right now. Otherwise the beginning of the prompt would change
     /// with every turn, and the provider's prompt cache would never help.
-    pub(super) fn fit(&mut self, budget: usize) -> FitReport {
+    pub(super) fn fit_into(&mut self, budget: usize) -> FitReport {
         let mut fit = FitReport {
             tokens: self.tokens(),
             ..FitReport::default()

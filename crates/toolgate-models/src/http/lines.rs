@@ -94,7 +94,7 @@ impl ResponseLines {
     }
 
     pub(crate) async fn json(mut self) -> Result<Value, ModelError> {
-        let bytes = self.rest().await?;
+        let bytes = self.read_rest().await?;
         serde_json::from_slice(&bytes).map_err(|error| {
             let start = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]);
             self.body
@@ -102,7 +102,7 @@ impl ResponseLines {
         })
     }
 
-    pub(crate) async fn rest(&mut self) -> Result<Bytes, ModelError> {
+    pub(crate) async fn read_rest(&mut self) -> Result<Bytes, ModelError> {
         let mut bytes = BytesMut::new();
         while let Some(chunk) = self.body.next().await? {
             bytes.extend_from_slice(&chunk);

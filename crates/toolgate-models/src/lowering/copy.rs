@@ -19,13 +19,13 @@ pub(super) struct SchemaCopier<'a> {
     rules: &'a SchemaRules,
     references: ReferenceResolver<'a>,
     // How often a schema may occur within itself.
-    repeats: usize,
-    deepest: usize,
+    max_repeats: usize,
+    max_depth: usize,
     // The reference targets that are being copied, from the outside in.
-    within: Vec<&'a Value>,
+    open_targets: Vec<&'a Value>,
     depth: usize,
     // Estimated size of the copy so far, in bytes.
-    spent: usize,
+    estimated_size: usize,
 }
 
 impl<'a> SchemaCopier<'a> {
@@ -33,35 +33,35 @@ impl<'a> SchemaCopier<'a> {
     pub(super) fn copy(
         document: &'a Value,
         rules: &'a SchemaRules,
-        repeats: usize,
-        deepest: usize,
+        max_repeats: usize,
+        max_depth: usize,
     ) -> Option<Map<String, Value>> {
         let mut copier = Self {
             rules,
             references: ReferenceResolver::new(document),
-            repeats,
-            deepest,
-            within: vec![document],
+            max_repeats,
+            max_depth,
+            open_targets: vec![document],
             depth: 0,
-            spent: 0,
+            estimated_size: 0,
         };
         let copy = copier.copy_schema(document);
-        (copier.spent <= MAX_SCHEMA_BYTES).then_some(copy)
+        (copier.estimated_size <= MAX_SCHEMA_BYTES).then_some(copy)
     }
 
     fn copy_schema(&mut self, schema: &'a Value) -> Map<String, Value> {
         // Even an empty schema counts for its brackets. Otherwise references to empty schemas could
         // multiply without end.
-        self.spent += 4;
+        self.estimated_size += 4;
         let keywords = match schema {
             Value::Object(keywords) => keywords,
             Value::Bool(false) => return single_keyword("not", json!({})),
             _ => return Map::new(),
         };
-        if self.spent > MAX_SCHEMA_BYTES {
+        if self.estimated_size > MAX_SCHEMA_BYTES {
             return Map::new();
         }
-        if self.depth > self.deepest {
+        if self.depth > self.max_depth {
             return self.outline(keywords, "Its details are left out.");
         }
         self.depth += 1;
@@ -92,15 +92,15 @@ impl<'a> SchemaCopier<'a> {
     fn copy_target(&mut self, target: &'a Value) -> Map<String, Value> {
         const MAX_INLINE_DEPTH: usize = 32;
         let same = |outer: &&&Value| std::ptr::eq(**outer, target);
-        let repeats = self.within.iter().filter(same).count();
-        if (repeats >= self.repeats || self.within.len() > MAX_INLINE_DEPTH)
+        let occurrences = self.open_targets.iter().filter(same).count();
+        if (occurrences >= self.max_repeats || self.open_targets.len() > MAX_INLINE_DEPTH)
             && let Value::Object(keywords) = target
         {
             return self.outline(keywords, "Nested in the same way.");
         }
-        self.within.push(target);
+        self.open_targets.push(target);
         let copy = self.copy_schema(target);
-        self.within.pop();
+        self.open_targets.pop();
         copy
     }
 
@@ -115,7 +115,7 @@ impl<'a> SchemaCopier<'a> {
         let description = keywords.get("description").and_then(Value::as_str);
         let mut description = strip_invisible(description.unwrap_or_default()).into_owned();
         add(&mut description, note);
-        self.spent += description.len() + 40;
+        self.estimated_size += description.len() + 40;
         outline.insert("description".to_owned(), description.into());
         if names_type(&outline, "array") {
             outline.insert("items".to_owned(), json!({}));
@@ -146,7 +146,7 @@ impl<'a> SchemaCopier<'a> {
                 holds => self.copy_leaf(keywords, keyword, holds, value),
             };
             if let Some(value) = kept {
-                self.spent += keyword.len() + 4;
+                self.estimated_size += keyword.len() + 4;
                 copy.insert(keyword.clone(), value);
             }
         }
@@ -173,7 +173,7 @@ impl<'a> SchemaCopier<'a> {
         let mut copy = Map::with_capacity(value.as_object()?.len());
         let is_kept = |name: &str| keyword == "properties" || is_visible(name);
         for (name, schema) in value.as_object()?.iter().filter(|(name, _)| is_kept(name)) {
-            self.spent += name.len() + 4;
+            self.estimated_size += name.len() + 4;
             copy.insert(name.clone(), self.copy_schema(schema).into());
         }
         Some(copy.into())
@@ -215,7 +215,7 @@ impl<'a> SchemaCopier<'a> {
             }
             _ => return None,
         };
-        self.spent += size(&kept);
+        self.estimated_size += size(&kept);
         Some(kept)
     }
 
@@ -224,7 +224,7 @@ impl<'a> SchemaCopier<'a> {
             return;
         };
         for (name, value) in all.iter().filter(|(name, _)| is_visible(name)) {
-            self.spent += name.len() + 24;
+            self.estimated_size += name.len() + 24;
             let (keyword, value) = match value {
                 Value::Array(names) => {
                     let names = unique(&visible_names(names));

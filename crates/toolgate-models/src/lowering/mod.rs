@@ -81,7 +81,7 @@ pub(crate) fn lower<'a>(
         let kib = MAX_SCHEMA_BYTES >> 10;
         format!("its parameters take more than {kib} KiB to describe")
     })?;
-    let (mut schema, mut notes) = root::fold(copy);
+    let (mut schema, mut notes) = root::fold_combinators(copy);
     if let Some(keywords) = rules.keywords {
         add(&mut notes, &reduce::root_constraints(&schema));
         schema.retain(|keyword, _| matches!(keyword.as_str(), "type" | "properties" | "required"));

@@ -38,7 +38,7 @@ pub(super) fn is_plain(schema: &Map<String, Value>) -> bool {
     !schema.keys().any(is_combinator)
 }
 
-pub(super) fn fold(schema: Map<String, Value>) -> (Map<String, Value>, String) {
+pub(super) fn fold_combinators(schema: Map<String, Value>) -> (Map<String, Value>, String) {
     if is_plain(&schema) {
         return (as_object(schema), String::new());
     }

@@ -231,7 +231,7 @@ impl WireFormat for OllamaFormat {
     }
 
     // The server may silently drop the tools if the model's chat template doesn't support them. The
-    // user is told once.
+    // user is notified once.
     fn notice_before(&self, request: &ModelRequest<'_>) -> Option<String> {
         let details = self.details.get();
         let lacks_tools =

@@ -45,7 +45,7 @@ pub(crate) struct RescuedCalls {
 
 impl RescuedCalls {
     /// The text for the user from the byte `from` on. Everything before was forwarded already.
-    pub(crate) fn rest(&self, text: &str, from: usize) -> String {
+    pub(crate) fn remaining_text(&self, text: &str, from: usize) -> String {
         join_kept(text, &self.kept, from)
     }
 }
@@ -64,7 +64,7 @@ pub(crate) fn rescue(text: &str, offer: &OfferedTools) -> Option<RescuedCalls> {
     if found.is_empty() {
         return None;
     }
-    let kept = gaps(text, &found);
+    let kept = find_gaps(text, &found);
     let words = join_kept(text, &kept, 0);
     let calls = found.into_iter().flat_map(|found| found.calls).collect();
     Some(RescuedCalls {
@@ -149,7 +149,7 @@ fn without_examples(text: &str, mut found: Vec<FoundCalls>) -> Vec<FoundCalls> {
     found
 }
 
-fn gaps(text: &str, found: &[FoundCalls]) -> Vec<Range<usize>> {
+fn find_gaps(text: &str, found: &[FoundCalls]) -> Vec<Range<usize>> {
     let mut gaps = Vec::with_capacity(found.len() + 1);
     let mut start = 0;
     for found in found {

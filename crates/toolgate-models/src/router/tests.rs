@@ -111,14 +111,14 @@ fn sentences_of(toolbox: Toolbox) -> Arc<SentenceInterpreter> {
 }
 
 /// The built-in sentences, and the tools of a home.
-fn everything() -> Toolbox {
+fn all_tools() -> Toolbox {
     let mut tools = HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools();
     tools.extend(house_tools(Duration::ZERO).0);
     toolbox_of(tools)
 }
 
 fn first() -> SentenceRouter {
-    SentenceRouter::new(Arc::new(CountingModel)).sentences_first(sentences_of(everything()))
+    SentenceRouter::new(Arc::new(CountingModel)).sentences_first(sentences_of(all_tools()))
 }
 
 fn request<'a>(messages: &'a [Message], offer: &'a OfferedTools) -> ModelRequest<'a> {

@@ -15,7 +15,7 @@ async fn ai1_a_tool_use_is_executed_and_its_result_goes_back() {
     let turn = talk.says("How warm is it in Oslo?").await;
     assert_eq!(turn.answer, "3 degrees.");
     assert_eq!(
-        talk.house.calls(),
+        talk.recorded.calls(),
         [("get_weather".to_owned(), json!({ "city": "Oslo" }))]
     );
     let envelope = serde_json::to_value(&turn.rounds[0].calls[0])
@@ -150,7 +150,7 @@ async fn a_call_cut_by_the_token_limit_does_not_run() {
     )
     .await;
     talk.says("Oslo?").await;
-    assert!(talk.house.calls().is_empty());
+    assert!(talk.recorded.calls().is_empty());
 }
 
 #[tokio::test]

@@ -18,9 +18,10 @@ pub(crate) async fn with_arguments(
 ) -> (Vec<(String, Value)>, String) {
     let call = Answer::empty().and_broken_call("call_1", tool, arguments);
     let switch = json!({ "type": "object", "required": ["on"], "properties": { "on": { "type": "boolean" } } });
-    let house = RecordedTools::new().with("switch", switch, |_| Ok(ToolOutput::text("switched")));
+    let recorded =
+        RecordedTools::new().with("switch", switch, |_| Ok(ToolOutput::text("switched")));
     let script = Script::new([call, Answer::text("Done.")]);
-    let mut talk = TestConversation::with(api, script, house, |_| {}).await;
+    let mut talk = TestConversation::with(api, script, recorded, |_| {}).await;
     let turn = talk.says("go").await;
     assert_eq!(
         (turn.answer.as_str(), turn.end),
@@ -29,7 +30,7 @@ pub(crate) async fn with_arguments(
     );
     let texts = talk.texts();
     assert_eq!(texts.len(), 1, "{api:?} {arguments}: {texts:?}");
-    (talk.house.calls(), texts[0].clone())
+    (talk.recorded.calls(), texts[0].clone())
 }
 
 #[tokio::test]
@@ -161,7 +162,7 @@ async fn a_duplicated_call_runs_once() {
         let twice = asks_for_oslo().and_call("call_1", "get_weather", &json!({ "city": "Oslo" }));
         let mut talk = TestConversation::new(api, [twice, Answer::text("3 degrees.")]).await;
         assert_eq!(talk.says("Oslo?").await.answer, "3 degrees.", "{api:?}");
-        assert_eq!(talk.house.names(), ["get_weather"], "{api:?}");
+        assert_eq!(talk.recorded.names(), ["get_weather"], "{api:?}");
         assert_eq!(talk.results().len(), 1, "{api:?}");
     }
 }

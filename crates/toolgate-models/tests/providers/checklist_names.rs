@@ -23,16 +23,17 @@ async fn an_unknown_name_gets_the_available_names_nearest_first() {
         let (ran, told) = with_arguments(api, "x", "{}").await;
         assert!(ran.is_empty() && told.contains("clock"), "{api:?}: {told}");
         // For names that look alike, neither the alphabet nor the order decides.
-        let house = RecordedTools::new().with("get_leather", json!({ "type": "object" }), |_| {
-            Ok(ToolOutput::text("Brown"))
-        });
+        let recorded =
+            RecordedTools::new().with("get_leather", json!({ "type": "object" }), |_| {
+                Ok(ToolOutput::text("Brown"))
+            });
         let calls = Answer::call("call_1", "get_wether", &json!({})).and_call(
             "call_2",
             "get_lether",
             &json!({}),
         );
         let script = Script::new([calls, Answer::text("Sorry.")]);
-        let mut talk = TestConversation::with(api, script, house, |_| {}).await;
+        let mut talk = TestConversation::with(api, script, recorded, |_| {}).await;
         talk.says("go").await;
         let texts = talk.texts();
         for (text, nearest) in texts.iter().zip([
@@ -61,8 +62,8 @@ async fn dotted_long_and_colliding_names_resolve_to_their_tools() {
     let longer = format!("{}/state", "a".repeat(100));
     let names = ["home.door", "home/door", "home_door", &long, &longer];
     for api in APIS {
-        let house = names.iter().fold(RecordedTools::empty(), |house, name| {
-            house.with(name, json!({ "type": "object" }), |_| {
+        let recorded = names.iter().fold(RecordedTools::empty(), |recorded, name| {
+            recorded.with(name, json!({ "type": "object" }), |_| {
                 Ok(ToolOutput::text("opened it"))
             })
         });
@@ -90,9 +91,9 @@ async fn dotted_long_and_colliding_names_resolve_to_their_tools() {
                     answer.and_call(&format!("call_{index}"), &name, &json!({}))
                 })
         });
-        let mut talk = TestConversation::with(api, script, house, |_| {}).await;
+        let mut talk = TestConversation::with(api, script, recorded, |_| {}).await;
         assert_eq!(talk.says("all of them").await.answer, "Done.", "{api:?}");
-        let mut ran = talk.house.names();
+        let mut ran = talk.recorded.names();
         ran.sort();
         let mut expected = names.map(str::to_owned);
         expected.sort();
@@ -121,7 +122,7 @@ async fn schemas_that_providers_choke_on_are_lowered_and_checked_in_full() {
     let bare = json!({ "type": "object" });
     for api in APIS {
         let done = |_: &Value| Ok(ToolOutput::text("done"));
-        let house = RecordedTools::empty()
+        let recorded = RecordedTools::empty()
             .with("referring", referring.clone(), done)
             .with("either", either.clone(), done)
             .with("bare", bare.clone(), done)
@@ -143,7 +144,7 @@ async fn schemas_that_providers_choke_on_are_lowered_and_checked_in_full() {
         let mut talk = TestConversation::with(
             api,
             Script::new([calls, Answer::text("Done.")]),
-            house,
+            recorded,
             |_| {},
         )
         .await;

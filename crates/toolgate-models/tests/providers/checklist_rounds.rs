@@ -73,7 +73,7 @@ async fn calls_of_one_reply_run_in_parallel_and_are_answered_in_order() {
                     .unwrap();
             })
         };
-        let house = RecordedTools::empty().with_waiting(
+        let recorded = RecordedTools::empty().with_waiting(
             "queue",
             json!({ "type": "object" }),
             wait,
@@ -90,7 +90,7 @@ async fn calls_of_one_reply_run_in_parallel_and_are_answered_in_order() {
             )
         });
         let script = Script::new([calls, Answer::text("Done.")]);
-        let mut talk = TestConversation::with(api, script, house, |_| {}).await;
+        let mut talk = TestConversation::with(api, script, recorded, |_| {}).await;
         talk.says("go").await;
         let places: Vec<String> = (0..CALLS).map(|place| place.to_string()).collect();
         assert_eq!(talk.texts(), places, "{api:?}");
@@ -168,13 +168,13 @@ async fn sounds_and_links_are_named_in_words() {
     ];
     for api in APIS {
         let blocks = blocks.clone().map(ToolContent::from);
-        let house =
+        let recorded =
             RecordedTools::empty().with("doorbell", json!({ "type": "object" }), move |_| {
                 Ok(ToolOutput::blocks(blocks.to_vec()))
             });
         let call = Answer::call("call_1", "doorbell", &json!({}));
         let script = Script::new([call, Answer::text("It rang.")]);
-        let mut talk = TestConversation::with(api, script, house, |_| {}).await;
+        let mut talk = TestConversation::with(api, script, recorded, |_| {}).await;
         talk.says("who is there?").await;
         let told = "The doorbell\n[audio: audio/wav, 6 bytes, can't be played]\n[resource file:///bell.pdf: The manual]";
         assert_eq!(talk.texts(), [told], "{api:?}");
@@ -222,7 +222,7 @@ async fn an_endlessly_repeated_call_is_stopped_with_an_answer() {
         let turn = talk.says("Oslo?").await;
         assert_eq!(turn.end, TurnEnd::Repetition, "{api:?}");
         assert_eq!(turn.answer, "It is 3 degrees.", "{api:?}");
-        assert_eq!(talk.house.calls().len(), 2, "{api:?}");
+        assert_eq!(talk.recorded.calls().len(), 2, "{api:?}");
     }
 }
 
@@ -251,7 +251,7 @@ async fn after_the_last_round_there_is_an_answer_without_tools() {
             (TurnEnd::RoundLimit, "As far as I got."),
             "{api:?}"
         );
-        assert_eq!(talk.house.calls().len(), 3, "{api:?}");
+        assert_eq!(talk.recorded.calls().len(), 3, "{api:?}");
         assert_eq!(turn.rounds.len(), 4, "{api:?}");
     }
 }
@@ -265,7 +265,7 @@ async fn a_stream_cut_in_its_arguments_runs_nothing_and_is_retried() {
         let mut talk = TestConversation::new(api, [cut, asks_for_oslo(), Answer::text("3.")]).await;
         let turn = talk.says("Oslo?").await;
         assert_eq!(turn.answer, "3.", "{api:?}");
-        assert_eq!(talk.house.names(), ["get_weather"], "{api:?}");
+        assert_eq!(talk.recorded.names(), ["get_weather"], "{api:?}");
         assert!(
             talk.heard.contains(&"<void>".to_owned()),
             "{api:?}: {:?}",

@@ -115,10 +115,10 @@ async fn schemas_use_only_documented_keywords() {
         "required": ["city"],
         "additionalProperties": false,
     });
-    let house =
+    let recorded =
         RecordedTools::empty().with("hard", hard, |_| Ok(toolgate_core::ToolOutput::text("ok")));
     let script = Script::new([Answer::text("Hi.")]);
-    let mut talk = TestConversation::with(API, script, house, |_| {}).await;
+    let mut talk = TestConversation::with(API, script, recorded, |_| {}).await;
     talk.says("go").await;
     let (_, schema) = talk.offered().remove(0);
     assert_eq!(schema["properties"]["tags"]["maxItems"], 3);

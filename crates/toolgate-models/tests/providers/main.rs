@@ -1,6 +1,6 @@
 //! Whole conversations over real sockets with strict doubles of the providers. `fakellm` refuses
 //! every request that the real ones would refuse, so a passing test has sent only what they accept.
-#![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod anthropic;
 mod checklist; // of pitfalls: arguments and ids

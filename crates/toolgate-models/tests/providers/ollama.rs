@@ -25,7 +25,10 @@ async fn ai2_calls_run_with_unchanged_arguments_and_results_go_back() {
     let mut talk = TestConversation::new(API, [call, Answer::text("3 degrees.")]).await;
     let turn = talk.says("How warm is it in Oslo?").await;
     assert_eq!(turn.answer, "3 degrees.");
-    assert_eq!(talk.house.calls(), [("get_weather".to_owned(), arguments)]);
+    assert_eq!(
+        talk.recorded.calls(),
+        [("get_weather".to_owned(), arguments)]
+    );
     let messages = talk.last()["messages"].clone();
     let result = messages.as_array().unwrap().last().unwrap();
     assert_eq!(result["role"], "tool");
@@ -77,7 +80,7 @@ async fn calls_are_taken_from_any_line() {
         let mut talk = TestConversation::new(API, [answer, Answer::text("Done.")]).await;
         talk.says("go").await;
         let ran: Vec<_> = talk
-            .house
+            .recorded
             .calls()
             .into_iter()
             .map(|(_, arguments)| arguments["city"].clone())
@@ -89,8 +92,8 @@ async fn calls_are_taken_from_any_line() {
 /// As many tools as asked for, each with a parameter that has this description.
 fn many(tools: usize, description: &str) -> RecordedTools {
     let schema = json!({ "type": "object", "properties": { "where": { "type": "string", "description": description } } });
-    (0..tools).fold(RecordedTools::empty(), |house, index| {
-        house.with(&format!("tool_{index}"), schema.clone(), |_| unreachable!())
+    (0..tools).fold(RecordedTools::empty(), |recorded, index| {
+        recorded.with(&format!("tool_{index}"), schema.clone(), |_| unreachable!())
     })
 }
 

@@ -80,7 +80,7 @@ async fn pieces_of_calls_are_put_together_by_their_index() {
     let mut talk = TestConversation::new(API, [Answer::raw(body), Answer::text("Both.")]).await;
     talk.says("Oslo and Rome?").await;
     let cities: Vec<_> = talk
-        .house
+        .recorded
         .calls()
         .into_iter()
         .map(|(_, arguments)| arguments["city"].clone())

@@ -68,12 +68,12 @@ impl ThirdPartyProgram {
     fn conversation(
         &self,
         api: Api,
-        house: &RecordedTools,
+        recorded: &RecordedTools,
         edit: impl FnOnce(&mut ModelSettings),
     ) -> Conversation {
         let mut settings = settings(api, &self.url);
         edit(&mut settings);
-        Conversation::new(client(api, &settings), house.toolbox(), settings)
+        Conversation::new(client(api, &settings), recorded.toolbox(), settings)
     }
 }
 

@@ -61,8 +61,8 @@ impl RecordedTools {
             "days": { "type": "integer", "minimum": 1, "description": "How far ahead" },
         } });
         let level = json!({ "type": "object", "required": ["level"], "properties": { "level": { "type": "integer" } } });
-        let house = Self::empty();
-        house
+        let recorded = Self::empty();
+        recorded
             .with("get_weather", city, |arguments| {
                 Ok(ToolOutput::json(
                     json!({ "city": arguments["city"], "degrees": 3 }),

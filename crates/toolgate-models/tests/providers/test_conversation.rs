@@ -24,7 +24,7 @@ pub(crate) const MODEL: &str = "qwen3:4b";
 pub(crate) struct TestConversation {
     pub(crate) api: Api,
     pub(crate) fake: FakeLlm,
-    pub(crate) house: RecordedTools,
+    pub(crate) recorded: RecordedTools,
     pub(crate) conversation: Conversation,
     /// Short forms of the events that the listener saw.
     pub(crate) heard: Vec<String>,
@@ -39,26 +39,26 @@ impl TestConversation {
     pub(crate) async fn with(
         api: Api,
         script: Script,
-        house: RecordedTools,
+        recorded: RecordedTools,
         edit: impl FnOnce(&mut ModelSettings),
     ) -> Self {
         let fake = FakeLlm::with_model(script, FakeModel::new(MODEL)).await;
-        Self::at(api, fake, house, edit)
+        Self::at(api, fake, recorded, edit)
     }
 
     pub(crate) fn at(
         api: Api,
         fake: FakeLlm,
-        house: RecordedTools,
+        recorded: RecordedTools,
         edit: impl FnOnce(&mut ModelSettings),
     ) -> Self {
         let mut settings = settings(api, fake.url());
         edit(&mut settings);
-        let conversation = Conversation::new(client(api, &settings), house.toolbox(), settings);
+        let conversation = Conversation::new(client(api, &settings), recorded.toolbox(), settings);
         Self {
             api,
             fake,
-            house,
+            recorded,
             conversation,
             heard: Vec::new(),
         }

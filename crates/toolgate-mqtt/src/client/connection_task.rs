@@ -75,7 +75,7 @@ impl ConnectionTask {
                 }
                 Err(link_error) => {
                     self.losses.clear();
-                    self.offline(&link_error);
+                    self.report_offline(&link_error);
                     link_error
                 }
             };
@@ -107,7 +107,7 @@ impl ConnectionTask {
         }
     }
 
-    fn offline(&self, link_error: &LinkError) {
+    fn report_offline(&self, link_error: &LinkError) {
         set_offline(&self.state, &link_error.describe(&self.settings));
     }
 

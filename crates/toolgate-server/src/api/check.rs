@@ -48,7 +48,7 @@ pub(crate) struct CheckResponse {
 
 /// A problem with one argument.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Wrong)]
+#[schema(as = Violation)]
 pub(crate) struct ArgumentProblem {
     /// The path of the parameter, such as `level`, `o.inner.depth` or `a[1]`; `arguments` if the
     /// problem is with the arguments as a whole.

@@ -58,8 +58,8 @@ pub(crate) async fn resources(
     executor.manager().refresh_lists().await;
     let (content, rules) = (executor.manager().content(), executor.rules());
     Json(ResourceList {
-        resources: listed(content.offered_resources(&rules, &caller.scope)),
-        templates: listed(content.offered_templates(&rules, &caller.scope)),
+        resources: list_with_servers(content.offered_resources(&rules, &caller.scope)),
+        templates: list_with_servers(content.offered_templates(&rules, &caller.scope)),
     })
 }
 
@@ -71,11 +71,11 @@ pub(crate) async fn prompts(State(gateway): State<Gateway>, caller: Caller) -> J
     executor.manager().refresh_lists().await;
     let (content, rules) = (executor.manager().content(), executor.rules());
     Json(PromptList {
-        prompts: listed(content.offered_prompts(&rules, &caller.scope)),
+        prompts: list_with_servers(content.offered_prompts(&rules, &caller.scope)),
     })
 }
 
-fn listed<'a>(offered: impl Iterator<Item = OfferedEntry<'a>>) -> Vec<Value> {
+fn list_with_servers<'a>(offered: impl Iterator<Item = OfferedEntry<'a>>) -> Vec<Value> {
     let with_server = |OfferedEntry {
                            source, mut entry, ..
                        }: OfferedEntry<'a>| {

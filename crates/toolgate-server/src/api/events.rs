@@ -201,11 +201,11 @@ impl ApiEventStream {
                 event = receive(self.calls.as_mut()) => self.send_call(event)?,
                 event = receive(approvals) => self.send_approval(event)?,
                 event = receive(questions) => self.send_question(event)?,
-                () = changed(&mut self.servers, self.servers_not_before) => {
+                () = wait_for_change(&mut self.servers, self.servers_not_before) => {
                     self.servers_not_before = Instant::now() + MIN_SERVER_INTERVAL;
                     self.send_servers();
                 }
-                () = changed(&mut self.tools, Instant::now()) => self.send_tools(),
+                () = wait_for_change(&mut self.tools, Instant::now()) => self.send_tools(),
                 () = tick(&mut self.status) => self.send_status(),
                 _ = self.keep_alive.tick() => self.pending.push_back(sse::keep_alive()),
             }
@@ -307,7 +307,7 @@ async fn receive<T: Clone>(receiver: Option<&mut broadcast::Receiver<T>>) -> Res
 
 // Sleeps before it checks for a change: `select!` may drop this future at any await, and `changed`
 // marks a change as seen.
-async fn changed(version: &mut Option<watch::Receiver<u64>>, not_before: Instant) {
+async fn wait_for_change(version: &mut Option<watch::Receiver<u64>>, not_before: Instant) {
     if let Some(version) = version {
         tokio::time::sleep_until(not_before).await;
         if version.changed().await.is_ok() {

@@ -13,7 +13,7 @@ use crate::guard::Caller;
 
 /// The answer of a living gateway.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Alive)]
+#[schema(as = Liveness)]
 pub(crate) struct LivenessResponse {
     /// Always the same text.
     #[schema(example = "alive")]
@@ -22,7 +22,7 @@ pub(crate) struct LivenessResponse {
 
 /// Whether the gateway can do its work.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Ready)]
+#[schema(as = Readiness)]
 pub(crate) struct ReadinessResponse {
     /// `ready`, `degraded`, `starting` or `stopping`.
     #[schema(example = "ready")]

@@ -37,7 +37,7 @@ pub(crate) struct NewServer {
 
 /// A server that was added.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Added)]
+#[schema(as = AddedServer)]
 pub(crate) struct AddedServer {
     /// The name of the server.
     #[schema(example = "weather")]

@@ -74,7 +74,7 @@ pub(crate) struct ToolInfoSchema {
 
 /// What a tool says about its effects; nothing where it doesn't say.
 #[derive(ToSchema)]
-#[schema(as = Habits)]
+#[schema(as = Annotations)]
 #[expect(dead_code, reason = "it describes what a tool's annotations write")]
 pub(crate) struct ToolAnnotationsSchema {
     /// True if it changes nothing.

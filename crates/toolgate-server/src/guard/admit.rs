@@ -251,7 +251,7 @@ impl RequestGuard {
         }
         // Reopening the link from the browser's history is fine while its session lasts.
         let is_signed_in = self.caller(parts, page).is_some();
-        warn!(from = %addresses.peer, "somebody opened a sign-in link that was used already, has expired or is wrong");
+        warn!(from = %addresses.peer, "a sign-in link that is wrong, expired or already used was opened");
         if let Some(refused) = self
             .auth
             .wrong_tokens

@@ -14,7 +14,7 @@ struct WaitArguments {
     fails: bool,
 }
 
-fn gate(stats: &Stats) -> ToolExecutor {
+fn executor_with(stats: &Stats) -> ToolExecutor {
     let wait = async |wait: WaitArguments, _: CallContext| {
         tokio::time::sleep(Duration::from_millis(wait.ms)).await;
         match wait.fails {
@@ -40,7 +40,7 @@ fn shown(stats: &Stats) -> Value {
 #[tokio::test(start_paused = true)]
 async fn calls_are_counted_by_tool_and_step() {
     let stats = Stats::default();
-    let executor = gate(&stats);
+    let executor = executor_with(&stats);
     call(&executor, "wait", json!({ "ms": 100 })).await;
     call(&executor, "wait", json!({ "ms": 100, "fails": true })).await;
     tokio::time::advance(STEP).await;
@@ -64,7 +64,7 @@ async fn calls_are_counted_by_tool_and_step() {
 #[tokio::test(start_paused = true)]
 async fn old_steps_are_dropped_but_totals_stay() {
     let stats = Stats::default();
-    let executor = gate(&stats);
+    let executor = executor_with(&stats);
     call(&executor, "wait", json!({ "ms": 1 })).await;
     tokio::time::advance(STEP * (STEPS as u32 + 1)).await;
     let report = shown(&stats);
@@ -79,7 +79,7 @@ async fn old_steps_are_dropped_but_totals_stay() {
 #[tokio::test(start_paused = true)]
 async fn running_calls_are_known_until_they_end_or_their_caller_is_gone() {
     let stats = Stats::default();
-    let executor = gate(&stats);
+    let executor = executor_with(&stats);
     let calling = call(&executor, "wait", json!({ "ms": 5000 }));
     drop(tokio::time::timeout(Duration::from_secs(1), calling).await);
     assert!(stats.running().is_empty());
@@ -98,7 +98,7 @@ async fn running_calls_are_known_until_they_end_or_their_caller_is_gone() {
 #[tokio::test(start_paused = true)]
 async fn unknown_tool_names_are_counted_together() {
     let stats = Stats::default();
-    let executor = gate(&stats);
+    let executor = executor_with(&stats);
     for number in 0..10 {
         call(&executor, &format!("nothing_{number}"), json!({})).await;
     }
@@ -110,7 +110,7 @@ async fn unknown_tool_names_are_counted_together() {
 #[tokio::test(start_paused = true)]
 async fn calls_do_not_wait_for_a_report() {
     let stats = Stats::default();
-    let executor = gate(&stats);
+    let executor = executor_with(&stats);
     call(&executor, "wait", json!({ "ms": 1 })).await;
     let is_free = || stats.0.inner.try_lock().is_some();
     let report = stats.snapshot(None, |_, _| is_free());

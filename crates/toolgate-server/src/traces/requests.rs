@@ -66,7 +66,7 @@ mod tests {
     use toolgate_mcp::{HttpOptions, McpServer, ServeOptions};
 
     use super::*;
-    use crate::traces::tests::{CALLER, RecordingExporter, gate};
+    use crate::traces::tests::{CALLER, RecordingExporter, traced_executor};
 
     fn said(span: &TraceSpan, key: &str) -> String {
         let mut pairs = span.attributes.iter();
@@ -78,7 +78,7 @@ mod tests {
     async fn a_request_is_a_server_span_between_its_client_and_its_call() {
         let kept = RecordingExporter::default();
         let traces = Traces::with_exporter(kept.clone(), "test".to_owned(), Redactor::default());
-        let server = McpServer::new(gate(&traces), ServeOptions::new("test", "1"));
+        let server = McpServer::new(traced_executor(&traces), ServeOptions::new("test", "1"));
         server.observe_requests(Arc::new(traces.clone()));
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -20,7 +20,7 @@ fn settings(address: &str) -> TelemetrySettings {
     }
 }
 
-pub(super) fn gate(traces: &Traces) -> ToolExecutor {
+pub(super) fn traced_executor(traces: &Traces) -> ToolExecutor {
     let broken = async |_: Nothing, _: CallContext| {
         Err::<String, _>(ToolError::failed("broken, password hunter2"))
     };
@@ -71,7 +71,7 @@ async fn a_call_reaches_the_collector_as_a_child_of_its_caller() {
     let call = ToolCall::new("broken", json!({}))
         .origin(Origin::Http)
         .trace_parent(CALLER);
-    gate(&traces).execute(call).await;
+    traced_executor(&traces).execute(call).await;
     traces.flush().await;
 
     let request = collected.await.unwrap();
@@ -104,7 +104,7 @@ async fn an_unreachable_collector_delays_no_call() {
     let traces = Traces::start(&settings(&address), Redactor::default())
         .unwrap()
         .unwrap();
-    let executor = gate(&traces);
+    let executor = traced_executor(&traces);
     let begun = SystemTime::now();
     for _ in 0..2 * QUEUE_CAPACITY {
         executor.execute(ToolCall::new("broken", json!({}))).await;
@@ -148,7 +148,9 @@ async fn a_valid_tracestate_is_passed_on() {
         let kept = RecordingExporter::default();
         let traces = Traces::with_exporter(kept.clone(), "test".to_owned(), Redactor::default());
         let call = ToolCall::new("broken", json!({})).trace_parent(CALLER);
-        gate(&traces).execute(call.trace_state(state)).await;
+        traced_executor(&traces)
+            .execute(call.trace_state(state))
+            .await;
         traces.flush().await;
         let spans = kept.0.lock();
         assert_eq!(spans[0].state, expected);
@@ -164,7 +166,7 @@ async fn j5_a_panicking_exporter_loses_a_batch_and_is_given_up_after_five() {
             taken: Arc::clone(&counter),
         };
         let traces = Traces::with_exporter(broken, "test".to_owned(), Redactor::default());
-        let executor = gate(&traces);
+        let executor = traced_executor(&traces);
         for _ in 0..10 {
             executor.execute(ToolCall::new("broken", json!({}))).await;
             tokio::time::sleep(2 * BATCH_DELAY).await;

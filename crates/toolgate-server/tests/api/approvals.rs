@@ -88,7 +88,7 @@ async fn late_listeners_see_open_questions_and_leaving_denies_them() {
         let question = first.expect("approval").await;
         let mut second = gateway.events("/api/events?kinds=approval").await;
         assert_eq!(second.expect("approval").await, question);
-        // A page that is loaded again is away for a moment only.
+        // A page that is reloaded is only disconnected for a moment.
         drop((first, second));
         let mut third = gateway.events("/api/events?kinds=approval").await;
         assert_eq!(third.expect("approval").await, question);

@@ -115,7 +115,7 @@ async fn readers_that_come_and_go_leave_nothing_behind() {
                 .await,
         );
     }
-    // With nobody there, a call that needs approval is denied at once.
+    // Without a listener, a call that needs approval is denied at once.
     let is_denied = async || {
         let envelope = gateway.call("lock", &json!({})).await.json();
         envelope["error_kind"] == "denied"

@@ -58,7 +58,7 @@ pub(crate) fn odd() -> impl Strategy<Value = OddRequest> {
         1 => select(vec![Method::PUT, Method::PATCH, Method::OPTIONS]),
     ];
     let path = prop_oneof![4 => Just("/mcp"), 1 => select(PATHS)];
-    // With a session, alone, or in a way that nobody speaks.
+    // With a session, without one, or in an unknown revision.
     let era = prop_oneof![
         5 => Just(("2025-11-25", true)),
         5 => Just(("2026-07-28", false)),
@@ -127,7 +127,7 @@ fn say_version(message: &mut Value, version: &str) {
 enum RequestMistake {
     /// A header is left out.
     Leaves(Index),
-    /// A header says something else, or is there once more.
+    /// A header has another value, or appears twice.
     Says(&'static str, String),
     /// The body breaks off.
     Cuts(Index),

@@ -167,7 +167,7 @@ async fn operator_details_are_hidden_from_restricted_tokens() {
                     .json();
                 assert_eq!(again["details"], seen, "{token}: {tool} again");
                 let operators = gateway.get_as("full", &call).await.json();
-                assert_eq!(operators["details"], details, "it is kept all the same");
+                assert_eq!(operators["details"], details, "it is still kept");
             }
         }
     }

@@ -93,10 +93,10 @@ fn list_resources(arguments: &ListResourcesArguments, context: &CallContext) -> 
     };
     let resources = content
         .offered_resources(&rules, scope)
-        .map(|it| shown(&it));
+        .map(|it| summarize_entry(&it));
     let templates = content
         .offered_templates(&rules, scope)
-        .map(|it| shown(&it));
+        .map(|it| summarize_entry(&it));
     let mut resources: Vec<Value> = resources.filter(is_wanted).collect();
     let mut templates: Vec<Value> = templates.filter(is_wanted).collect();
     let all = resources.len() + templates.len();
@@ -114,7 +114,7 @@ fn list_resources(arguments: &ListResourcesArguments, context: &CallContext) -> 
 }
 
 /// What a model needs of an entry.
-fn shown(offered: &OfferedEntry<'_>) -> Value {
+fn summarize_entry(offered: &OfferedEntry<'_>) -> Value {
     let server = match offered.source {
         ToolSource::Mcp(server) => json!(server),
         local => json!(local.to_string()),
@@ -150,7 +150,7 @@ async fn read_resource(uri: &str, context: &CallContext) -> Result<ToolOutput, T
     let blocks = contents.iter().flat_map(|content| {
         // Only several parts have to be told apart.
         let address = (contents.len() > 1)
-            .then(|| ToolContent::text(format!("Resource {}:", text(content, "uri"))));
+            .then(|| ToolContent::text(format!("Resource {}:", text_field(content, "uri"))));
         address.into_iter().chain([block(content)])
     });
     Ok(ToolOutput::blocks(blocks.collect()))
@@ -161,7 +161,7 @@ fn block(content: &Value) -> ToolContent {
     if let Some(text) = content["text"].as_str() {
         return ToolContent::text(text);
     }
-    let (mime, data) = (text(content, "mimeType"), text(content, "blob"));
+    let (mime, data) = (text_field(content, "mimeType"), text_field(content, "blob"));
     match mime.split('/').next() {
         Some(kind @ ("image" | "audio")) => {
             ToolContent::from(json!({ "type": kind, "data": data, "mimeType": mime }))
@@ -178,7 +178,7 @@ fn block(content: &Value) -> ToolContent {
     }
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+fn text_field<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 

@@ -62,7 +62,7 @@ impl SatelliteLink {
 
     pub(crate) async fn send(&self, event: WyomingEvent) -> Result<(), EngineError> {
         let sent = self.sound.send(event).await;
-        sent.map_err(|_| self.lost())
+        sent.map_err(|_| self.lost_error())
     }
 
     /// Ends the sound and waits until it was played. False if the satellite
@@ -74,7 +74,7 @@ impl SatelliteLink {
         self.send(stop).await?;
         match timeout(within, played.changed()).await {
             Ok(Ok(())) => Ok(true),
-            Ok(Err(_)) => Err(self.lost()),
+            Ok(Err(_)) => Err(self.lost_error()),
             Err(_) => Ok(false),
         }
     }
@@ -87,7 +87,7 @@ impl SatelliteLink {
         }
     }
 
-    fn lost(&self) -> EngineError {
+    fn lost_error(&self) -> EngineError {
         EngineError::closed(&self.at)
     }
 }

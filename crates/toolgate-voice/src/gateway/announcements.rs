@@ -24,7 +24,7 @@ pub(crate) fn degraded_sentence(
     // A gateway that can't hear can't do anything, so listing abilities would mislead.
     let is_deaf =
         lost.contains(&EngineRole::Transcription) || lost.contains(&EngineRole::Microphone);
-    Some(match join_words(&abilities(toolbox), " and ") {
+    Some(match join_words(&list_abilities(toolbox), " and ") {
         Some(can) if !is_deaf => format!("{text}, but I can {can}."),
         _ => format!("{text}."),
     })
@@ -52,7 +52,7 @@ fn role_problem(role: EngineRole) -> Option<&'static str> {
     }
 }
 
-fn abilities(toolbox: &Toolbox) -> Vec<String> {
+fn list_abilities(toolbox: &Toolbox) -> Vec<String> {
     let list = toolbox.current();
     let names = list.tools().iter().map(|tool| tool.definition().name());
     let known = ABILITIES

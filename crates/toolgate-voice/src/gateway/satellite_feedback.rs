@@ -1,5 +1,5 @@
-//! Tells the satellite how its request is going: it lights up, and stops streaming once
-//! its request is transcribed.
+//! Tells the satellite how its request is going, so that it lights up, and stops streaming once
+//! the request is transcribed.
 
 use parking_lot::Mutex;
 
@@ -37,7 +37,7 @@ impl SatelliteFeedback {
         satellite.send(WyomingEvent::VoiceStopped { timestamp: None });
     }
 
-    // Without an empty transcript the satellite would go on streaming.
+    // Without an empty transcript the satellite would keep streaming.
     pub(super) fn send_empty_transcript(&self) {
         let mut satellite = self.0.lock();
         satellite.awaits_transcript = true;

@@ -65,7 +65,7 @@ async fn requests_answers_and_the_end_are_published() {
     house.event(VoiceEvent::Ready { degraded: None });
     house.event(VoiceEvent::Lost { role, why: "gone" });
     let (_, status) = until(&mut messages, |_, value| value["status"] == "degraded").await;
-    assert_eq!(status["reason"], "wake word is away");
+    assert_eq!(status["reason"], "wake word is unavailable");
     house.event(VoiceEvent::Back(role));
     until(&mut messages, |_, value| value["status"] == "ready").await;
 

@@ -102,7 +102,7 @@ impl Segmenter {
             };
             frame.samples.copy_from_slice(&self.rest);
             self.rest.clear();
-            self.step(&frame, &mut notices);
+            self.process_frame(&frame, &mut notices);
         }
         self.rest.extend_from_slice(samples);
         notices
@@ -204,7 +204,7 @@ impl Segmenter {
         }
     }
 
-    fn step(&mut self, frame: &ScoredFrame, notices: &mut Vec<SegmentNotice>) {
+    fn process_frame(&mut self, frame: &ScoredFrame, notices: &mut Vec<SegmentNotice>) {
         self.meter.extend_from_slice(&frame.samples);
         if self.meter.len() >= METER_FRAMES * FRAME_LEN {
             notices.push(SegmentNotice::Level(level(&self.meter)));

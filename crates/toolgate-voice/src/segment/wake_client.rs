@@ -33,7 +33,7 @@ const CHUNK_SAMPLES: usize = 1024;
 const REFRACTORY: Duration = Duration::from_secs(2);
 const STABLE_AFTER: Duration = Duration::from_secs(1);
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
-// A frozen service goes on accepting sound for a long time, so silence is the only symptom.
+// A frozen service keeps accepting sound for a long time, so silence is the only symptom.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
 // A larger delay means that the service uses another clock.
 const MAX_REPORT_DELAY: Duration = Duration::from_secs(2);

@@ -32,7 +32,7 @@ impl SliceCutter {
             .collect()
     }
 
-    pub(super) fn rest(&mut self) -> Option<AudioClip> {
+    pub(super) fn take_rest(&mut self) -> Option<AudioClip> {
         let rest = self.rest.split();
         let frames = &rest[..rest.len() / self.from.frame_bytes() * self.from.frame_bytes()];
         (!frames.is_empty()).then(|| self.sound(frames))
@@ -79,7 +79,7 @@ mod tests {
         ] {
             let mut slices = SliceCutter::new(AudioFormat::new(16_000, width, 1)).unwrap();
             assert_eq!(slices.cut(&samples), []);
-            let rest = slices.rest().unwrap();
+            let rest = slices.take_rest().unwrap();
             assert_eq!(
                 (rest.format, &rest.bytes[..]),
                 (AudioFormat::new(16_000, 2, 1), &expected[..])
@@ -99,7 +99,7 @@ mod tests {
                 .flat_map(|chunk| slices.cut(chunk))
                 .collect();
             assert!(pieces.iter().all(|piece| piece.bytes.len() == 640 * 4));
-            pieces.extend(slices.rest());
+            pieces.extend(slices.take_rest());
             let all: Vec<u8> = pieces
                 .iter()
                 .flat_map(|piece| piece.bytes.to_vec())
@@ -112,8 +112,8 @@ mod tests {
     fn partial_frame_is_dropped_and_invalid_format_rejected() {
         let mut slices = SliceCutter::new(AudioFormat::new(16_000, 2, 2)).unwrap();
         slices.cut(&[1, 2, 3, 4, 5]);
-        assert_eq!(slices.rest().unwrap().bytes, [1, 2, 3, 4][..]);
-        assert_eq!(slices.rest(), None);
+        assert_eq!(slices.take_rest().unwrap().bytes, [1, 2, 3, 4][..]);
+        assert_eq!(slices.take_rest(), None);
         assert!(SliceCutter::new(AudioFormat::new(0, 2, 1)).is_err());
     }
 }

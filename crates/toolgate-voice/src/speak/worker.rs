@@ -183,7 +183,7 @@ async fn synthesize_once(
             }
         }
     }
-    if let Some(rest) = cut.rest() {
+    if let Some(rest) = cut.take_rest() {
         length.add(&rest);
         // If the player is gone, there is nothing left to do.
         let _heard = slices.send(Ok(rest)).await.is_ok();

@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// So many seconds with a voice of so many milliseconds in the middle of silence.
+    /// Sound of this many seconds: silence with a voice of this many milliseconds in the middle.
     fn utterance(seconds: usize, voice: usize, loudness: i16) -> Utterance {
         let mut samples = vec![2_i16; seconds * 16_000];
         samples[8_000..8_000 + voice * 16].fill(loudness);

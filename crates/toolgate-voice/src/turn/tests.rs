@@ -1,7 +1,7 @@
 //! Whole turns, from an utterance to its spoken answer, with scripted engines and models.
 
 mod answers;
-mod asks;
+
 mod barge_in;
 mod consent;
 #[cfg(target_os = "linux")]
@@ -15,3 +15,4 @@ mod queue;
 mod starting;
 mod support;
 mod voice_stages;
+mod written_requests;

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use toolgate_mqtt::{Broker, BrokerSettings, MqttClientSettings};
 use toolgate_voice::{AudioInput, ListenMode};
 
-use crate::alone::{alone, resident};
+use crate::isolated_test::{resident_bytes, run_isolated};
 use crate::model::ModelStep;
 use crate::stage::{SPOKEN, TestStage};
 
@@ -18,7 +18,7 @@ const FORGET: usize = 10;
 
 #[test]
 fn many_files_leave_no_memory_behind() {
-    alone("endurance::many_files");
+    run_isolated("endurance::many_files");
 }
 
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn many_files() {
         asr.forget();
         stage.tts.forget();
         let tasks = Handle::current().metrics().num_alive_tasks();
-        seen.push((tasks, resident()));
+        seen.push((tasks, resident_bytes()));
     }
     let summary = stage.over().await.unwrap();
     let third = MANY as u64 / 3;

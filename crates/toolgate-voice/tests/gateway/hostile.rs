@@ -19,7 +19,7 @@ use crate::stage::{HANG, TestStage, speech};
 
 /// Engines that use one connection per request: one request meets the hostile proxy,
 /// the next is answered.
-async fn met_in_a_request(
+async fn run_poisoned_request(
     name: &str,
     trigger: &'static str,
     place: fn(&mut VoiceSettings) -> &mut String,
@@ -47,7 +47,7 @@ async fn met_in_a_request(
 #[tokio::test]
 async fn transcription_protocol_error_costs_one_request() {
     join_all(frames().into_iter().map(async |(name, frame)| {
-        let met = met_in_a_request(name, "audio-stop", |all| &mut all.asr, frame).await;
+        let met = run_poisoned_request(name, "audio-stop", |all| &mut all.asr, frame).await;
         assert_eq!(met, TurnOutcome::Failed, "{name}");
     }))
     .await;
@@ -56,7 +56,7 @@ async fn transcription_protocol_error_costs_one_request() {
 #[tokio::test]
 async fn speech_is_retried_once_after_a_protocol_error() {
     join_all(frames().into_iter().map(async |(name, frame)| {
-        let met = met_in_a_request(name, "synthesize", |all| &mut all.tts, frame).await;
+        let met = run_poisoned_request(name, "synthesize", |all| &mut all.tts, frame).await;
         assert_eq!(met, TurnOutcome::Answered, "{name}");
     }))
     .await;
@@ -65,7 +65,7 @@ async fn speech_is_retried_once_after_a_protocol_error() {
 #[tokio::test]
 async fn loudspeaker_protocol_error_costs_at_most_one_answer() {
     join_all(frames().into_iter().map(async |(name, frame)| {
-        met_in_a_request(name, "audio-start", |all| &mut all.output, frame).await;
+        run_poisoned_request(name, "audio-start", |all| &mut all.output, frame).await;
     }))
     .await;
 }
@@ -152,7 +152,7 @@ async fn clients_with_protocol_errors_are_closed_and_others_served() {
         half.write_all(b"{\"type\": \"trans").await.unwrap();
         quiet.push(half);
         for (name, frame) in frames() {
-            is_sent_away(address, name, &frame).await;
+            assert_rejected(address, name, &frame).await;
             assert_eq!(told(&handle).await, "The light is on.", "{name}");
             assert_eq!(spoken(&tts).await, "sound", "{name}");
         }
@@ -167,7 +167,7 @@ async fn connect(address: &str) -> TcpStream {
 }
 
 /// The server closes the connection without saying much, although the client keeps it open.
-async fn is_sent_away(address: &str, name: &str, frame: &[u8]) {
+async fn assert_rejected(address: &str, name: &str, frame: &[u8]) {
     let mut stream = connect(address).await;
     let sending = async {
         // A client that is rejected early can neither send everything nor read the error.

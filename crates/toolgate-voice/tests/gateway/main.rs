@@ -2,7 +2,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a test that can not go on has failed, and a panic says where"
+    reason = "a test that cannot go on has failed, and a panic says where"
 )]
 
 #[expect(
@@ -18,14 +18,14 @@ mod event_recorder;
 #[path = "../../src/turn/tests/support/model.rs"]
 mod model;
 
-#[path = "../../src/turn/tests/support/alone.rs"]
-mod alone;
 mod barge_in;
 mod consent;
 mod endurance;
 mod engines;
 mod hostile;
 mod hostile_proxy;
+#[path = "../../src/turn/tests/support/isolated_test.rs"]
+mod isolated_test;
 mod killed;
 mod requests;
 mod stage;

@@ -10,7 +10,7 @@ pub(crate) struct SecretOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SecretAction {
-    /// Store a secret in the keyring, typed unseen or read from stdin
+    /// Store a secret in the keyring, typed without being shown or read from stdin
     Set { name: String },
     /// List the names of secrets, and where the configuration uses them
     List {

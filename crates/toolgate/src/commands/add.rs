@@ -122,7 +122,7 @@ impl NewServerEntry<'_> {
             ));
             return Ok(());
         }
-        let file = ServerFile::at(self.path.clone(), self.location)?;
+        let file = ServerFile::open_at(self.path.clone(), self.location)?;
         match &self.previous {
             None => {
                 file.remove(self.name);

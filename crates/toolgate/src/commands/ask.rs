@@ -138,7 +138,7 @@ fn save_conversation(conversation: &Conversation, options: &AskOptions) -> anyho
 }
 
 fn show_model(chosen: &ConnectedModel, is_interactive: bool) {
-    let text = format!("{}: {}", wanted_model::described(chosen), chosen.why);
+    let text = format!("{}: {}", wanted_model::describe_model(chosen), chosen.why);
     if is_interactive {
         let dim = anstyle::Style::new().dimmed();
         output::print_to_stderr(&format!("{dim}{text}{dim:#}"));

@@ -80,13 +80,13 @@ fn names(global: &GlobalOptions, kind: CompletedNames) -> anyhow::Result<Exit> {
             visible.map(|tool| tool.name().to_owned()).collect()
         })?,
         CompletedNames::Resources => names_from_cache(&config, |executor| {
-            texts(
+            text_fields(
                 &content::offered_resources(executor, &Scope::default())["resources"],
                 "uri",
             )
         })?,
         CompletedNames::Prompts => names_from_cache(&config, |executor| {
-            texts(
+            text_fields(
                 &content::offered_prompts(executor, &Scope::default())["prompts"],
                 "name",
             )
@@ -108,7 +108,7 @@ fn names_from_cache(
     Ok(names(&wiring::probe_executor(config, &tools)))
 }
 
-fn texts(entries: &Value, key: &str) -> Vec<String> {
+fn text_fields(entries: &Value, key: &str) -> Vec<String> {
     let entries = entries.as_array().into_iter().flatten();
     let texts = entries.filter_map(|entry| entry[key].as_str());
     texts.map(str::to_owned).collect()

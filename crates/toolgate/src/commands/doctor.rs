@@ -2,7 +2,7 @@
 
 mod gateway;
 mod model;
-mod offer;
+mod model_tools;
 mod remote;
 #[cfg(feature = "voice")]
 mod voice;
@@ -38,14 +38,14 @@ enum DoctorFinding {
 
 pub(crate) fn run(global: &GlobalOptions, options: &DoctorOptions) -> anyhow::Result<Exit> {
     // Contradictory options are a usage error, not a finding.
-    wanted_model::named(&options.choice)?;
+    wanted_model::requested_model(&options.choice)?;
     if let Some(remote) = RemoteGateway::from_options(&options.remote)? {
         return remote::run(&remote);
     }
     let config = match wiring::find_config(global, SecretScope::Everything, trust::ask) {
         Ok(config) => config,
         Err(error) => {
-            show_config_errors(&error);
+            print_config_errors(&error);
             return Ok(Exit::Failure);
         }
     };
@@ -105,7 +105,7 @@ impl DoctorReport {
 
     fn add(&mut self, name: &str, finding: DoctorFinding) {
         self.failed |= matches!(finding, Bad(_));
-        show(name, finding, &self.redactor);
+        print_finding(name, finding, &self.redactor);
     }
 
     fn check_configuration(&mut self, config: &Config, tools: &ConfiguredTools) {
@@ -241,11 +241,14 @@ fn check_server(status: &ServerStatus) -> DoctorFinding {
     }
 }
 
-fn show_config_errors(error: &anyhow::Error) {
-    let show = |text: String| show("configuration", Bad(text), &Redactor::default());
+fn print_config_errors(error: &anyhow::Error) {
+    let print_problem =
+        |text: String| print_finding("configuration", Bad(text), &Redactor::default());
     match error.downcast_ref::<ConfigErrors>() {
-        Some(errors) => errors.iter().for_each(|error| show(error.to_string())),
-        None => show(format!("{error:#}")),
+        Some(errors) => errors
+            .iter()
+            .for_each(|error| print_problem(error.to_string())),
+        None => print_problem(format!("{error:#}")),
     }
 }
 
@@ -265,7 +268,7 @@ fn print(row: &str) {
     }
 }
 
-fn show(name: &str, finding: DoctorFinding, redactor: &Redactor) {
+fn print_finding(name: &str, finding: DoctorFinding, redactor: &Redactor) {
     use anstyle::AnsiColor::{Green, Red, Yellow};
     let (color, word, text) = match finding {
         Good(text) => (Green, "ok", text),

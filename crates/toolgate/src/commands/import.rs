@@ -64,7 +64,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &ImportOptions) -> anyhow::Re
                 }
                 verdict => verdict,
             };
-            output::print_hanging(&shown(name, &verdict), VERDICT_INDENT);
+            output::print_hanging(&describe_verdict(name, &verdict), VERDICT_INDENT);
             match verdict {
                 ImportVerdict::Take { name, entry, .. } => imported.push((name, entry)),
                 ImportVerdict::Skip(_) => skipped += 1,
@@ -110,7 +110,7 @@ fn finish(
     Ok(Exit::Success)
 }
 
-fn shown(name: &str, verdict: &ImportVerdict) -> String {
+fn describe_verdict(name: &str, verdict: &ImportVerdict) -> String {
     let name = escape(name);
     match verdict {
         ImportVerdict::Skip(reason) => format!("  skip  {name}: {}", escape(reason)),

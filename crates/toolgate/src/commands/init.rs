@@ -32,7 +32,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &InitOptions) -> anyhow::Resu
     if path.file_name().is_some_and(|name| name == "toolgate.json")
         && let Err(error) = server_file::agree(&path, &text, &TrustScope::Whole)
     {
-        // The file was written all the same.
+        // The file was written nevertheless.
         output::print_note(&format!("{error:#}"));
     }
     let after = read_here(global, &here);

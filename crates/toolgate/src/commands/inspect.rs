@@ -79,7 +79,7 @@ fn inspect(
         Ok(tool) => tool,
         Err(error) => {
             if let Some(status) = fleet.and_then(|fleet| fleet.status(&options.tool)) {
-                show_server(config, tools, &status, options.json);
+                print_server(config, tools, &status, options.json);
                 return Exit::Success;
             }
             let hint = error
@@ -111,9 +111,9 @@ fn inspect(
         output::print_result(&rendered(&object));
     } else {
         let timeout = definition.timeout(&config.limits).as_secs_f64();
-        let change = change.map(|change| not_agreed(&change));
+        let change = change.map(|change| describe_change(&change));
         let server = status.map(|status| format!("\n\n{}", server::describe(&status)));
-        let text = described(&object, timeout);
+        let text = describe_tool(&object, timeout);
         let calls = statistics.map(|calls| format!("\n\n{calls}"));
         output::print_text(&format!(
             "{text}{}{}{}",
@@ -125,7 +125,7 @@ fn inspect(
     Exit::Success
 }
 
-fn not_agreed(change: &ToolChange) -> String {
+fn describe_change(change: &ToolChange) -> String {
     let bold = anstyle::Style::new().bold();
     let summary = trust_tools::summary(change);
     let lines = trust_tools::differences(change).into_iter();
@@ -135,19 +135,19 @@ fn not_agreed(change: &ToolChange) -> String {
     )
 }
 
-fn show_server(config: &Config, tools: &ConfiguredTools, status: &ServerStatus, as_json: bool) {
+fn print_server(config: &Config, tools: &ConfiguredTools, status: &ServerStatus, as_json: bool) {
     let executor = wiring::probe_executor(config, tools);
     let all = tools.manager.tools();
-    let of_server = all.iter().map(|tool| tool.definition()).filter(|tool| {
+    let server_tools = all.iter().map(|tool| tool.definition()).filter(|tool| {
         matches!(tool.source(), ToolSource::Mcp(server) if *server == status.name)
             && executor.rules().admits(tool, &Scope::default())
     });
     if as_json {
         let mut object = json!(status);
-        object["tool_names"] = of_server.map(ToolDefinition::name).collect();
+        object["tool_names"] = server_tools.map(ToolDefinition::name).collect();
         return output::print_result(&rendered(&object));
     }
-    let rows: Vec<ToolRow> = of_server
+    let rows: Vec<ToolRow> = server_tools
         .map(|tool| ToolRow::from_json(&json!(tool)))
         .collect();
     let names = tool_list::names(&rows, 2, output::stdout_width());
@@ -158,7 +158,7 @@ fn show_server(config: &Config, tools: &ConfiguredTools, status: &ServerStatus, 
     output::print_text(&format!("{}{names}", server::describe(status)));
 }
 
-fn described(tool: &Value, timeout: f64) -> String {
+fn describe_tool(tool: &Value, timeout: f64) -> String {
     let bold = anstyle::Style::new().bold();
     let name = escape(tool["name"].as_str().unwrap_or_default());
     let source = escape(tool["source"].as_str().unwrap_or_default());
@@ -180,17 +180,17 @@ fn described(tool: &Value, timeout: f64) -> String {
     };
     format!(
         "{bold}{name}{bold:#}  ({source}{effects}{timeout})\n{}\n\n{parameters}\n\nCall it:  toolgate call {name}{}",
-        lines(tool["description"].as_str().unwrap_or_default()),
-        example(&tool["parameters"]),
+        escape_lines(tool["description"].as_str().unwrap_or_default()),
+        example_arguments(&tool["parameters"]),
     )
 }
 
-fn lines(text: &str) -> String {
+fn escape_lines(text: &str) -> String {
     let lines: Vec<String> = text.trim().lines().map(escape).collect();
     lines.join("\n")
 }
 
-fn example(schema: &Value) -> String {
+fn example_arguments(schema: &Value) -> String {
     let properties = schema
         .get("properties")
         .and_then(Value::as_object)

@@ -27,7 +27,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &ListOptions) -> anyhow::Resu
     }
     let wanted: Vec<_> = config.servers.iter().filter(is_wanted(options)).collect();
     if wanted.is_empty() {
-        show(&config, &tools, None, options);
+        print_tools(&config, &tools, None, options);
         return Ok(Exit::Success);
     }
     let all = servers::settings(&config.servers);
@@ -41,7 +41,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &ListOptions) -> anyhow::Resu
             )
             .await;
         let exit = if is_settled {
-            show(&config, &tools, Some(&fleet), options);
+            print_tools(&config, &tools, Some(&fleet), options);
             let server = options.server.as_deref();
             fleet.note_missing(server);
             if !options.json {
@@ -69,7 +69,7 @@ pub(super) async fn settle(fleet: &ServerFleet, server: Option<&str>, refresh: b
     }
 }
 
-fn show(
+fn print_tools(
     config: &Config,
     tools: &ConfiguredTools,
     fleet: Option<&ServerFleet>,

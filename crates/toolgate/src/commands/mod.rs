@@ -55,7 +55,7 @@ fn block_on_interruptible<T>(command: impl Future<Output = T>) -> anyhow::Result
     block_on(async {
         tokio::select! {
             output = command => Some(output),
-            () = exit::interrupted() => None,
+            () = exit::wait_for_interrupt() => None,
         }
     })
 }

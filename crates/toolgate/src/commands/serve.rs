@@ -70,7 +70,7 @@ pub(super) fn settings(
     bind: Option<SocketAddr>,
     variable: Option<String>,
 ) -> anyhow::Result<ServeSettings> {
-    if let Some(unset) = config.unset_in(&["serve", "telemetry"]) {
+    if let Some(unset) = config.unset_in_sections(&["serve", "telemetry"]) {
         bail!(unset.clone());
     }
     #[cfg(feature = "otlp")]

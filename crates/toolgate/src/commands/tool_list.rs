@@ -33,7 +33,7 @@ impl ToolRow {
     }
 
     pub(super) fn from_json(tool: &Value) -> Self {
-        let [name, source, description] = texts(tool);
+        let [name, source, description] = searched_texts(tool);
         let mut row = Self::new(name, source, description);
         if let Some(reason) = tool["withheld"].as_str() {
             row.description = format!("(withheld: it {}) {}", escape(reason), row.description);
@@ -60,7 +60,7 @@ impl<'a> ToolFilter<'a> {
     }
 
     fn matches(&self, tool: &Value) -> bool {
-        let [name, source, description] = texts(tool);
+        let [name, source, description] = searched_texts(tool);
         let is_of_server = |server| source.strip_prefix("mcp:") == Some(server);
         let text = format!("{name} {source} {description}").to_lowercase();
         self.server.is_none_or(is_of_server) && self.words.iter().all(|word| text.contains(word))
@@ -80,7 +80,7 @@ impl<'a> ToolFilter<'a> {
     }
 }
 
-fn texts(tool: &Value) -> [&str; 3] {
+fn searched_texts(tool: &Value) -> [&str; 3] {
     ["name", "source", "description"].map(|key| tool[key].as_str().unwrap_or_default())
 }
 
@@ -98,12 +98,12 @@ pub(super) fn print(tools: Vec<Value>, options: &ListOptions) {
         return output::print_note(&filter.nothing(all));
     }
     let rows: Vec<ToolRow> = wanted.iter().map(ToolRow::from_json).collect();
-    output::print_result(&shown(&rows));
+    output::print_result(&format_tools(&rows));
 }
 
 /// Grouped by source on a terminal. In a pipe, one tab-separated line per
 /// tool: name, source, description.
-pub(super) fn shown(rows: &[ToolRow]) -> String {
+pub(super) fn format_tools(rows: &[ToolRow]) -> String {
     match output::stdout_width() {
         Some(width) => grouped(rows, width),
         None => {

@@ -52,7 +52,7 @@ fn agree(settings: &ServerSettings, redactor: &Redactor, yes: bool) -> anyhow::R
     output::print_to_stderr(&format!(
         "tools of '{name}' that differ from what you agreed to (listed {}):\n{}",
         listed.unwrap_or_default(),
-        described(&changes)
+        describe_changes(&changes)
     ));
     if !yes {
         if !terminal::can_ask() {
@@ -72,7 +72,7 @@ fn agree(settings: &ServerSettings, redactor: &Redactor, yes: bool) -> anyhow::R
     Ok(true)
 }
 
-fn described(changes: &ToolChanges) -> String {
+fn describe_changes(changes: &ToolChanges) -> String {
     let tools = changes.tools.iter().map(|change| {
         let title = format!("  {}: {}", change.tool, summary(change));
         let lines = differences(change).into_iter();

@@ -3,6 +3,7 @@
 
 mod document;
 mod error;
+mod file_secrets;
 mod location;
 #[cfg(feature = "voice")]
 mod mqtt;
@@ -14,7 +15,7 @@ mod schema_tests;
 mod sections;
 pub(crate) mod servers;
 mod syntax;
-mod uses;
+mod unset_variables;
 pub(crate) mod variables;
 #[cfg(all(test, feature = "voice"))]
 mod voice_tests;

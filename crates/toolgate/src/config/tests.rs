@@ -269,11 +269,14 @@ fn an_unset_variable_counts_only_where_its_section_is_used() {
     let text = "/etc/t.json:1:35: search.key: the variable NOPE is not set";
     for tool in ["search", "web"] {
         assert_eq!(
-            config.unset_for(tool).map(ToString::to_string).as_deref(),
+            config
+                .unset_for_tool(tool)
+                .map(ToString::to_string)
+                .as_deref(),
             Some(text)
         );
     }
-    assert_eq!(config.unset_for("echo"), None);
+    assert_eq!(config.unset_for_tool("echo"), None);
     assert_eq!(config.unset().count(), 1);
 }
 
@@ -407,11 +410,14 @@ fn a_variable_that_is_not_set_counts_where_its_section_is_used() {
     )
     .unwrap();
     let told = |error: Option<&ConfigError>| error.map(ToString::to_string).unwrap_or_default();
-    assert!(told(config.unset_in(&["serve", "telemetry"])).contains("serve.token"));
-    assert!(told(config.unset_in(&["journal"])).contains("journal.file"));
-    assert!(told(config.unset_for("search")).contains("search.key"));
+    assert!(told(config.unset_in_sections(&["serve", "telemetry"])).contains("serve.token"));
+    assert!(told(config.unset_in_sections(&["journal"])).contains("journal.file"));
+    assert!(told(config.unset_for_tool("search")).contains("search.key"));
     assert_eq!(
-        (config.unset_for("serve"), config.unset_in(&["model"])),
+        (
+            config.unset_for_tool("serve"),
+            config.unset_in_sections(&["model"])
+        ),
         (None, None)
     );
     assert_eq!(
@@ -449,13 +455,15 @@ fn voice_and_mqtt_settings_are_read() {
     let kept = read(r#"{ "voice": { "output": "tcp://h:1/x.wav" } }"#).unwrap();
     assert_eq!(kept.voice.output, "tcp://h:1/x.wav");
     let config = read(r#"{ "mqtt": { "password": "${NOPE}" } }"#).unwrap();
-    let text = config.unset_in(&["mqtt", "voice"]).map(ToString::to_string);
+    let text = config
+        .unset_in_sections(&["mqtt", "voice"])
+        .map(ToString::to_string);
     let expected = "/etc/t.json:1:13: mqtt.password: the variable NOPE is not set";
     assert_eq!(text.as_deref(), Some(expected));
     assert_eq!(
         (
-            config.unset_in(&["model"]),
-            config.unset_in(&["serve", "telemetry"])
+            config.unset_in_sections(&["model"]),
+            config.unset_in_sections(&["serve", "telemetry"])
         ),
         (None, None)
     );

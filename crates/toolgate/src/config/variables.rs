@@ -75,7 +75,7 @@ pub(crate) struct ReferenceSet {
 
 impl ReferenceSet {
     pub(crate) fn collect(&mut self, value: &Value) {
-        for piece in pieces(value.as_str().unwrap_or_default()) {
+        for piece in split_references(value.as_str().unwrap_or_default()) {
             let ReferencePiece::Reference { inner, .. } = piece else {
                 continue;
             };
@@ -143,7 +143,7 @@ fn walk(
 /// other clients, stays as it is.
 fn expand_text(text: &str, lookup: ReferenceLookup<'_>) -> Result<String, LookupError> {
     let mut out = String::new();
-    for piece in pieces(text) {
+    for piece in split_references(text) {
         match piece {
             ReferencePiece::Text(text) => out.push_str(text),
             ReferencePiece::Reference { whole, inner } => match ValueReference::parse(inner) {
@@ -160,7 +160,7 @@ enum ReferencePiece<'a> {
     Reference { whole: &'a str, inner: &'a str },
 }
 
-fn pieces(text: &str) -> Vec<ReferencePiece<'_>> {
+fn split_references(text: &str) -> Vec<ReferencePiece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find("${") {

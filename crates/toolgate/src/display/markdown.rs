@@ -16,15 +16,15 @@ pub(super) const OPTIONS: Options = Options::ENABLE_TABLES
 const MAX_DEPTH: usize = 6;
 // A larger table is shown as it was written.
 const MAX_CELLS: usize = 2000;
-// With the space around it.
+// Including its padding.
 const NARROWEST_COLUMN: usize = 5;
 
 // Only a line below the header.
 const TABLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// Renders text in lines of at most `width` columns. Code and URLs stay whole. Without colors the
-/// marks of the source stand for them.
+/// Renders text in lines of at most `width` columns. Code and URLs stay whole. Without colors,
+/// keeps the Markdown marks for emphasis and headings.
 pub(super) fn render_markdown(text: &str, width: usize, colors: bool) -> String {
     let mut renderer = MarkdownRenderer {
         width,
@@ -32,7 +32,7 @@ pub(super) fn render_markdown(text: &str, width: usize, colors: bool) -> String 
         ..Default::default()
     };
     for event in Parser::new_ext(text, OPTIONS) {
-        renderer.take(event);
+        renderer.handle_event(event);
     }
     renderer.flush();
     renderer.lines.join("\n")
@@ -65,18 +65,18 @@ struct TableRows {
 }
 
 impl MarkdownRenderer {
-    fn take(&mut self, event: Event<'_>) {
+    fn handle_event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) => self.text(&text),
-            Event::Code(code) => self.inline_code(&code),
-            Event::Html(text) | Event::InlineHtml(text) => self.text(&text),
-            Event::SoftBreak | Event::HardBreak => self.text("\n"),
-            Event::TaskListMarker(done) => self.text(if done { "[x] " } else { "[ ] " }),
+            Event::Text(text) => self.push_text(&text),
+            Event::Code(code) => self.push_inline_code(&code),
+            Event::Html(text) | Event::InlineHtml(text) => self.push_text(&text),
+            Event::SoftBreak | Event::HardBreak => self.push_text("\n"),
+            Event::TaskListMarker(done) => self.push_text(if done { "[x] " } else { "[ ] " }),
             Event::Rule => {
                 self.begin_block();
-                self.emit(&"─".repeat(self.room().min(40)));
+                self.emit(&"─".repeat(self.available_width().min(40)));
             }
             _ => {}
         }
@@ -94,7 +94,7 @@ impl MarkdownRenderer {
             }
             Tag::BlockQuote(_) => {
                 self.begin_block();
-                self.enter(None, "│ ".to_owned());
+                self.enter_container(None, "│ ".to_owned());
             }
             Tag::CodeBlock(_) => {
                 self.begin_block();
@@ -114,7 +114,7 @@ impl MarkdownRenderer {
                     _ => "• ".to_owned(),
                 };
                 let margin = " ".repeat(display_width(&mark));
-                self.enter(Some(mark), margin);
+                self.enter_container(Some(mark), margin);
             }
             Tag::Table(alignments) => {
                 self.begin_block();
@@ -145,7 +145,7 @@ impl MarkdownRenderer {
                 self.pop_style();
                 self.flush();
             }
-            TagEnd::BlockQuote(_) => self.leave(),
+            TagEnd::BlockQuote(_) => self.leave_container(),
             TagEnd::Item => {
                 self.flush();
                 // An empty item still has its bullet.
@@ -156,7 +156,7 @@ impl MarkdownRenderer {
                 {
                     self.emit("");
                 }
-                self.leave();
+                self.leave_container();
             }
             TagEnd::List(_) => drop(self.lists.pop()),
             TagEnd::CodeBlock => self.end_code(),
@@ -174,7 +174,7 @@ impl MarkdownRenderer {
     }
 
     // Cleaned only here, because the parser has turned entities such as `&#27;` into characters.
-    fn text(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         let text = clean(text).replace('\t', "    ");
         match &mut self.code {
             Some(code) => code.push_str(&text),
@@ -182,14 +182,14 @@ impl MarkdownRenderer {
         }
     }
 
-    fn inline_code(&mut self, code: &str) {
+    fn push_inline_code(&mut self, code: &str) {
         match self.colors && self.table.is_none() {
             true => {
                 self.push_style(|style| style.fg_color(Some(AnsiColor::Cyan.into())));
-                self.text(code);
+                self.push_text(code);
                 self.pop_style();
             }
-            false => self.text(&format!("`{code}`")),
+            false => self.push_text(&format!("`{code}`")),
         }
     }
 
@@ -230,11 +230,11 @@ impl MarkdownRenderer {
         self.colors && self.table.is_none()
     }
 
-    fn enter(&mut self, mark: Option<String>, margin: String) {
+    fn enter_container(&mut self, mark: Option<String>, margin: String) {
         self.containers.push(MarkdownContainer { mark, margin });
     }
 
-    fn leave(&mut self) {
+    fn leave_container(&mut self) {
         self.flush();
         self.containers.pop();
     }
@@ -249,12 +249,12 @@ impl MarkdownRenderer {
     fn flush(&mut self) {
         let text = std::mem::take(&mut self.inline);
         if !text.trim().is_empty() {
-            let text = wrap_text(text.trim_matches([' ', '\n']), self.room());
+            let text = wrap_text(text.trim_matches([' ', '\n']), self.available_width());
             text.split('\n').for_each(|line| self.emit(line));
         }
     }
 
-    fn room(&self) -> usize {
+    fn available_width(&self) -> usize {
         let containers = self.containers.iter().take(MAX_DEPTH);
         let used: usize = containers
             .map(|container| display_width(&container.margin))
@@ -290,12 +290,15 @@ impl MarkdownRenderer {
         let rows = self.table.take().unwrap_or_default();
         let columns = rows.alignments.len();
         let cells: usize = rows.cells.iter().map(Vec::len).sum();
-        let is_shown = columns * NARROWEST_COLUMN <= self.room() && cells <= MAX_CELLS;
+        let is_shown = columns * NARROWEST_COLUMN <= self.available_width() && cells <= MAX_CELLS;
         let text = match is_shown {
-            true => draw_table(&rows, self.room(), self.colors),
+            true => draw_table(&rows, self.available_width(), self.colors),
             false => {
                 let lines = rows.cells.iter().map(|row| row.join(" | "));
-                wrap_text(&lines.collect::<Vec<_>>().join("\n"), self.room())
+                wrap_text(
+                    &lines.collect::<Vec<_>>().join("\n"),
+                    self.available_width(),
+                )
             }
         };
         text.split('\n').for_each(|line| self.emit(line));
@@ -321,11 +324,11 @@ fn draw_table(rows: &TableRows, width: usize, colors: bool) -> String {
         });
     }
     let text = table.trim_fmt();
-    if colors { with_bold_head(&text) } else { text }
+    if colors { embolden_header(&text) } else { text }
 }
 
 // Applied after the layout, because a style inside a cell would count towards its width.
-fn with_bold_head(table: &str) -> String {
+fn embolden_header(table: &str) -> String {
     let bold = Style::new().bold();
     let mut is_head = true;
     let lines = table.lines().map(|line| {

@@ -32,8 +32,8 @@ where
     ) -> fmt::Result {
         let now = jiff::Timestamp::now();
         let mut record = JsonRecord(Map::new());
-        record.put("timestamp", format!("{now:.6}"));
-        record.put("level", event.metadata().level().as_str());
+        record.insert("timestamp", format!("{now:.6}"));
+        record.insert("level", event.metadata().level().as_str());
         event.record(&mut record);
         let mut record = record.0;
         let spans = context.event_scope().into_iter();
@@ -62,7 +62,7 @@ fn span_fields<S: for<'span> LookupSpan<'span>>(span: &SpanRef<'_, S>) -> Value 
 struct JsonRecord(Map<String, Value>);
 
 impl JsonRecord {
-    fn put(&mut self, name: &str, value: impl Into<Value>) {
+    fn insert(&mut self, name: &str, value: impl Into<Value>) {
         self.0.insert(name.to_owned(), value.into());
     }
 
@@ -74,34 +74,34 @@ impl JsonRecord {
             },
             _ => Value::String(text),
         };
-        self.put(field.name(), value);
+        self.insert(field.name(), value);
     }
 }
 
 impl Visit for JsonRecord {
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.put(field.name(), value);
+        self.insert(field.name(), value);
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.put(field.name(), value);
+        self.insert(field.name(), value);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.put(field.name(), value);
+        self.insert(field.name(), value);
     }
 
     // `Duration::as_millis` has this type. None of our figures exceeds 64 bits.
     fn record_u128(&mut self, field: &Field, value: u128) {
-        self.put(field.name(), u64::try_from(value).unwrap_or(u64::MAX));
+        self.insert(field.name(), u64::try_from(value).unwrap_or(u64::MAX));
     }
 
     fn record_i128(&mut self, field: &Field, value: i128) {
-        self.put(field.name(), i64::try_from(value).unwrap_or(i64::MAX));
+        self.insert(field.name(), i64::try_from(value).unwrap_or(i64::MAX));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.put(field.name(), value);
+        self.insert(field.name(), value);
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {

@@ -30,7 +30,7 @@ impl FileWatch {
     }
 
     /// Returns at the next change, or at once if there was one since the last call.
-    pub(super) async fn changed(&mut self) {
+    pub(super) async fn wait_for_change(&mut self) {
         if self.changes.recv().await.is_none() {
             std::future::pending::<()>().await;
         }
@@ -43,10 +43,10 @@ fn watch(
     path: &Path,
     others: &BTreeSet<PathBuf>,
 ) -> notify::Result<(RecommendedWatcher, mpsc::Receiver<()>)> {
-    let needed = places(path)?;
+    let needed = paths_to_watch(path)?;
     let others: Vec<PathBuf> = others
         .iter()
-        .flat_map(|path| places(path).unwrap_or_default())
+        .flat_map(|path| paths_to_watch(path).unwrap_or_default())
         .collect();
     let places: Vec<&PathBuf> = needed.iter().chain(&others).collect();
     let names: Vec<OsString> = places
@@ -90,7 +90,7 @@ fn watch(
 }
 
 // The path, and the real path behind a link, since that is where the text changes.
-fn places(path: &Path) -> notify::Result<Vec<PathBuf>> {
+fn paths_to_watch(path: &Path) -> notify::Result<Vec<PathBuf>> {
     let path = std::path::absolute(path).map_err(notify::Error::io)?;
     let real = std::fs::canonicalize(&path).ok();
     let real = real.filter(|real| *real != path);

@@ -56,7 +56,7 @@ impl RemoteEvents<'_> {
     /// stream has no regular end.
     pub(crate) async fn next(&mut self) -> Result<RemoteEvent, RemoteError> {
         let gone = |remote: &RemoteGateway, how: &str| {
-            let shown = remote.shown();
+            let shown = remote.display_address();
             RemoteError::Unreachable(format!("the gateway at {shown} {how}"))
         };
         loop {

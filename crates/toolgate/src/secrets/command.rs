@@ -56,7 +56,7 @@ fn run_within(
         .stdout()
         .map_err(|problem| format!("{shown} {problem}"))?;
     let status = run
-        .status()
+        .wait_for_status()
         .map_err(|problem| format!("{shown} {problem}"))?;
     if status.success() {
         return parse_secret(bytes).map_err(|problem| format!("the output of {shown} {problem}"));
@@ -126,7 +126,7 @@ impl CommandRun {
     }
 
     fn stdout(&mut self) -> Result<Vec<u8>, String> {
-        let bytes = match self.stdout.recv_timeout(self.left()) {
+        let bytes = match self.stdout.recv_timeout(self.time_left()) {
             Ok(Ok(bytes)) => bytes,
             Ok(Err(error)) => return self.stop(format!("cannot be read: {error}")),
             Err(RecvTimeoutError::Disconnected) => return self.stop("cannot be read".to_owned()),
@@ -138,11 +138,11 @@ impl CommandRun {
         }
     }
 
-    fn status(&mut self) -> Result<ExitStatus, String> {
+    fn wait_for_status(&mut self) -> Result<ExitStatus, String> {
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => return Ok(status),
-                Ok(None) if self.left().is_zero() => return self.time_out(),
+                Ok(None) if self.time_left().is_zero() => return self.time_out(),
                 Ok(None) => pause(),
                 Err(error) => return self.stop(format!("cannot be waited for: {error}")),
             }
@@ -153,11 +153,11 @@ impl CommandRun {
     fn stderr(&self) -> String {
         let bytes = self
             .stderr
-            .recv_timeout(self.left().min(POLL_INTERVAL * 20));
+            .recv_timeout(self.time_left().min(POLL_INTERVAL * 20));
         String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
     }
 
-    fn left(&self) -> Duration {
+    fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 

@@ -6,8 +6,8 @@ use toolgate_mcp::{ServerHealth, ToolCatalog};
 use crate::config::{Config, ConfiguredServer};
 
 /// The servers that a call could need. A local tool needs only those that override local tools, or
-/// all if it reports on servers or their resources. `<server>__<tool>` needs that server. Any other name needs all,
-/// because any server may have it, or a name that the policy allows.
+/// all if it reports on servers or their resources. `<server>__<tool>` needs that server. Any other
+/// name needs all, because any server may have it, or a name that the policy allows.
 pub(crate) fn needed<'c>(
     config: &'c Config,
     manager: &ToolManager,

@@ -12,7 +12,7 @@ use crate::run::ProgramRun;
 use crate::terminal::TmuxTerminal;
 
 const TOKEN: &str = "token-of-the-operator-0123456789";
-/// Set for the process that plays the hostile server.
+/// Set in the process that acts as the hostile server.
 const ATTACK: &str = "TOOLGATE_TEST_ATTACK";
 
 /// A lock that needs approval.
@@ -38,7 +38,7 @@ fn browser(gateway: &RunningServe) -> String {
     format!("cookie: {cookie}\r\norigin: http://{}\r\n", gateway.address)
 }
 
-/// Listens to questions until it is dropped.
+/// Receives questions until it is dropped.
 fn listen(address: &str, headers: &str) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(address).unwrap();
     let path = "/api/events?kinds=approval";
@@ -49,7 +49,7 @@ fn listen(address: &str, headers: &str) -> BufReader<TcpStream> {
     .unwrap();
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
-    // The first beat says that it listens.
+    // The first heartbeat shows that it is connected.
     while !line.starts_with(':') && !line.starts_with("HTTP/1.1 4") {
         line.clear();
         assert_ne!(stream.read_line(&mut line).unwrap(), 0);
@@ -57,7 +57,7 @@ fn listen(address: &str, headers: &str) -> BufReader<TcpStream> {
     stream
 }
 
-/// The server: it does what it can to have the lock opened, and writes down what came of it.
+/// The hostile server: tries everything to open the lock, and records the results.
 #[test]
 #[ignore = "run by others as a process of its own"]
 fn hostile_server() {
@@ -94,7 +94,7 @@ fn hostile_server() {
                 let (status, body) = request_with(&address, "GET", path, with, "");
                 let list: Value = serde_json::from_str(&body).unwrap_or_default();
                 seen.extend(list.as_array().into_iter().flatten().cloned());
-                // The id is known to whoever runs as the same user; the answer is no all the same.
+                // Any process of the same user can learn the id, but isn't allowed to answer.
                 let waiting = std::fs::read_to_string(folder.join("waiting")).unwrap_or_default();
                 let path = format!("/api/approvals/{waiting}");
                 let forged = format!("{with}origin: http://{address}\r\n");
@@ -134,7 +134,7 @@ fn a_server_that_calls_back_does_not_approve_its_own_call() {
             gateway.signal("-USR1");
             wait_until("a link", || gateway.link().is_some());
         }
-        // The operator looks, and answers nothing.
+        // The operator looks at it, but doesn't answer.
         let person = browser(&gateway);
         let mut looking = Some(listen(&gateway.address, &person));
         let folder = gateway.folder.path();

@@ -50,13 +50,13 @@ fn without_a_model_sentences_are_still_understood() {
         ("what is -5 plus 3", "-2"),
         ("what is 5 - 3", "5 - 3 = 2"),
     ] {
-        // As they are typed: without quotes.
+        // As people type them: without quotes.
         let words: Vec<&str> = question.split(' ').collect();
         let done = alone(ProgramRun::new(["ask"]).args(&words)).done();
         assert!(done.stdout.contains(expected), "{done:?}");
         assert_eq!((done.stderr.as_str(), done.code), ("", Some(0)));
     }
-    // What fails is also in the log; what only a model could answer says how to have one.
+    // A failure is also logged, and a question that needs a model says how to get one.
     let no_model = "no model is configured or reachable, so only simple sentences are understood (ollama: it can't be reached at";
     for (question, expected, remark) in [
         (
@@ -346,7 +346,7 @@ fn mc5_a_late_server_delays_only_questions_that_may_need_it() {
         assert!(done.stdout.contains(answer), "{done:?}");
         let told = "MCP server has not answered yet: its tools are not offered";
         let is_told = done.stderr.contains(told) && done.stderr.contains("server=late");
-        // It is told where the wait was in vain, and elsewhere it isn't even started.
+        // It is named only if the wait for it was in vain; otherwise it isn't even started.
         assert_eq!(
             (is_told, started.exists()),
             (is_needed, is_needed),

@@ -58,7 +58,7 @@ fn im2_the_arguments_of_a_mock_are_logged_and_not_used() {
     for logged in ["4242", "8675309"] {
         assert!(other.stderr.contains(logged), "{other:?}");
     }
-    // Ten times what it may take: the processor is not ours alone.
+    // Ten times the allowed time, because other tests use the processor too.
     let took = other.json()["execution_time_ms"].as_f64().unwrap();
     assert!(took < 100.0, "{took}");
 }

@@ -16,13 +16,13 @@ use tokio::time::Instant;
 use crate::gateway::{HANG, RunningServe};
 use crate::run::{ProgramRun, RunOutput};
 
-/// A folder with a configuration, for one command after the other.
+/// A folder with a configuration, for several commands in a row.
 struct CatalogFolder {
     folder: TempDir,
 }
 
 impl CatalogFolder {
-    /// Servers by name and modes. Each counts its starts in a file of its name.
+    /// Servers by name and modes. Each counts its starts in a file with its name.
     fn new(servers: &[(&str, &[&str])]) -> Self {
         let home = Self {
             folder: tempfile::tempdir().unwrap(),
@@ -167,21 +167,21 @@ fn a_call_starts_only_the_server_that_owns_the_name() {
     let done = home.run(&["call", "beta"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(["one", "two"].map(|name| home.starts(name)), [1, 2]);
-    // The time of the start is not the tool's.
+    // The start of the server doesn't count as the tool's time.
     assert!(!done.stderr.contains("slow"), "{done:?}");
     home.run(&["call", "echo", "a=1"]);
     assert_eq!(["one", "two"].map(|name| home.starts(name)), [1, 2]);
-    // It was checked against the remembered schema, and nothing had to be started for that.
+    // The remembered schema is enough to validate it, so nothing is started.
     let dry = home.run(&["call", "beta", "--dry-run"]);
     assert_eq!(dry.code, Some(0), "{dry:?}");
     assert_eq!(["one", "two"].map(|name| home.starts(name)), [1, 2]);
 
-    // Its server has grown a tool that nobody knows of.
+    // Its server has a new tool that isn't remembered yet.
     home.tools("1", &["alpha", "gamma"]);
     let done = home.run(&["call", "gamma"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(home.run(&["list"]).stdout.contains("\ngamma\t"));
-    // It has taken one back.
+    // It has removed a tool.
     home.tools("1", &["gamma"]);
     let gone = home.run(&["call", "alpha"]);
     assert_eq!(gone.code, Some(1), "{gone:?}");
@@ -194,7 +194,7 @@ fn mc5_a_mute_server_is_not_started_for_other_tools() {
     let tools = home.tools("tools", &["alpha"]);
     home.configure(&[("good", &[&tools])]);
     home.run(&["list"]);
-    // Nobody knows what the mute one has.
+    // The tools of the mute server are unknown.
     home.configure(&[("mute", &["mute"]), ("good", &[&tools])]);
     for arguments in [
         &["call", "alpha"][..],
@@ -245,7 +245,7 @@ fn tm7_no_other_source_answers_for_a_server_that_is_down() {
         .find(|tool| tool["name"] == "send_money");
     assert_eq!(owner.unwrap()["server"], "bank");
 
-    // The same in a gateway, from its first moment on.
+    // The same is true in a gateway from its start.
     let run = home.command(&["serve"]);
     let gateway = RunningServe::start(run);
     for _ in 0..2 {
@@ -351,7 +351,7 @@ fn killed_writers_and_many_at_once_leave_a_catalog_that_can_be_read() {
     for round in 0..12 {
         let (mut child, _unused) = home.command(&["list", "--refresh"]).start();
         let file = home.path("house.starts");
-        // As soon as it listens, and a little later each time.
+        // As soon as it listens, and a little later in each round.
         let begin = Instant::now();
         let before = home.starts("house");
         while std::fs::metadata(&file).unwrap().len() == before && begin.elapsed() < HANG {
@@ -413,7 +413,7 @@ fn a_misspelled_policy_pattern_is_reported_by_single_calls() {
     config["policy"] = json!({ "deny": ["house/alpah", "volum", "house/beta", "ech0*"], "ask": ["away/x", "search"] });
     config["mcpServers"]["away"] = json!({ "command": "x", "disabled": true });
     std::fs::write(home.path("house.json"), config.to_string()).unwrap();
-    // Nobody knows yet what the server has, and it isn't started to find out.
+    // The server's tools are unknown, and it isn't started to find out.
     let done = home.run(&["call", "echo"]);
     assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
     assert_eq!(home.run(&["list"]).code, Some(0));

@@ -17,7 +17,7 @@ fn open(llm: &ScriptedLlm, config: &str) -> Option<TmuxTerminal> {
     open_with(llm, config, "")
 }
 
-/// The same with more arguments, as a shell reads them.
+/// Like `open`, with more arguments in shell syntax.
 fn open_with(llm: &ScriptedLlm, config: &str, arguments: &str) -> Option<TmuxTerminal> {
     let ollama = format!("OLLAMA_HOST={}", llm.url());
     TmuxTerminal::open(config, &ollama, &format!("chat -p ollama {arguments}"))
@@ -99,7 +99,7 @@ fn help_lists_every_command_and_a_saved_conversation_resumes() {
     assert!(last.contains("first") && last.contains("second"), "{last}");
 }
 
-/// A chat in which a tool has given more than its model may see, so many times in one reply.
+/// A chat in which one reply made `times` calls with results too large for the model.
 fn cut(lines: &[String], times: usize) -> (ScriptedLlm, Child, TempDir) {
     let config = json!({
         "model": { "maxResult": "1KiB" },

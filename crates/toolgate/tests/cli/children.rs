@@ -22,7 +22,7 @@ fn config(mark: &str) -> String {
     .to_string()
 }
 
-/// The program as an MCP server, with its servers below it; and their mark.
+/// The program as an MCP server with its child servers, and the mark that identifies them.
 fn start(name: &str) -> (Child, TempDir, String) {
     let mark = format!("{name} of {}", std::process::id());
     let run =

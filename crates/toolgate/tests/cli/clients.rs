@@ -9,8 +9,8 @@ use tempfile::TempDir;
 
 use crate::run::RunOutput;
 
-/// Where `./test.sh` puts them. Nothing if they are missing, after saying so; with `CI=true`
-/// that is a failure.
+/// The folder where `./test.sh` installs them. If they are missing, the test is skipped with a
+/// note, or fails with `CI=true`.
 fn installed(what: &str) -> Option<PathBuf> {
     Some(thirdparty::MCP_CLIENTS.folder()?.join(what))
 }
@@ -50,7 +50,7 @@ impl ClientFolder {
             .arg("mcp")
             .args(after)
             .current_dir(self.folder.path())
-            // The SDKs hand this variable on, and not ours.
+            // The SDKs pass on this variable, but not ours.
             .env("HOME", self.folder.path())
             .output()
             .unwrap();
@@ -102,7 +102,7 @@ fn the_python_sdk_works_with_our_server_in_both_eras() {
         return;
     };
     let script = script("python.py");
-    // It finds out by itself that the newer one is spoken.
+    // It detects by itself that the server supports the newer era.
     for (mode, protocol) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
         let seen = ClientFolder::new().run(&python, &[script.to_str().unwrap(), mode], &[]);
         expect_all_is_well(&seen, mode);
@@ -115,8 +115,8 @@ fn the_inspector_works_with_our_server() {
     let Some(inspector) = installed("node_modules/.bin/mcp-inspector") else {
         return;
     };
-    let house = ClientFolder::new();
-    let listed = house.run(
+    let folder = ClientFolder::new();
+    let listed = folder.run(
         &inspector,
         &["--cli"],
         &["--deny", "volume", "--method", "tools/list"],
@@ -136,7 +136,7 @@ fn the_inspector_works_with_our_server() {
         "--tool-arg",
         "expression=6*7",
     ];
-    let called = house.run(&inspector, &["--cli"], &call);
+    let called = folder.run(&inspector, &["--cli"], &call);
     assert_eq!(called["isError"], false, "{called}");
     assert!(
         called["content"][0]["text"]

@@ -21,7 +21,7 @@ impl UnprivilegedFolder {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("toolgate");
-        // The folder of the build may be closed to that user.
+        // That user may have no access to the build folder.
         std::fs::copy(env!("CARGO_BIN_EXE_toolgate"), &program).unwrap();
         if is_root() {
             std::os::unix::fs::chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
@@ -145,7 +145,7 @@ fn process_metrics_work_without_privileges() {
 
 const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");
 
-/// Starts the program through a shell that keeps count, with a text that doesn't show what it is.
+/// Starts the program through a shell that counts the starts, in a form that isn't recognized.
 fn wrapped(arguments: &str) -> serde_json::Value {
     let script = format!("echo x >> \"$0\"; PROGRAM={TOOLGATE}; \"$PROGRAM\" {arguments}");
     json!({ "command": "sh", "args": ["-c", script, "starts"] })
@@ -235,8 +235,8 @@ fn a_toolgate_with_another_file_and_its_zwave_server_may_be_servers() {
     }
 }
 
-/// Servers whose tools are these, in the order of the file; each says which of
-/// its tools was called.
+/// Servers with these tools, in the order of the file. Each returns the name of the tool that
+/// was called.
 fn listing(servers: &[(&str, &[&str])], policy: &serde_json::Value) -> ProgramRun {
     let run = ProgramRun::new(["--config", "c.json"]);
     let mut entries = serde_json::Map::new();
@@ -257,7 +257,7 @@ fn listing(servers: &[(&str, &[&str])], policy: &serde_json::Value) -> ProgramRu
     files.fold(run, |run, (name, list)| run.file(&name, list.to_string()))
 }
 
-/// Whether each of these calls succeeds, once it is known what the servers have.
+/// Whether each of these calls succeeds once the servers' tools are remembered.
 fn calls(servers: &[(&str, &[&str])], policy: &serde_json::Value, tools: &[&str]) -> Vec<bool> {
     let (child, folder) = listing(servers, policy).args(&["list"]).start();
     let done: RunOutput = child.wait_with_output().unwrap().into();

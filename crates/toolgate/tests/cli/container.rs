@@ -1,4 +1,4 @@
-//! A server in a container, with podman as it is: what it sees, and that nothing is left of it.
+//! A server in a container with the real podman: what it can reach, and that nothing is left over.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ struct Podman {
 }
 
 impl Podman {
-    /// None, and told, where podman can't run.
+    /// `None` if podman can't run; the test is then skipped with a note.
     fn new() -> Option<Self> {
         let is_there = ["podman", "runc", "tar", "ldd"].map(thirdparty::is_on_path);
         let folder = TempDir::new().unwrap();
@@ -49,7 +49,7 @@ impl Podman {
         command
     }
 
-    /// Makes the image of the files that fakemcp and a shell need.
+    /// Builds the image from the files that fakemcp and a shell need.
     fn imports(&self) -> bool {
         let fakemcp = fakemcp::program();
         let programs = [fakemcp, Path::new("/bin/sh"), Path::new("/bin/cat")];
@@ -90,7 +90,7 @@ impl Podman {
         json!({ "container": container, "startTimeout": "2m" })
     }
 
-    /// The names of all containers of ours, running or not.
+    /// The names of all our containers, running or not.
     fn left(&self) -> String {
         let output = self
             .command(&["ps", "-a", "--format", "{{.Names}}"])
@@ -99,7 +99,7 @@ impl Podman {
     }
 }
 
-/// What the loader says that a program needs.
+/// The libraries that a program needs, according to the loader.
 fn libraries(program: &Path) -> Vec<PathBuf> {
     let output = Command::new("ldd").arg(program).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -153,7 +153,7 @@ fn a_container_is_removed_even_if_its_server_does_not_listen() {
     let done = run.done();
     assert!(done.stdout.contains("mcp:boxed"), "{done:?}");
     assert_eq!(podman.left(), "", "{done:?}");
-    // Killed: nobody of ours is left but the watcher.
+    // After the kill only the watcher is left.
     let run = ProgramRun::new(["--config", "c.json", "mcp"]).file("c.json", &config);
     let (mut program, _folder) = run.start_open();
     wait_until("the container runs", || {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::llm::ScriptedLlm;
 use crate::run::{ProgramRun, RunOutput};
 
-/// A server that offers a text, a picture and a prompt, and notes what it is asked.
+/// A server that offers a text, a picture and a prompt, and records its requests.
 const SERVER: &str = r#"
 while read -r line; do
   echo "$line" >> asked

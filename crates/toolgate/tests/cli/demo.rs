@@ -12,7 +12,7 @@ use crate::gateway::{exchange, request};
 use crate::llm::alone;
 use crate::run::ProgramRun;
 
-/// Ends a hang; not a promise about speed.
+/// Ends a test that hangs. Not a promise about speed.
 const HANG: Duration = Duration::from_secs(60);
 
 #[test]
@@ -42,7 +42,7 @@ unlock the front door
         assert!(answer.starts_with(expected), "{answer}");
     }
     assert!(answers[3].ends_with("in Asia/Tokyo."), "{done:?}");
-    // What the answer tells is not told again; a scene tells nothing of its devices.
+    // A change that the answer reports isn't repeated. A scene's answer doesn't name its devices.
     let changes: Vec<&str> = done
         .stderr
         .lines()
@@ -136,7 +136,7 @@ fn the_dashboard_beside_the_prompt_shows_the_same_house() {
     assert_eq!(journals.by_ref().count(), 1);
     drop(stdin);
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    // Nothing of the house that is not there is left, least of all in the person's own journal.
+    // The demo leaves nothing behind, especially not in the user's own journal.
     assert_eq!(entries(&temporary).count(), 1);
     let done = ProgramRun::new(["calls", "--json"])
         .within(folder.path())
@@ -166,7 +166,7 @@ fn a_missing_script_is_a_usage_error() {
     assert!(done.stderr.contains("cannot read none"), "{done:?}");
 }
 
-/// Mosquitto on a port of its own, for as long as this lives.
+/// Mosquitto on its own port, until this is dropped.
 struct MosquittoProcess {
     child: std::process::Child,
     port: u16,
@@ -174,7 +174,7 @@ struct MosquittoProcess {
 
 impl MosquittoProcess {
     fn start() -> Self {
-        // Below the ports that outgoing connections get.
+        // Below the ports that the system assigns to outgoing connections.
         let free = |_: u32| {
             let listener =
                 std::net::TcpListener::bind(("127.0.0.1", fastrand::u16(10_000..32_000)));
@@ -197,7 +197,7 @@ impl Drop for MosquittoProcess {
     }
 }
 
-/// Kept alive while its house is in use.
+/// Must outlive the house that uses it.
 enum TestBroker {
     Embedded(Broker),
     Mosquitto(MosquittoProcess),
@@ -212,18 +212,18 @@ impl TestBroker {
     }
 }
 
-/// A broker with a house on it, and somebody who listens.
+/// A broker with a simulated house, and a subscriber.
 struct TestHouse {
     runtime: Runtime,
     broker: TestBroker,
     sim: sim::SimulatedHouse,
     heard: TopicSubscription,
-    /// What is heard comes over it.
+    /// The subscriber's connection.
     _listener: MqttClient,
 }
 
 impl TestHouse {
-    /// One for each broker that is there: ours, and the one that most people have.
+    /// One for each available broker: ours, and Mosquitto, which most people use.
     fn each() -> Vec<Self> {
         let mut houses = vec![Self::start(false)];
         if thirdparty::has_programs(&["mosquitto"]) {
@@ -312,7 +312,7 @@ fn pn1_device_and_command_reach_the_broker_and_the_light_is_on() {
         let topic = "zwave/Demo/Switch_One/switch_binary/endpoint_0/targetValue/set";
         assert_eq!(house.next(), (topic.to_owned(), json!({ "value": true })));
         assert_eq!(house.state("Switch One"), "on");
-        // Had the first command been sent twice, this would be it again.
+        // If the first command had been sent twice, this would be its repetition.
         let envelope = house.call(
             "control_zwave_device",
             &json!({ "deviceName": "switch one", "action": "off" }),

@@ -40,7 +40,7 @@ fn documented_gateway_configurations_cause_no_warning() {
         for block in blocks {
             let run = ProgramRun::new(["--config", "t.json", "list"]).file("t.json", block);
             let done = run.done();
-            // Examples of servers are disabled, and that is said.
+            // Example servers are disabled, and that is reported.
             let mut words = done.stderr.lines();
             assert!(words.all(|line| line.contains("is disabled")), "{done:?}");
             assert_eq!(done.code, Some(0), "{block}");

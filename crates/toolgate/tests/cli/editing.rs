@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::run::{ProgramRun, RunOutput};
 
-/// A folder that is its own home, so that one command can follow another in it.
+/// A folder that is its own home, so that several commands can run in it.
 fn home(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {

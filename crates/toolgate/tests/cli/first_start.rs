@@ -14,12 +14,12 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::time::Instant;
 
-/// Bytes a second that each registry sends: what is first takes longer than a server that is not
-/// downloaded may take to start.
+/// Bytes per second from each registry. A download then takes longer than a server that needs no
+/// download may take to start.
 const RATE: u64 = 1_500_000;
 /// How long that is, in seconds.
 const USUAL_LIMIT: f64 = 10.0;
-/// A hang, not a slow machine.
+/// Long enough that only a hang reaches it, not a slow machine.
 const HANG: Duration = Duration::from_secs(600);
 
 /// Name and command.
@@ -28,7 +28,7 @@ type PackageServer = (&'static str, &'static [&'static str]);
 /// Which of them are interrupted at a random moment: some of npx, some of uvx.
 const INTERRUPTED: [usize; 5] = [1, 2, 4, 6, 8];
 
-/// What is first runs every day.
+/// The first ones run in every test run.
 const SERVERS: [PackageServer; 10] = [
     (
         "memory",
@@ -72,8 +72,7 @@ struct FreshHome {
 }
 
 impl FreshHome {
-    /// Nothing where the package managers or the registries are not to be had; with `CI=true`
-    /// that is a failure.
+    /// `None` without the package managers or the registries; a failure with `CI=true`.
     fn new() -> Option<Self> {
         let folder = thirdparty::MCP_SERVERS.folder()?;
         if !thirdparty::has_programs(&["npm", "npx"]) {
@@ -99,7 +98,7 @@ impl FreshHome {
         })
     }
 
-    /// The program, with caches that were empty at first.
+    /// The program, with caches that start empty.
     fn toolgate(&self, arguments: &[&str]) -> Command {
         let cache = self.home.path();
         let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
@@ -132,7 +131,7 @@ impl FreshHome {
         self.toolgate(&words).spawn().unwrap()
     }
 
-    /// What the processes of a server carry.
+    /// The mark of a server's processes.
     fn mark(&self, name: &str) -> String {
         format!("{name} of {}", std::process::id())
     }
@@ -142,8 +141,8 @@ impl FreshHome {
         self.npm.sent() + self.pypi.sent()
     }
 
-    /// Breaks off the start of a server, and waits until nothing of it is left: how it exited, and
-    /// how long that took, in seconds.
+    /// Interrupts the start of a server and waits until all its processes are gone. Returns the
+    /// exit code and how long that took, in seconds.
     fn interrupt(&self, server: PackageServer, is_time: impl Fn() -> bool) -> (Option<i32>, f64) {
         let (name, child) = (server.0, self.add(server));
         until("the moment", is_time);
@@ -157,7 +156,7 @@ impl FreshHome {
         (output.status.code(), began.elapsed().as_secs_f64())
     }
 
-    /// Starts a server once more, out of what was downloaded, and lists its tools.
+    /// Starts a server again from what was downloaded, and lists its tools.
     fn list(&self, name: &str, tools: usize) {
         let mut list = self.toolgate(&["list", "--json"]);
         let state = self.home.path().join(format!("state {name}"));
@@ -168,7 +167,7 @@ impl FreshHome {
         assert_eq!(of_it.count(), tools, "{name}: {output:?}");
     }
 
-    /// True while npx unpacks: it notes down what is there when it is done.
+    /// True while npx unpacks. It writes a list of the packages when it is done.
     fn unpacks(&self) -> bool {
         let packages = std::fs::read_dir(self.home.path().join("npm/_npx"));
         let mut packages = packages.into_iter().flatten().flatten();
@@ -223,8 +222,8 @@ fn done(child: Child, name: &str) -> usize {
     tools.unwrap_or_else(|| panic!("{name}: {text}"))
 }
 
-/// Interrupts the first start of a server at a random moment of its download: it starts the next
-/// time all the same. Tells when that was, unless the registries can't be had.
+/// Interrupts the first start of a server at a random moment of its download, and checks that
+/// the next start works. Prints the moment, unless the registries are unreachable.
 fn interrupt_somewhere(server: PackageServer) -> Option<String> {
     let (whole, broken) = (FreshHome::new()?, FreshHome::new()?);
     let name = server.0;
@@ -255,7 +254,7 @@ fn real_servers_are_added_over_a_slow_line_and_ctrl_c_breaks_none() {
             // The worst moment: when files are being unpacked.
             let (code, took) = newcomer.interrupt(server, || newcomer.unpacks());
             println!("{name}: gone {took:.1} s after Ctrl-C");
-            // It may have been done a moment before.
+            // It may have finished a moment before.
             assert!(matches!(code, Some(130 | 0)), "{name}: {code:?}");
         }
         let began = Instant::now();
@@ -265,7 +264,7 @@ fn real_servers_are_added_over_a_slow_line_and_ctrl_c_breaks_none() {
             "{name} ({}): {bytes} bytes, {tools} tools after {took:.1} s",
             command[0]
         );
-        // The others find a part of it in the cache.
+        // The others find some of their packages in the cache.
         let download = bytes as f64 / RATE as f64;
         assert!(number > 1 || download > USUAL_LIMIT, "{name}: {download} s");
         newcomer.list(name, tools);

@@ -1,4 +1,4 @@
-//! A running `toolgate serve`, and a few words of HTTP to talk to it.
+//! A running `toolgate serve`, and a minimal HTTP client for it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::run::ProgramRun;
 
-/// Ten times what anything here may take.
+/// Ten times as long as anything here should take.
 pub(crate) const HANG: Duration = Duration::from_secs(60);
 
 pub(crate) struct RunningServe {
@@ -31,7 +31,7 @@ impl RunningServe {
         Self::start_at(run, "127.0.0.1:0")
     }
 
-    /// The same at another address.
+    /// Like `start`, at another address.
     pub(crate) fn start_at(run: ProgramRun, bind: &str) -> Self {
         let home = run.home();
         let (child, folder) = run.args(&["--bind", bind]).start();
@@ -76,7 +76,6 @@ impl RunningServe {
         }
     }
 
-    /// The usual one.
     pub(crate) fn plain() -> Self {
         Self::start(ProgramRun::new(["serve"]))
     }
@@ -89,12 +88,12 @@ impl RunningServe {
         format!("http://{}", self.address)
     }
 
-    /// Like a GET by the operator's commands.
+    /// A GET as the operator's commands send it.
     pub(crate) fn get(&self, path: &str) -> (u16, String) {
         request_with(&self.address, "GET", path, &self.operator(), "")
     }
 
-    /// Like a POST by the operator's commands.
+    /// A POST as the operator's commands send it.
     pub(crate) fn operate(&self, path: &str, body: &str) -> (u16, String) {
         request_with(&self.address, "POST", path, &self.operator(), body)
     }
@@ -106,13 +105,13 @@ impl RunningServe {
         })
     }
 
-    /// What commands of the same user show to a gateway without tokens.
+    /// The key that commands of the same user present to a gateway without tokens.
     pub(crate) fn operator_key(&self) -> Option<String> {
         let state = self.home.join(".local/state/toolgate/gateways");
         std::fs::read_to_string(state.join(format!("{}.key", self.address))).ok()
     }
 
-    /// The link that signs the operator in, as it was told last.
+    /// The latest link that signs the operator in.
     pub(crate) fn link(&self) -> Option<String> {
         let log = self.log();
         let (_, key) = log.rsplit_once("/?key=")?;
@@ -158,7 +157,7 @@ pub(crate) fn request(address: &str, method: &str, path: &str, body: &str) -> (u
     request_with(address, method, path, "", body)
 }
 
-/// The same with more lines of headers.
+/// Like `request`, with more header lines.
 pub(crate) fn request_with(
     address: &str,
     method: &str,
@@ -171,7 +170,7 @@ pub(crate) fn request_with(
     (status.unwrap_or(0), body)
 }
 
-/// The head of an answer and its body.
+/// Returns the head of the response and its body.
 pub(crate) fn exchange(
     address: &str,
     method: &str,
@@ -186,7 +185,7 @@ pub(crate) fn exchange(
     (head.to_owned(), body.to_owned())
 }
 
-/// A request whose answer is not waited for.
+/// Sends a request and doesn't wait for the response.
 pub(crate) fn send(address: &str, method: &str, path: &str, body: &str) -> TcpStream {
     send_with(address, method, path, "", body)
 }
@@ -203,7 +202,7 @@ fn send_with(address: &str, method: &str, path: &str, headers: &str, body: &str)
     stream
 }
 
-/// Waits for something that another process does.
+/// Waits for an effect of another process.
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let started = tokio::time::Instant::now();
     while !holds() {

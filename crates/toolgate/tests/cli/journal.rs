@@ -30,7 +30,7 @@ fn within(folder: &Path, arguments: &[&str]) -> RunOutput {
     }
 }
 
-/// What is under a key of each.
+/// The value of a key in each call.
 fn each<'a>(calls: &'a [Value], key: &str) -> Vec<&'a str> {
     calls.iter().filter_map(|call| call[key].as_str()).collect()
 }
@@ -163,7 +163,7 @@ fn a_call_whose_process_was_killed_is_interrupted_outcome_unknown() {
         .config(&config)
         .start();
     let _connection = server.accept().unwrap();
-    // It is seen from outside once it has left the spool of its process.
+    // Other processes see it once it has left the spool of its process.
     wait_until("the running call", || {
         let running = calls(folder.path(), &["--outcome", "running"]);
         each(&running, "tool") == ["search"]
@@ -176,7 +176,7 @@ fn a_call_whose_process_was_killed_is_interrupted_outcome_unknown() {
         (&found[0]["success"], &found[0]["duration_ms"]),
         (&Value::Null, &Value::Null)
     );
-    // Another run does not make anything else of it.
+    // Another run doesn't change that.
     within(folder.path(), &["call", "echo"]);
     assert_eq!(
         each(&calls(folder.path(), &[]), "outcome"),
@@ -434,8 +434,8 @@ fn a_tool_reports_recent_calls() {
     let told = gateway.call("history", r#"{"limit":5}"#);
     assert_eq!(told["result"]["calls"][0]["tool"], "echo", "{told}");
     assert_eq!(gateway.call("health", "{}")["success"], true);
-    // Another process tells of them too, and the tools stay when the file changes.
-    // What the gateway has only in its spool yet, it sees a moment later.
+    // Another process counts them too, and the tools stay when the file changes.
+    // Calls that are still in the gateway's spool become visible a moment later.
     wait_until("the calls of the gateway", || {
         let other = within(gateway.folder.path(), &["call", "history"]).json();
         let calls = other["result"]["calls"].as_array().unwrap();

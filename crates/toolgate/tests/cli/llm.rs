@@ -1,4 +1,4 @@
-//! A double of all providers, for tests that run the program.
+//! A test double of all providers, for tests that run the program.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use tokio::runtime::Runtime;
 
 use crate::run::ProgramRun;
 
-/// Must never be seen.
+/// Must never appear in any output.
 pub(crate) const KEY: &str = "sentinel-key-5e1f";
-/// Ten times what anything should take.
+/// Ten times as long as anything should take.
 pub(crate) const HANG: Duration = Duration::from_secs(30);
 pub(crate) const PROVIDERS: [&str; 4] = ["anthropic", "ollama", "openai", "gemini"];
 
-/// The double, and the threads it runs on.
+/// The test double, and the runtime it runs on.
 pub(crate) struct ScriptedLlm {
     runtime: Runtime,
     fake: FakeLlm,
 }
 
 impl ScriptedLlm {
-    /// Gives these answers in turn.
+    /// Gives these answers in order.
     pub(crate) fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         Self::scripted(Script::new(answers))
     }
@@ -36,18 +36,18 @@ impl ScriptedLlm {
         self.fake.url()
     }
 
-    /// Requests for chat; none of them was off.
+    /// The chat requests. Fails if any was invalid.
     pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
         assert_eq!(self.fake.refusals(), Vec::<String>::new());
         self.fake.requests()
     }
 
-    /// Until so many questions have come.
+    /// Waits until this many questions have arrived.
     pub(crate) fn asked(&self, count: usize) {
         self.wait(self.fake.wait_for_requests(count));
     }
 
-    /// Until so many answers were left by whoever asked.
+    /// Waits until this many clients have disconnected from their answers.
     pub(crate) fn left(&self, count: usize) {
         self.wait(self.fake.wait_for_disconnects(count));
     }
@@ -59,7 +59,7 @@ impl ScriptedLlm {
         guarded.unwrap();
     }
 
-    /// The variables with which a run finds this double.
+    /// The environment variables that point a run to this double.
     pub(crate) fn known_to(&self, run: ProgramRun, provider: &str) -> ProgramRun {
         match provider {
             "anthropic" => run
@@ -75,7 +75,7 @@ impl ScriptedLlm {
         }
     }
 
-    /// A run that asks this double in the way of a provider.
+    /// A run that uses this double through the API of one provider.
     pub(crate) fn ask(&self, provider: &str, arguments: &[&str]) -> ProgramRun {
         let run = ProgramRun::new(["ask", "--provider", provider, "--model", "qwen3:0.6b"])
             .args(arguments);
@@ -83,12 +83,12 @@ impl ScriptedLlm {
     }
 }
 
-/// A run where no Ollama is found.
+/// A run that finds no Ollama.
 pub(crate) fn alone(run: ProgramRun) -> ProgramRun {
     run.env("OLLAMA_HOST", "127.0.0.1:1")
 }
 
-/// A call of a tool that gives the same answer for ever.
+/// A call of a tool whose answer never changes.
 pub(crate) fn weekday_call() -> Answer {
     Answer::call("call_1", "datetime", &weekday())
 }

@@ -23,7 +23,7 @@ struct LogEvent {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct LogField {
     name: String,
-    /// What is logged, as it stands in the code.
+    /// The logged expression, as written in the code.
     value: String,
 }
 
@@ -37,8 +37,8 @@ impl LogField {
 
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
-/// Fields whose value is a string, or perhaps one, though no sigil says so. Everything else without
-/// a sigil is a number or a truth value: only the compiler would know better.
+/// Fields without a sigil whose value may be a string. All other fields without a sigil are
+/// numbers or booleans; only the compiler could tell.
 const STRINGS: &[&str] = &[
     "broker = broker.address()",
     "approval = approval",
@@ -89,8 +89,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The text of a macro's arguments, and what stands before its first comma outside
-/// of brackets and quotes.
+/// The text of a macro's arguments, and the part before its first comma outside of brackets
+/// and quotes.
 fn arguments(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let (mut depth, mut quoted, mut escaped) = (0, false, false);
@@ -133,7 +133,7 @@ fn event(area: &str, level: &'static str, arguments: &[String]) -> LogEvent {
     }
 }
 
-/// Everything that is logged at these levels.
+/// All events that are logged at these levels.
 fn events(levels: &[&'static str]) -> BTreeSet<LogEvent> {
     let mut events = BTreeSet::new();
     for entry in std::fs::read_dir(root().join("crates")).unwrap() {
@@ -177,7 +177,7 @@ fn documented(page: &str) -> BTreeMap<String, String> {
 fn table(events: &BTreeSet<LogEvent>) -> String {
     let mut table = "| area | level | event | fields |\n|---|---|---|---|\n".to_owned();
     for event in events {
-        // What is only put together at run time is a sentence of its own each time.
+        // A message that is put together at run time differs each time.
         let fixed = event
             .message
             .split('{')
@@ -211,7 +211,7 @@ fn every_field_is_documented_and_has_one_type() {
             let kind = documented.get(name);
             let kind =
                 kind.unwrap_or_else(|| panic!("docs/logs.md has no field '{name}' of {event:?}"));
-            // `tracing` has no objects: the formatter makes one of the text.
+            // `tracing` has no objects; the formatter turns the text into one.
             let wants_text = kind == "text" || kind == "object";
             assert_eq!(
                 field.is_text(),
@@ -290,7 +290,7 @@ fn records_in_json_have_the_documented_types() {
             records.push(record);
         }
     }
-    // What only a gateway says, such as why it turned a request away.
+    // Events that only a gateway logs, such as why it rejected a request.
     let mut gateway =
         RunningServe::start(ProgramRun::new(["-vv", "--log-format", "json", "serve"]));
     assert_eq!(gateway.get("/api/tools/nope/call").0, 405);

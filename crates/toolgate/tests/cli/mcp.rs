@@ -12,7 +12,7 @@ fn call(id: u64, name: &str, arguments: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
 }
 
-/// A handshake, and then these.
+/// A handshake, followed by these messages.
 fn session(messages: &[Value]) -> String {
     let client = json!({ "name": "test", "version": "1" });
     let params =
@@ -110,7 +110,7 @@ fn ms1_stdout_carries_json_rpc_and_nothing_else_at_every_log_level() {
             let of_it = answers.iter().filter(|answer| answer["id"] == id);
             assert_eq!(of_it.count(), 1, "{id} at {level:?}");
         }
-        // What could not be read is answered too, and nothing else is without an id.
+        // Unreadable lines are answered too, and only those answers have no id.
         let without_id = answers.iter().filter(|answer| answer.get("id").is_none());
         assert!(
             without_id
@@ -225,7 +225,7 @@ fn started(config: &str) -> (Child, BufReader<ChildStdout>, tempfile::TempDir) {
 fn signals_shut_it_down_cleanly() {
     for (signal, code) in [("-INT", 130), ("-TERM", 0)] {
         let (mut child, mut lines, _folder) = started("{}");
-        // Open to the end: its end would end the program too.
+        // Kept open, because closing it would end the program.
         let _stdin = child.stdin.take();
         let started = Instant::now();
         fakemcp::send_signal(signal, child.id());

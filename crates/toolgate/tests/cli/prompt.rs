@@ -11,7 +11,7 @@ use crate::llm::ScriptedLlm;
 use crate::run::ProgramRun;
 use crate::terminal::TmuxTerminal;
 
-/// Something for everything that an edit can be about.
+/// A configuration with everything that an edit can change.
 fn edited() -> Value {
     json!({
         "tools": [{
@@ -24,7 +24,7 @@ fn edited() -> Value {
     })
 }
 
-/// A chat that is followed by its log.
+/// A chat whose log can be read.
 struct TestChat {
     llm: ScriptedLlm,
     child: Child,
@@ -81,7 +81,7 @@ fn edits_apply_and_restarts_are_one_line() {
     let later = chat.logged("takes effect after a restart");
     assert!(later.contains("WARN 'model' changed"), "{later}");
     assert!(chat.offers("fresh"));
-    // The tools of its server come when it has started.
+    // Its server's tools appear once it has started.
     while !chat.offers("arguments") {}
 
     std::fs::write(&file, "{ nope").unwrap();

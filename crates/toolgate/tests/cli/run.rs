@@ -1,4 +1,4 @@
-//! Runs the program in a folder of its own, with nothing of this machine's user around it.
+//! Runs the program in its own folder, isolated from the user of this machine.
 
 use std::io::Write;
 use std::process::{Child, Command, Output, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// One run, written like the command line it stands for.
+/// One run of the program, written like its command line.
 pub(crate) struct ProgramRun {
     folder: TempDir,
     command: Command,
@@ -38,14 +38,14 @@ impl ProgramRun {
         }
     }
 
-    /// The home folder it has.
+    /// Its home folder.
     pub(crate) fn home(&self) -> std::path::PathBuf {
         let mut variables = self.command.get_envs();
         let home = variables.find(|(name, _)| *name == "HOME");
         home.and_then(|(_, home)| home).unwrap().into()
     }
 
-    /// More arguments, where a table has them.
+    /// Adds arguments.
     pub(crate) fn args(mut self, arguments: &[&str]) -> Self {
         self.command.args(arguments);
         self
@@ -64,8 +64,8 @@ impl ProgramRun {
         self
     }
 
-    /// The person's own configuration. One that only lies in the folder
-    /// isn't used: see `untrusted`.
+    /// The user's own configuration. A file that is only in the working folder isn't used: see
+    /// `untrusted`.
     pub(crate) fn config(self, text: &str) -> Self {
         let named = self.file("toolgate.json", text);
         named.env("TOOLGATE_CONFIG", "toolgate.json")
@@ -81,14 +81,14 @@ impl ProgramRun {
         self
     }
 
-    /// Starts the program and leaves it running, its input at an end.
+    /// Starts the program with its input closed, and leaves it running.
     pub(crate) fn start(self) -> (Child, TempDir) {
         let (mut child, folder) = self.start_open();
         drop(child.stdin.take());
         (child, folder)
     }
 
-    /// Starts the program and leaves it running, its input open.
+    /// Starts the program with its input open, and leaves it running.
     pub(crate) fn start_open(mut self) -> (Child, TempDir) {
         self.command
             .stdin(Stdio::piped())
@@ -106,7 +106,7 @@ impl ProgramRun {
         child.wait_with_output().unwrap().into()
     }
 
-    /// The same in a folder that is there already, for one command after the other.
+    /// Like `done`, in an existing folder, for several commands in a row.
     pub(crate) fn within(mut self, folder: &std::path::Path) -> Self {
         self.command.current_dir(folder).env("HOME", folder);
         self

@@ -84,7 +84,7 @@ impl SandboxHome {
     }
 }
 
-/// False, and told, where the kernel can't close files.
+/// False if the kernel can't restrict files; the test is then skipped with a note.
 fn can_confine() -> bool {
     let can = kernel_support().can_block_files();
     if !can {
@@ -143,7 +143,7 @@ fn a_confined_server_reads_no_secrets_and_none_of_our_files() {
     let (report, done) = home.attack(&json!("default"), &script);
     assert_outcomes(&report, &secrets.map(|name| (name, "denied")), &done);
     assert_outcomes(&report, &open.map(|name| (name, "ok")), &done);
-    // The same script shows that it is the sandbox that denies.
+    // Without the sandbox the same script succeeds.
     std::fs::remove_file(home.path("own/report")).unwrap();
     let (report, done) = home.attack(&json!("off"), &script);
     assert_outcomes(&report, &secrets.map(|name| (name, "ok")), &done);
@@ -339,7 +339,7 @@ fn a_strict_server_reads_and_writes_only_what_is_listed() {
     }
 }
 
-/// Ways onto the network, in Python: each is tried against a port.
+/// Ways to use the network, in Python. Each is tried against a port.
 const NETWORK: &str = r#"
 import socket, sys
 AF, TCP, UDP = socket.AF_INET, socket.SOCK_STREAM, socket.SOCK_DGRAM
@@ -501,7 +501,7 @@ fn doctor_reports_kernel_support_and_confined_servers() {
     }
 }
 
-/// Each does its work, writing included, in folders that are its own.
+/// Each does its work in its own folders, including writing.
 #[test]
 fn real_servers_work_confined() {
     let Some(servers) = fakemcp::real_servers() else {

@@ -69,7 +69,7 @@ fn a_secret_of_a_file_reaches_its_server_and_is_shown_nowhere() {
     }
     let shown = run(&["inspect", "one__env"]).stdout;
     assert!(shown.contains("Uses [REDACTED]."), "{shown}");
-    // Nor is it kept: in the journal, or with what is remembered of the server.
+    // Neither the journal nor the catalog stores it.
     let state = path(".local/state/toolgate");
     let kept = Command::new("grep")
         .args(["-r", "--text", "-l", SECRET])
@@ -114,7 +114,7 @@ fn a_missing_secret_is_reported_with_its_position_and_affects_only_its_user() {
         );
     }
     assert!(!folder.path().join("ran").exists());
-    // A tool that needs nothing of it works.
+    // A tool that doesn't need it works.
     let echo = ProgramRun::new(["--config", "t.json", "call", "echo", "a=1"]);
     assert_eq!(echo.within(folder.path()).done().code, Some(0));
 }
@@ -273,7 +273,7 @@ fn a_changed_secret_restarts_only_the_server_that_uses_it() {
     gateway.signal("-HUP");
     wait_until("the command runs again", || starts("one") == 3);
     assert_eq!((runs(), starts("other")), (2, 1), "{}", gateway.log());
-    // What is gone changes nothing, and is told.
+    // A lost secret changes nothing, and is reported.
     std::fs::remove_file(file("key")).unwrap();
     wait_until("the error", || gateway.log().contains("${file:key}: "));
     assert!(env().contains("second-value"));

@@ -109,7 +109,7 @@ fn unsafe_settings_are_reported_with_their_position() {
         assert_eq!(done.code, Some(2), "{done:?}");
         assert!(done.stderr.contains(expected), "{done:?}");
     }
-    // The file has no place for what the environment says.
+    // The problem is in an environment variable, so it has no position in the file.
     let done = ProgramRun::new(["--config", "t.json", "serve"])
         .file("t.json", r#"{ "serve": {} }"#)
         .env("TOOLGATE_TOKEN", "short")
@@ -174,7 +174,7 @@ fn edits_are_applied_under_load_and_lose_no_call() {
     });
     for answer in [1, 2] {
         std::fs::write(&path, "{ broken").unwrap();
-        wait_until("the broken file is told of", || {
+        wait_until("the broken file is reported", || {
             gateway.log().matches("stays in force").count() >= answer as usize
         });
         let told = gateway.get("/readyz").1;
@@ -352,10 +352,10 @@ fn an_edited_policy_and_limits_apply_to_the_next_call() {
     let told = "'model', 'serve.rate' changed, which takes effect after a restart";
     assert_eq!(gateway.log().matches(told).count(), 1, "{}", gateway.log());
 
-    // Whatever can't be used changes nothing of it.
+    // An unusable file changes nothing.
     let broken = json!({ "policy": {}, "serve": { "tokens": [{ "token": "short" }] } });
     std::fs::write(&path, broken.to_string()).unwrap();
-    wait_until("the broken file is told of", || {
+    wait_until("the broken file is reported", || {
         status(&gateway)["status"] == "degraded"
     });
     let now = status(&gateway);

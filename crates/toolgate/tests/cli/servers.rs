@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::run::{ProgramRun, RunOutput};
 
-/// A configuration of fake servers that are named by --config, and so agreed to.
+/// A configuration of fake servers, given with --config and therefore trusted.
 fn config(servers: &[(&str, &[&str])]) -> String {
     let entry = |(name, modes): &(&str, &[&str])| {
         let entry = json!({ "command": fakemcp::program(), "args": modes });
@@ -144,7 +144,7 @@ fn tools_of_servers_are_listed_and_missing_ones_are_named() {
 fn tm8_local_tools_are_there_when_a_server_fails_at_once() {
     let tool = json!({ "name": "greet", "description": "Greets", "parameters": { "type": "object" },
                        "implementation": { "type": "mock", "mock_response": "hello" } });
-    // It fails before anything else could happen: whatever came later than the servers would be
+    // It fails before anything else can happen, so anything set up later than the servers would be
     // missing in the block.
     let servers = json!({ "dead": { "command": "false" } });
     let config = json!({ "mcpServers": servers, "tools": [tool], "retry": { "attempts": 1 } });
@@ -185,7 +185,7 @@ fn im6_server_health_starts_all_servers_and_says_how_they_are() {
 
 #[test]
 fn a_call_starts_only_the_servers_it_needs() {
-    // A server that leaves a file behind wherever it is started.
+    // A server that creates a file wherever it is started.
     let servers: &[(&str, &[&str])] = &[("one", &["failing=0:one"]), ("two", &["failing=0:two"])];
     for (tool, started) in [
         ("echo", [false, false]),
@@ -341,7 +341,7 @@ fn mc2_only_secrets_are_hidden_in_the_block_and_the_details() {
         let run = ProgramRun::new(["--config", "t.json"]).args(arguments);
         run.within(folder.path()).done()
     };
-    // Its tools are known from a time when it worked.
+    // Its tools are remembered from when it worked.
     std::fs::write(&file, "").unwrap();
     assert_eq!(run(&["list"]).code, Some(0));
     std::fs::remove_file(&file).unwrap();

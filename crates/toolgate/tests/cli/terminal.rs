@@ -18,13 +18,13 @@ pub(crate) struct TmuxTerminal {
 }
 
 impl TmuxTerminal {
-    /// Runs a command line of the program, as a shell reads it, with a variable and a
-    /// configuration. Nothing where there is no tmux; with `CI=true` that is a failure.
+    /// Runs the program with a command line in shell syntax, an environment variable and a
+    /// configuration. `None` without tmux; a failure with `CI=true`.
     pub(crate) fn open(config: &str, variable: &str, command: &str) -> Option<Self> {
         Self::open_as("sh", config, variable, command, USUAL)
     }
 
-    /// The same in a terminal of so many columns and rows.
+    /// Like `open`, in a terminal of this size.
     pub(crate) fn open_sized(
         config: &str,
         variable: &str,
@@ -34,7 +34,7 @@ impl TmuxTerminal {
         Self::open_as("sh", config, variable, command, size)
     }
 
-    /// The same by a shell that stops what it runs at Ctrl-Z, and goes on itself.
+    /// Like `open`, by a shell with job control, for Ctrl-Z.
     pub(crate) fn open_with_jobs(config: &str, variable: &str, command: &str) -> Option<Self> {
         Self::open_as("sh -m", config, variable, command, USUAL)
     }
@@ -62,13 +62,13 @@ impl TmuxTerminal {
         Some(terminal)
     }
 
-    /// Runs the program once more in the same place, on an empty screen.
+    /// Runs the program again in the same folder, on an empty screen.
     pub(crate) fn open_again(&self, variable: &str, command: &str) {
         let command = self.command(variable, command);
         self.tmux(&["respawn-pane", "-k", "sh", "-c", &command]);
     }
 
-    /// What the terminal runs; it stays when the program has left.
+    /// The command of the terminal, which stays open when the program exits.
     fn command(&self, variable: &str, command: &str) -> String {
         let home = self.home().display();
         format!(
@@ -107,24 +107,24 @@ impl TmuxTerminal {
         self.tmux(&["capture-pane", "-p"]).trim_end().to_owned()
     }
 
-    /// The same with its colors.
+    /// The screen with its colors.
     pub(crate) fn styled_screen(&self) -> String {
         self.tmux(&["capture-pane", "-e", "-p"])
             .trim_end()
             .to_owned()
     }
 
-    /// The screen once it shows something.
+    /// Waits until the screen shows this text, and returns the screen.
     pub(crate) fn shows(&self, expected: &str) -> String {
         self.shows_what(expected, |screen| screen.contains(expected))
     }
 
-    /// The screen once something is the last on it: the line that is being typed.
+    /// Waits until the screen ends with this text, which is the line being typed.
     pub(crate) fn ends_with(&self, expected: &str) -> String {
         self.shows_what(expected, |screen| screen.ends_with(expected))
     }
 
-    /// The screen once it shows a text that may be too long for one row.
+    /// Like `shows`, for a text that may be wrapped.
     pub(crate) fn shows_folded(&self, expected: &str) -> String {
         let letters = |text: &str| text.split_whitespace().collect::<String>();
         self.shows_what(expected, |screen| {

@@ -121,7 +121,7 @@ fn servers_can_be_agreed_to_one_by_one_and_nothing_else_counts() {
     ] {
         assert_eq!(listed.contains(text), expected, "{text} {listed}");
     }
-    // What was never shown is shown before the rest is agreed to.
+    // Anything that wasn't shown yet is shown before the rest is trusted.
     write(&folder, &format!("// a word\n{config}"));
     let done = run(&folder, &["trust"]);
     assert!(done.stderr.contains("+ sets policy.deny: echo"), "{done:?}");
@@ -164,7 +164,7 @@ fn a_named_file_and_the_users_own_need_no_agreement() {
 #[test]
 fn only_what_a_command_writes_counts_as_agreed_to() {
     let listed = |folder: &TempDir| run(folder, &["trust", "--list"]).stdout;
-    // A file that is ours from the start stays agreed to as a whole.
+    // A file that we created stays trusted as a whole.
     let own = tempfile::tempdir().unwrap();
     assert_eq!(run(&own, &["init"]).code, Some(0));
     for command in [
@@ -177,7 +177,7 @@ fn only_what_a_command_writes_counts_as_agreed_to() {
         assert!(listed(&own).ends_with("/toolgate.json\tall of it\n"));
         assert!(!run(&own, &["list"]).stderr.contains("not in use"));
     }
-    // Of a stranger's file only that counts which was typed.
+    // In a foreign file only the typed entry is trusted.
     let strangers = folder(
         r#"{ "mcpServers": { "evil": { "command": "evil" } }, "search": { "url": "http://evil.example" } }"#,
     );
@@ -190,7 +190,7 @@ fn only_what_a_command_writes_counts_as_agreed_to() {
     assert!(listed(&strangers).ends_with("/toolgate.json\tlamp\n"));
     let names = run(&strangers, &["completions", "--names", "servers"]).stdout;
     assert_eq!(names, "lamp\n");
-    // Taking something out of one agrees to nothing.
+    // Removing an entry doesn't make the rest trusted.
     let strangers = folder(ONE.replace("lamp\":", "evil\":").as_str());
     run(&strangers, &["remove", "evil"]);
     assert_eq!(listed(&strangers), "");

@@ -159,7 +159,7 @@ fn a_conversation_resumes_with_its_provider() {
         run.args(arguments).within(folder.path())
     };
     let openai = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
-    // Ollama is not there now, and somebody else is.
+    // Ollama is gone now, and another provider is available.
     let done = openai.known_to(alone(resumed(&["x"])), "openai").done();
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(done.stderr.contains("ollama can't be reached"), "{done:?}");

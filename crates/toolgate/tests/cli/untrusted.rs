@@ -1,5 +1,5 @@
-//! What a file in the working folder can do before anybody has agreed to it, and what it can't do
-//! after that. Each test performs the attack; a listener on this machine is the attacker.
+//! An untrusted file in the working folder can do nothing, and a trusted one not everything. Each
+//! test performs an attack; a listener on this machine is the attacker.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -52,7 +52,7 @@ impl Attacker {
         self.seen.lock().clone()
     }
 
-    /// A configuration that uses every way there is to reach the attacker or to do harm.
+    /// A configuration that tries every way to reach the attacker or to do harm.
     fn config(&self) -> Value {
         let at = &self.address;
         json!({
@@ -81,7 +81,7 @@ impl Attacker {
     }
 }
 
-/// The person's own configuration, which has to be used instead.
+/// The user's own configuration, which must be used instead.
 fn own() -> String {
     json!({
         "search": { "url": "http://127.0.0.1:1" },
@@ -148,7 +148,7 @@ fn no_command_uses_anything_in_an_untrusted_file() {
         let is_silent = ["completions", "add"].contains(&arguments[0]);
         assert_eq!(told.contains(NOTE), !is_silent, "{arguments:?} {done:?}");
         for sign in ["evil", "poisoned", "Ignore", SECRET, "SENTINEL4711"] {
-            // What the person typed is repeated to them.
+            // The output repeats what the user typed.
             let is_typed = arguments.iter().any(|word| word.contains(sign));
             assert!(
                 is_typed || !told.contains(sign),
@@ -214,7 +214,7 @@ fn an_untrusted_file_tells_a_model_nothing() {
     );
 }
 
-/// A command of the person in a folder below their home.
+/// A command of the user in a folder below their home.
 fn run_at(home: &Path, folder: &str, arguments: &[&str]) -> RunOutput {
     let run = ProgramRun::new([])
         .args(arguments)
@@ -270,7 +270,7 @@ fn a_link_to_an_agreed_file_runs_no_program_beside_the_link() {
     assert!(!home.join("cloned/PWNED").exists(), "{done:?}");
 }
 
-/// An edit after the agreement, such as one that a pull brings.
+/// An edit after the file was trusted, for example by a pull.
 #[test]
 fn an_edit_of_a_trusted_file_has_no_effect_before_it_is_trusted() {
     let fake = json!({ "command": fakemcp::program(), "excludedTools": ["echo"] });
@@ -324,7 +324,7 @@ fn an_edit_of_an_agreed_file_waits_while_a_gateway_runs() {
     let answer = || gateway.call("number", "{}")["result"].clone();
     assert_eq!(answer(), 1);
     std::fs::write(&file, tool(2)).unwrap();
-    wait_until("the change is told of", || {
+    wait_until("the change is reported", || {
         gateway
             .get("/readyz")
             .1
@@ -439,7 +439,7 @@ fn an_edit_that_others_could_have_made_is_not_applied() {
     let file = gateway.folder.path().join("toolgate.json");
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o666)).unwrap();
     std::fs::write(&file, "{}").unwrap();
-    wait_until("it is told of", || {
+    wait_until("it is reported", || {
         gateway.get("/readyz").1.contains("chmod go-w")
     });
     assert_eq!(gateway.call("echo", "{}")["success"], false);

@@ -14,7 +14,7 @@ use crate::children::{signal, wait_until};
 use crate::llm::{ScriptedLlm, weekday, weekday_call};
 use crate::run::{ProgramRun, RunOutput};
 
-/// Somebody says "turn on switch one"; what is understood is the double's choice.
+/// A recording of "turn on switch one". The test double decides what is understood.
 const SPOKEN: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../toolgate-voice/tests/sounds/turn-on-switch-one.wav"
@@ -23,7 +23,7 @@ const SUM: &str = "What is 17 percent of 340?";
 /// The tone must not drown speech that comes all at once: while it plays, nothing is heard.
 const TONELESS: &str = r#"{ "voice": { "tones": false } }"#;
 
-/// Doubles of the engines, and the threads they run on.
+/// Test doubles of the engines, and the runtime they run on.
 struct FakeEngines {
     runtime: Runtime,
     asr: FakeAsr,
@@ -31,7 +31,7 @@ struct FakeEngines {
 }
 
 impl FakeEngines {
-    /// Everything that is said is understood as the next of these.
+    /// Each utterance is understood as the next of these.
     fn new<const N: usize>(texts: [&str; N]) -> Self {
         let runtime = Runtime::new().unwrap();
         let asr = runtime.block_on(FakeAsr::start(texts));
@@ -39,19 +39,19 @@ impl FakeEngines {
         Self { runtime, asr, tts }
     }
 
-    /// A run that uses them and plays nothing.
+    /// A run that uses the fake engines and plays nothing.
     fn voice(&self, arguments: &[&str]) -> ProgramRun {
         self.heard_from("none", arguments)
     }
 
-    /// The same, played elsewhere.
+    /// Like `voice`, with another output.
     fn heard_from(&self, out: &str, arguments: &[&str]) -> ProgramRun {
         ProgramRun::new(["voice", "--out", out])
             .args(&["--asr", &self.asr.address(), "--tts", &self.tts.address()])
             .args(arguments)
     }
 
-    /// The same without a model.
+    /// Like `voice`, without a model.
     fn intents(&self, arguments: &[&str]) -> ProgramRun {
         self.voice(&["-p", "intents"]).args(arguments)
     }
@@ -65,7 +65,7 @@ fn wrong_usage_is_reported_before_anything_starts() {
     let unset = r#"{ "mqtt": { "url": "localhost", "password": "${NOPE}" } }"#;
     let address = r#"{ "voice": { "handle": "localhost" } }"#;
     let broker = r#"{ "mqtt": { "url": "http://localhost" } }"#;
-    // Without a program that records, that is what it says.
+    // Without a configured input, a missing recorder would be the error.
     let recorder = r#"{ "voice": { "input": "true" } }"#;
     for (arguments, config, expected) in [
         (&["--wav", "none.wav"][..], "{}", "cannot read none.wav"),
@@ -286,7 +286,7 @@ fn text_is_answered_for_home_assistant_without_a_microphone() {
     let asked = json!({ "type": "transcript", "data": { "text": SUM } });
     writeln!(connection, "{asked}").unwrap();
     let mut told = Vec::new();
-    // The answer ends without a line's end.
+    // The answer ends without a line break.
     while !String::from_utf8_lossy(&told).contains("57.8") {
         let mut some = [0; 1024];
         let read = connection.read(&mut some).unwrap();
@@ -335,7 +335,7 @@ fn ctrl_c_ends_it_and_its_servers() {
         let run = engines.intents(&[input[0], input[1], "--config", "servers.json"]);
         let run = run.file("servers.json", config.to_string());
         let (mut child, _folder) = run.start_open();
-        // Waiting would close it, and sound that ends ends it too.
+        // Waiting for the child would close stdin, and the end of the sound ends the program.
         let _sound = child.stdin.take();
         wait_until("its server runs", || !fakemcp::processes(&mark).is_empty());
         signal("-INT", &child);
@@ -371,7 +371,7 @@ fn its_configuration_is_followed_while_it_runs() {
     assert_eq!(done.stderr.matches(told).count(), 1, "{done:?}");
 }
 
-/// A server that never answers, and whose processes are known by a mark.
+/// A server that never answers, with a mark that identifies its processes.
 fn server(mark: &str) -> Value {
     json!({ "command": fakemcp::program(), "args": ["deaf", "child"], "env": { fakemcp::MARK: mark } })
 }

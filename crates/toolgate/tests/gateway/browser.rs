@@ -1,5 +1,5 @@
-//! The dashboard in a real browser: every element used, no error on its console, nothing that
-//! keeps a person out.
+//! The dashboard in a real browser: uses every element, and allows no console error and no
+//! accessibility problem.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,25 +17,25 @@ use crate::support::{ServeProcess, browser_tools, fake_server};
 const TOKEN: &str = "correct-horse-battery-staple";
 const KITCHEN: &str = "kettle-spoon-oven-table";
 
-/// Where screenshots go, to be looked at.
-fn pictures() -> PathBuf {
+/// The folder for screenshots.
+fn screenshot_folder() -> PathBuf {
     // A test is target/debug/deps/name-hash.
     let own = std::env::current_exe().unwrap();
     own.ancestors().nth(3).unwrap().join("dashboard")
 }
 
 /// Runs one of the scripts beside this file in Node, with the driver of the browser.
-pub(crate) fn drive(tools: &Path, script: &str, gateway: &ServeProcess, more: &[&str]) {
+pub(crate) fn run_script(tools: &Path, script: &str, gateway: &ServeProcess, more: &[&str]) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/gateway")
         .join(script);
-    let pictures = pictures();
-    std::fs::create_dir_all(&pictures).unwrap();
+    let screenshot_folder = screenshot_folder();
+    std::fs::create_dir_all(&screenshot_folder).unwrap();
     let done = Command::new("node")
         .arg(script)
         .arg(tools.join("node_modules"))
         .arg(gateway.url())
-        .arg(&pictures)
+        .arg(&screenshot_folder)
         .args(more)
         .env("TOOLGATE_LINK", gateway.link().unwrap_or_default())
         .env("TOOLGATE_KEY", gateway.operator_key().unwrap_or_default())
@@ -51,7 +51,7 @@ pub(crate) fn drive(tools: &Path, script: &str, gateway: &ServeProcess, more: &[
 }
 
 /// One server that pollutes stdout, one that describes itself in HTML, and one that is missing.
-fn house(folder: &Path) -> Value {
+fn fake_servers(folder: &Path) -> Value {
     let tools = folder.join("tools.json");
     let text =
         json!({ "type": "string", "description": "<script>document.title='owned'</script>" });
@@ -84,9 +84,9 @@ fn every_element_of_the_dashboard_works_in_a_browser() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let gateway = ServeProcess::start(folder.path(), &house(folder.path()));
+    let gateway = ServeProcess::start(folder.path(), &fake_servers(folder.path()));
     let pid = gateway.child.id().to_string();
-    drive(&tools, "dashboard.mjs", &gateway, &[&pid]);
+    run_script(&tools, "dashboard.mjs", &gateway, &[&pid]);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_degraded_server_and_edits_that_need_a_restart_are_shown() {
     let gateway = ServeProcess::start(folder.path(), &config);
     let file = folder.path().join("gateway.json");
     let file = file.to_string_lossy();
-    drive(&tools, "degraded.mjs", &gateway, &[&file]);
+    run_script(&tools, "degraded.mjs", &gateway, &[&file]);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_changed_tool_is_shown_and_agreed_to() {
     let list = format!("list={file}");
     let config = json!({ "mcpServers": { "house": fake_server(&[&list]) } });
     let gateway = ServeProcess::start(folder.path(), &config);
-    drive(&tools, "changed.mjs", &gateway, &[&file]);
+    run_script(&tools, "changed.mjs", &gateway, &[&file]);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn resources_and_prompts_are_previewed_and_nothing_in_them_runs() {
     let config = json!({ "mcpServers": { "memos": memos, "other": memos } });
     let gateway = ServeProcess::start(folder.path(), &config);
     gateway.ready();
-    drive(&tools, "content.mjs", &gateway, &[]);
+    run_script(&tools, "content.mjs", &gateway, &[]);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn only_the_token_opens_the_sign_in_page() {
         "model": { "provider": "intents" },
     });
     let gateway = ServeProcess::start(folder.path(), &config);
-    drive(&tools, "signin.mjs", &gateway, &[TOKEN, KITCHEN]);
+    run_script(&tools, "signin.mjs", &gateway, &[TOKEN, KITCHEN]);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_token_with_a_list_is_shown_only_what_it_may_do() {
         "mcpServers": { "house": fake_server(&[]) },
     });
     let gateway = ServeProcess::start(folder.path(), &config);
-    drive(&tools, "rights.mjs", &gateway, &[TOKEN, KITCHEN]);
+    run_script(&tools, "rights.mjs", &gateway, &[TOKEN, KITCHEN]);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn the_list_stays_fast_with_ten_thousand_calls() {
     let folder = tempfile::tempdir().unwrap();
     record(folder.path(), 10_000);
     let gateway = ServeProcess::start(folder.path(), &json!({}));
-    drive(&tools, "crowd.mjs", &gateway, &[]);
+    run_script(&tools, "crowd.mjs", &gateway, &[]);
 }
 
 struct CountingTool(ToolDefinition);
@@ -193,11 +193,11 @@ impl Tool for CountingTool {
     }
 }
 
-/// So many calls.
+/// Records `count` calls.
 fn record(home: &Path, calls: usize) {
-    beside(home, "toolgate call", async |_, executor| {
+    with_journal(home, "toolgate call", async |_, executor| {
         for n in 0..calls {
-            // One in a hundred is of a tool that is not there.
+            // One in a hundred names an unknown tool.
             let tool = if n % 100 == 99 { "gone" } else { "counting" };
             let call = ToolCall::new(tool, json!({ "n": n }));
             executor.execute(call).await;
@@ -206,7 +206,11 @@ fn record(home: &Path, calls: usize) {
 }
 
 /// Uses the journal of the gateway with this home, as another command would.
-pub(crate) fn beside(home: &Path, command: &str, work: impl AsyncFnOnce(&Journal, &ToolExecutor)) {
+pub(crate) fn with_journal(
+    home: &Path,
+    command: &str,
+    work: impl AsyncFnOnce(&Journal, &ToolExecutor),
+) {
     let file = home.join(".local/state/toolgate/journal.db");
     let settings: JournalSettings = serde_json::from_value(json!({ "sync": "relaxed" })).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread();

@@ -1,5 +1,5 @@
-//! Third-party clients at `/mcp` of the whole program. `toolgate-mcp` tests the transport in
-//! detail; here their calls pass the gateway, are recorded and can be seen.
+//! Third-party clients of `/mcp` in the whole program. `toolgate-mcp` tests the transport in
+//! detail; here the calls pass through the gateway and are recorded.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -73,11 +73,12 @@ fn the_sdks_and_the_inspector_work_with_the_whole_gateway() {
     ];
     let called = run(&inspector, &[&first[..], &call].concat());
     assert_eq!(called["content"][0]["text"], "hello", "{called}");
-    all_was_seen(&gateway);
+    assert_all_recorded(&gateway);
 }
 
-/// Four clients with fifty calls at once and one that was given up, and the inspector's.
-fn all_was_seen(gateway: &ServeProcess) {
+/// Checks the record: four clients with fifty parallel calls and one cancelled call each, and the
+/// inspector's calls.
+fn assert_all_recorded(gateway: &ServeProcess) {
     let count = |filter: &str| {
         let path = format!("/api/calls?limit=1000&origin=mcp&{filter}");
         get(&gateway.address, &path).1.as_array().unwrap().len()

@@ -8,29 +8,29 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::figures::{ProcessUse, size, tell};
+use crate::resource_use::{ProcessUse, print_line, size};
 use crate::support::{HttpConnection, ServeProcess, fake_server, header, pause};
 
-/// What one idle connection may cost, in KiB, and all of them besides.
+/// Memory that one idle connection may take, in KiB, and what all of them may take in addition.
 const MEMORY_EACH: usize = 32;
 const MEMORY: usize = 8 << 10;
-/// How many connect at the same time.
+/// Connections opened at the same time.
 const CONNECTING: usize = 50;
-/// Files beyond the room for connections: 64 that are told so, those that were sent away but had no
-/// turn yet, of which a runtime lets 128 come together, and a few of the gateway itself.
+/// Files beyond the limit on connections: 64 that are being refused with a response, up to 128
+/// refused ones that the runtime hasn't closed yet, and a few of the gateway itself.
 const LEAVING: usize = 64 + 128 + 64;
-/// Calls that may be under way.
+/// The limit on concurrent calls.
 const PERMITS: usize = 16;
 const CALLERS: usize = PERMITS * 10;
-/// How long the tool of the overload takes, and how long a call of it takes at most: its place is
-/// free or it is refused.
+/// How long the tool of the overload test takes, and the longest a call may take, whether it is
+/// accepted or refused.
 const SLOW: u64 = 200;
 const LATE: Duration = Duration::from_secs(5);
-/// What an overload may cost, in KiB.
+/// Memory that an overload may take, in KiB.
 const OVERLOAD: usize = 64 << 10;
 
-/// Connects so often and says nothing; then the gateway answers somebody else, and after ten
-/// seconds all of them are gone.
+/// Opens this many silent connections. The gateway must still answer others, and close all of
+/// them after ten seconds.
 fn idle_sockets(sockets: usize, places: usize) {
     let folder = tempfile::tempdir().unwrap();
     let config = json!({ "serve": { "connections": places } });
@@ -39,14 +39,14 @@ fn idle_sockets(sockets: usize, places: usize) {
     let before = ProcessUse::of(&gateway);
     let (idle, during) = connect(&gateway, sockets);
     let held = during.files.saturating_sub(before.files);
-    // Who has only just come is not sent away for others.
+    // New connections aren't evicted for newer ones.
     pause(1500);
     let began = Instant::now();
     let mut line = HttpConnection::open(&gateway.address).unwrap();
     let answer = line.ask("POST", "/api/tools/echo/call", r#"{"text":"here"}"#);
     let took = began.elapsed();
     assert_eq!(answer.unwrap().body["success"], true);
-    // On a busy machine the first ones are gone before the last one has come.
+    // On a busy machine the first ones are closed before the last one is open.
     assert!(held > sockets.min(places) / 4, "{held} are held");
     assert!(held <= places + LEAVING, "{held} are held");
     let grown = during.memory.saturating_sub(before.memory);
@@ -55,7 +55,7 @@ fn idle_sockets(sockets: usize, places: usize) {
         stream
             .set_read_timeout(Some(Duration::from_secs(60)))
             .unwrap();
-        // What is told to those for whom there was no room, then the end.
+        // Refused connections get a response, and then the end.
         let mut told = String::new();
         match stream.read_to_string(&mut told) {
             Ok(_) => assert!(told.is_empty() || told.contains("retry-after"), "{told}"),
@@ -64,14 +64,14 @@ fn idle_sockets(sockets: usize, places: usize) {
     }
     drop(line);
     let after = ProcessUse::again(&gateway, before);
-    tell(&format!(
+    print_line(&format!(
         "{sockets} idle sockets, room for {places}: {before}; with {held} of them at once {during}; a call took {took:.1?}; then {after}"
     ));
 }
 
-/// Connects so often, and returns the most that the gateway needed for it. Many at a time: who
-/// comes while the queue of the listener is full tries again after seconds, and the first ones are
-/// gone before the last one has come.
+/// Opens this many connections and returns the peak of what the gateway used. Opens many at a
+/// time, because a connection that meets a full listen queue is retried only after seconds, and
+/// then the first ones are closed before the last one is open.
 fn connect(gateway: &ServeProcess, sockets: usize) -> (Vec<TcpStream>, ProcessUse) {
     let some = || -> Vec<TcpStream> {
         let streams = (0..sockets / CONNECTING).map(|_| TcpStream::connect(&gateway.address));
@@ -103,18 +103,18 @@ fn g6_idle_sockets_cost_little_and_are_dropped_after_ten_seconds() {
 #[test]
 fn g6_too_many_idle_sockets_leave_room_for_others() {
     let sockets = size("SOAK_SOCKETS", 500);
-    // So little room that it is seen if nobody is sent away.
+    // The limit is so low that the test notices if no connection is evicted.
     idle_sockets(sockets, sockets / 4);
 }
 
-/// How long calls took that were accepted, and those that were refused.
+/// How long accepted and refused calls took.
 #[derive(Default)]
 struct OverloadTimes {
     accepted: Vec<Duration>,
     refused: Vec<Duration>,
 }
 
-fn insist(address: &str, until: Instant) -> OverloadTimes {
+fn retry_until_ok(address: &str, until: Instant) -> OverloadTimes {
     let mut times = OverloadTimes::default();
     let mut line = HttpConnection::open(address).unwrap();
     let body = json!({ "ms": SLOW }).to_string();
@@ -129,15 +129,15 @@ fn insist(address: &str, until: Instant) -> OverloadTimes {
             let told = (answer.status(), header(&answer.head, "retry-after"));
             assert_eq!(told, (503, Some("1")), "{}", answer.body);
             times.refused.push(took);
-            // Fifty times sooner than it was told.
+            // Fifty times sooner than `retry-after` says.
             pause(20);
         }
     }
     times
 }
 
-/// How long the slowest of a hundred took, and how many there were.
-fn slowest(mut times: Vec<Duration>) -> (usize, Duration) {
+/// The 99th percentile of the times, and their number.
+fn count_and_p99(mut times: Vec<Duration>) -> (usize, Duration) {
     times.sort();
     (times.len(), times[(times.len() - 1) * 99 / 100])
 }
@@ -166,7 +166,7 @@ fn h1_surplus_calls_are_refused_at_once_and_the_others_answered() {
             }
         });
         let callers: Vec<_> = (0..CALLERS)
-            .map(|_| scope.spawn(|| insist(address, until)))
+            .map(|_| scope.spawn(|| retry_until_ok(address, until)))
             .collect();
         for caller in callers {
             let times = caller.join().unwrap();
@@ -178,9 +178,10 @@ fn h1_surplus_calls_are_refused_at_once_and_the_others_answered() {
         looking.join().unwrap();
         during
     });
-    let ((accepted, slow), (refused, quick)) = (slowest(all.accepted), slowest(all.refused));
+    let ((accepted, slow), (refused, quick)) =
+        (count_and_p99(all.accepted), count_and_p99(all.refused));
     let after = ProcessUse::again(&gateway, before);
-    tell(&format!(
+    print_line(&format!(
         "{CALLERS} callers for {PERMITS} permits, {seconds} s: {accepted} calls of {SLOW} ms answered, p99 {slow:.0?}; \
          {refused} refused, p99 {quick:.1?}; {before}, then {during}, then {after}"
     ));

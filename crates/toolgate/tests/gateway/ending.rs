@@ -1,4 +1,4 @@
-//! SIGTERM: running calls end with an error text, and no process is left behind.
+//! SIGTERM: running calls end with an error, and no process is left behind.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::support::{self, ServeProcess, get, marked_server, nobody_is_left, pause};
 
-/// Half of them end while the gateway waits for them, half never would.
+/// Half of them end while the gateway waits for them, the other half never would.
 const CALLS: u64 = 100;
 
-/// Whatever runs, it is over by then.
+/// Whatever is running, the gateway has ended by then.
 const PROMISED: Duration = Duration::from_secs(10);
 
-/// Whoever waits for an answer.
+/// A caller that waits for its response.
 type CallThread = JoinHandle<std::io::Result<(u16, Value)>>;
 
 fn ends_in_time(number: u64) -> bool {
@@ -38,7 +38,7 @@ pub(crate) fn in_flight(gateway: &ServeProcess, calls: u64) {
     panic!("they do not run:\n{}", gateway.log());
 }
 
-/// A gateway in front of this server, and a call of it that would never end.
+/// A gateway with this server, and a call to it that would never end.
 fn with_a_call(folder: &Path, server: &Value) -> (ServeProcess, CallThread) {
     let gateway = ServeProcess::start(folder, &json!({ "mcpServers": { "house": server } }));
     gateway.ready();

@@ -1,18 +1,18 @@
-//! Repeats the same many times: it must not cost more at the end than at the start.
+//! Repeats the same work many times: resource use must not grow.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
 
-use crate::figures::{ProcessUse, size, tell};
+use crate::resource_use::{ProcessUse, print_line, size};
 use crate::support::{HttpConnection, ServeProcess, header, marked_server};
 
-/// The first fifth is to get warm; what comes after it may cost this much more memory, in KiB.
+/// Parts of a test. The first is the warm-up; after it, memory may grow by `GROWTH` KiB.
 const STRETCHES: usize = 5;
 const GROWTH: usize = 8 << 10;
 
-/// Does something so often with so many callers, each with a connection of its own.
-fn stays_flat(
+/// Repeats an action with concurrent callers, each with its own connection.
+fn assert_stays_flat(
     what: &str,
     gateway: &ServeProcess,
     (times, callers): (usize, usize),
@@ -20,12 +20,12 @@ fn stays_flat(
 ) {
     let start = ProcessUse::of(gateway);
     let uses = [(); STRETCHES].map(|()| {
-        crowd(gateway, times / STRETCHES, callers, &act);
+        run_callers(gateway, times / STRETCHES, callers, &act);
         // Connections end a moment after their callers have gone.
         ProcessUse::again(gateway, start)
     });
     let [warm, .., end] = uses;
-    tell(&format!(
+    print_line(&format!(
         "{times} {what}: after each fifth {}; at the end {end}",
         uses.map(|now| format!("{:.1}", now.memory as f64 / 1024.0))
             .join(", ")
@@ -34,7 +34,7 @@ fn stays_flat(
     assert!(grown < GROWTH, "{what}: {grown} KiB more: {warm}, {end}");
 }
 
-fn crowd(
+fn run_callers(
     gateway: &ServeProcess,
     times: usize,
     callers: usize,
@@ -57,7 +57,7 @@ fn crowd(
     });
 }
 
-fn echoes(line: &mut HttpConnection, number: usize) {
+fn call_echo(line: &mut HttpConnection, number: usize) {
     let tool = ["echo", "house__echo"][number % 2];
     let body = json!({ "text": format!("number {number}") }).to_string();
     let path = format!("/api/tools/{tool}/call");
@@ -67,7 +67,7 @@ fn echoes(line: &mut HttpConnection, number: usize) {
 }
 
 /// A gateway with a server whose processes carry the mark.
-fn house(folder: &std::path::Path, mark: &str) -> ServeProcess {
+fn start_with_fake_server(folder: &std::path::Path, mark: &str) -> ServeProcess {
     let config = json!({ "mcpServers": { "house": marked_server(mark) } });
     let gateway = ServeProcess::start(folder, &config);
     gateway.ready();
@@ -77,22 +77,22 @@ fn house(folder: &std::path::Path, mark: &str) -> ServeProcess {
 #[test]
 fn h3_endless_calls_leave_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
-    let gateway = house(folder.path(), &format!("calls-{}", std::process::id()));
+    let gateway = start_with_fake_server(folder.path(), &format!("calls-{}", std::process::id()));
     let times = size("SOAK_CALLS", 5000);
-    stays_flat("calls", &gateway, (times, 8), echoes);
+    assert_stays_flat("calls", &gateway, (times, 8), call_echo);
 }
 
 #[test]
 fn h3_repeated_server_restarts_leave_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let mark = format!("restarts-{}", std::process::id());
-    let gateway = house(folder.path(), &mark);
+    let gateway = start_with_fake_server(folder.path(), &mark);
     let times = size("SOAK_RESTARTS", 20);
-    stays_flat("restarts", &gateway, (times, 1), |line, _| {
+    assert_stays_flat("restarts", &gateway, (times, 1), |line, _| {
         let path = "/api/servers/house/reconnect";
         let answer = line.ask("POST", path, "").unwrap();
         assert_eq!(answer.body["state"], "connected", "{}", answer.body);
-        echoes(line, 1);
+        call_echo(line, 1);
         assert_eq!(fakemcp::processes(&mark).len(), 1, "only the last is left");
     });
 }
@@ -100,9 +100,10 @@ fn h3_repeated_server_restarts_leave_nothing_behind() {
 #[test]
 fn h3_abandoned_sessions_leave_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
-    let gateway = house(folder.path(), &format!("sessions-{}", std::process::id()));
+    let gateway =
+        start_with_fake_server(folder.path(), &format!("sessions-{}", std::process::id()));
     let times = size("SOAK_SESSIONS", 500);
-    stays_flat("abandoned sessions", &gateway, (times, 4), |_, number| {
+    assert_stays_flat("abandoned sessions", &gateway, (times, 4), |_, number| {
         let accept = "accept: application/json, text/event-stream\r\n";
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": {},
@@ -113,7 +114,7 @@ fn h3_abandoned_sessions_leave_nothing_behind() {
         let head = line.begin("POST", "/mcp", accept, &body).unwrap();
         let id = header(&head, "mcp-session-id").unwrap_or_else(|| panic!("{head}"));
         if number.is_multiple_of(2) {
-            // A stream of events that nobody reads any more.
+            // An event stream that nobody reads any more.
             let headers = format!("{accept}mcp-session-id: {id}\r\n");
             let mut stream = HttpConnection::open(&gateway.address).unwrap();
             let head = stream.begin("GET", "/mcp", &headers, "").unwrap();

@@ -1,4 +1,4 @@
-//! A server that is connected and can't do its work.
+//! A server that is connected but can't do its work.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ fn degraded_servers_show_everywhere() {
         status["status"] == "degraded" && says_why(&status),
         "{status}"
     );
-    // The other tools work: a balancer must not take the gateway out.
+    // The other tools work, so a load balancer must not take the gateway out.
     let (code, ready) = get(&gateway.address, "/readyz");
     assert_eq!(
         (code, &ready["status"]),

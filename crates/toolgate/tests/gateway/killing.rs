@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::figures::{size, tell};
+use crate::resource_use::{print_line, size};
 use crate::support::{self, ServeProcess, get, marked_server, nobody_is_left, pause};
 
 const CALLERS: usize = 8;
@@ -93,12 +93,12 @@ fn a_hundred_kills_under_load_lose_no_acknowledged_call_and_double_none() {
         .filter(|call| call["outcome"] == "interrupted")
         .count();
     let (answered, all) = (acknowledged.len(), ids.len());
-    tell(&format!(
+    print_line(&format!(
         "{kills} kills of the gateway: {answered} calls answered, {all} in the journal, {interrupted} of them interrupted"
     ));
 }
 
-/// Page by page, from the newest to the oldest.
+/// All recorded calls, read page by page, newest first.
 fn all_calls(address: &str) -> Vec<Value> {
     let mut calls: Vec<Value> = Vec::new();
     loop {

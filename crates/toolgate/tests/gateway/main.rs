@@ -2,7 +2,7 @@
 //! and through `kill -9`.
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that can not go on has failed, and a panic says where"
+    reason = "a test that cannot go on has failed, and a panic says where"
 )]
 
 mod browser;
@@ -11,12 +11,12 @@ mod conformance;
 mod crowds;
 mod ending;
 mod endurance;
-mod figures;
 mod fuzzing;
 mod health;
 mod killing;
 mod notifications;
 mod pressure;
+mod resource_use;
 mod support;
 mod suspended;
 mod tasks;

@@ -1,4 +1,4 @@
-//! Hostile callers: what they cost the gateway, and what they cost other callers.
+//! Hostile callers: their cost for the gateway and for other callers.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::figures::{ProcessUse, size, tell};
+use crate::resource_use::{ProcessUse, print_line, size};
 use crate::support::{HttpConnection, ServeProcess, pause};
 
 const OPERATOR: &str = "operator-0123456789abcdef";
 const ECHO: &str = "echo-only-0123456789abcdef";
-/// Megabytes that the gateway may take, and how long others may wait here: far longer than
+/// Memory that the gateway may take, in MB, and how long others may wait: far longer than
 /// promised, for machines that are busy with other tests.
 const MEMORY: usize = 300;
 const LATE: Duration = Duration::from_secs(10);
@@ -24,7 +24,7 @@ fn gateway(folder: &std::path::Path) -> ServeProcess {
     ServeProcess::start(folder, &config)
 }
 
-/// A call by the operator; how long it took with its connection.
+/// Makes a call as the operator. Returns how long it took, including its connection.
 fn call(gateway: &ServeProcess) -> Duration {
     let began = Instant::now();
     let mut line = HttpConnection::open(&gateway.address).unwrap();
@@ -36,9 +36,8 @@ fn call(gateway: &ServeProcess) -> Duration {
     began.elapsed()
 }
 
-/// The slowest call that somebody else makes while this goes on, and the most memory
-/// it takes, in MiB.
-fn meanwhile<T>(gateway: &ServeProcess, what: impl FnOnce() -> T) -> (T, Duration, usize) {
+/// The slowest call of another caller while this runs, and the gateway's peak memory in MiB.
+fn measure_during<T>(gateway: &ServeProcess, what: impl FnOnce() -> T) -> (T, Duration, usize) {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let slowest = scope.spawn(|| {
@@ -65,11 +64,11 @@ fn meanwhile<T>(gateway: &ServeProcess, what: impl FnOnce() -> T) -> (T, Duratio
     })
 }
 
-/// What a request that is sent as a whole is answered with.
+/// Sends a complete request and returns the response.
 fn answer(address: &str, request: &str) -> (u16, Value) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(LATE * 6)).unwrap();
-    // Whoever has seen enough closes before all is sent.
+    // The gateway may close the connection before everything is sent.
     drop(stream.write_all(request.as_bytes()));
     let mut answer = String::new();
     drop(stream.read_to_string(&mut answer));
@@ -81,7 +80,7 @@ fn answer(address: &str, request: &str) -> (u16, Value) {
     )
 }
 
-/// Sends the same beginning of a request on so many connections, and keeps them.
+/// Opens `count` connections, sends the same beginning of a request on each, and keeps them.
 fn begin(gateway: &ServeProcess, count: usize, start: &str) -> Vec<TcpStream> {
     let some = || -> Vec<TcpStream> {
         let one = |_| {
@@ -108,9 +107,9 @@ fn f20_f21_half_heads_and_slow_bodies_delay_no_other_request() {
         "GET /api/tools HTTP/1.1\r\nhost: {}\r\nx: ",
         gateway.address
     );
-    let (half, slowest, memory) = meanwhile(&gateway, || begin(&gateway, heads, &head));
+    let (half, slowest, memory) = measure_during(&gateway, || begin(&gateway, heads, &head));
     let after = (0..20).map(|_| call(&gateway)).max().unwrap();
-    tell(&format!(
+    print_line(&format!(
         "{heads} half heads: the slowest call took {slowest:.1?} while they came and {after:.1?} while they stayed; {memory} MiB"
     ));
     assert!(slowest.max(after) < LATE, "{slowest:?}, {after:?}");
@@ -119,7 +118,7 @@ fn f20_f21_half_heads_and_slow_bodies_delay_no_other_request() {
     let start = format!(
         "POST /login HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 40\r\n\r\ntok"
     );
-    let (slow, slowest, _) = meanwhile(&gateway, || begin(&gateway, 500, &start));
+    let (slow, slowest, _) = measure_during(&gateway, || begin(&gateway, 500, &start));
     let began = Instant::now();
     let body = format!("token={OPERATOR}");
     let length = body.len();
@@ -130,7 +129,7 @@ fn f20_f21_half_heads_and_slow_bodies_delay_no_other_request() {
         ),
     );
     let took = began.elapsed();
-    tell(&format!(
+    print_line(&format!(
         "500 slow bodies: the slowest call took {slowest:.1?}, signing in {took:.1?}"
     ));
     assert_eq!(status, 303);
@@ -150,7 +149,7 @@ fn f7_requests_of_a_megabyte_of_tiny_objects_cost_little() {
         "POST /api/tools/echo/call HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {ECHO}\r\n\
          content-length: {length}\r\nconnection: close\r\n\r\n{body}"
     );
-    let (answers, slowest, memory) = meanwhile(&gateway, || {
+    let (answers, slowest, memory) = measure_during(&gateway, || {
         std::thread::scope(|scope| {
             let ask = || answer(host, &request);
             let asked: Vec<_> = (0..requests).map(|_| scope.spawn(ask)).collect();
@@ -164,7 +163,7 @@ fn f7_requests_of_a_megabyte_of_tiny_objects_cost_little() {
             (413, &json!("too_large"))
         );
     }
-    tell(&format!(
+    print_line(&format!(
         "{requests} requests of {length} bytes of tiny objects: {memory} MiB at most, the slowest call of another token took {slowest:.1?}"
     ));
     assert!(memory < MEMORY, "{memory} MiB");

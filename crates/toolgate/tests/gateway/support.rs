@@ -1,4 +1,4 @@
-//! A gateway that runs in a folder of its own, and a client for it.
+//! A running gateway in its own folder, and a client for it.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// Nothing here takes longer, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A million calls log more than anybody reads.
+/// The part of the log that is kept, because a million calls log more than anybody reads.
 const MAX_LOG_BYTES: usize = 16 << 20;
 
 /// A running `toolgate serve`. Killed when it is dropped.
@@ -62,7 +62,7 @@ impl ServeProcess {
         KEYS.lock().get(&self.address).cloned()
     }
 
-    /// The link that signs the operator in, once; none where tokens do.
+    /// The link that signs the operator in once. `None` if tokens are configured.
     pub(crate) fn link(&self) -> Option<String> {
         let log = self.log();
         let (before, rest) = log.split_once("/?key=")?;
@@ -71,12 +71,12 @@ impl ServeProcess {
         Some(format!("{}/?key={key}", &before[start..]))
     }
 
-    /// What it has said so far.
+    /// Its log so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().clone()
     }
 
-    /// Waits until every server that is to come has come.
+    /// Waits until all servers are connected.
     pub(crate) fn ready(&self) {
         for _ in 0..600 {
             let servers = get(&self.address, "/api/servers").1;
@@ -109,7 +109,7 @@ impl ServeProcess {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    /// Waits for its end, and returns the exit status.
+    /// Waits until it exits, and returns its exit status.
     pub(crate) fn ended(&mut self) -> Option<i32> {
         for _ in 0..PATIENCE.as_millis() / 20 {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -131,21 +131,21 @@ impl Drop for ServeProcess {
 /// The keys of gateways that need no token, by address.
 static KEYS: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
 
-/// What commands of the same user show. It is there before the gateway answers; a gateway
-/// with tokens has none.
+/// The key that commands of the same user present. It exists before the gateway answers; a
+/// gateway with tokens has none.
 fn operator_key(home: &Path, address: &str) -> Option<String> {
     let folder = home.join(".local/state/toolgate/gateways");
     drop(TcpStream::connect(address).unwrap());
     std::fs::read_to_string(folder.join(format!("{address}.key"))).ok()
 }
 
-/// There is no other way to wait for a process.
+/// Polls, because there is no other way to wait for a process.
 #[expect(clippy::disallowed_methods, reason = "nothing here is async")]
 pub(crate) fn pause(ms: u64) {
     std::thread::sleep(Duration::from_millis(ms));
 }
 
-/// Keeps the log, and returns the address it names.
+/// Collects the log, and returns the address in it.
 fn follow(child: &mut Child, log: &Arc<Mutex<String>>) -> String {
     let stderr = BufReader::new(child.stderr.take().unwrap());
     let (found, address) = mpsc::channel();
@@ -169,12 +169,12 @@ fn follow(child: &mut Child, log: &Arc<Mutex<String>>) -> String {
     address.unwrap_or_else(|_| panic!("no address:\n{}", log.lock()))
 }
 
-/// A server of one tool after another, for a configuration.
+/// A configuration entry for a fake server.
 pub(crate) fn fake_server(modes: &[&str]) -> Value {
     json!({ "command": fakemcp::program(), "args": modes })
 }
 
-/// Like the one above, with processes that can be found by the mark.
+/// Like `fake_server`, with processes that can be found by the mark.
 pub(crate) fn marked_server(mark: &str) -> Value {
     json!({ "command": fakemcp::program(), "env": { fakemcp::MARK: mark } })
 }
@@ -194,7 +194,7 @@ pub(crate) fn get(address: &str, path: &str) -> (u16, Value) {
     request(address, "GET", path, "").unwrap()
 }
 
-/// One request on a connection of its own. An error if there was no whole answer.
+/// Sends one request on its own connection. An incomplete response is an error.
 pub(crate) fn request(
     address: &str,
     method: &str,
@@ -227,7 +227,7 @@ impl HttpConnection {
         })
     }
 
-    /// An error if there was no whole answer.
+    /// An incomplete response is an error.
     pub(crate) fn ask(
         &mut self,
         method: &str,
@@ -247,7 +247,8 @@ impl HttpConnection {
         &mut self.stream
     }
 
-    /// Asks, with more lines of headers, and returns the head of the answer, which may never end.
+    /// Sends a request with more header lines, and returns the head of the response, whose body may
+    /// never end.
     pub(crate) fn begin(
         &mut self,
         method: &str,
@@ -256,7 +257,7 @@ impl HttpConnection {
         body: &str,
     ) -> std::io::Result<String> {
         let (host, length) = (&self.address, body.len());
-        // What is looked at or mended is the operator's; whoever calls is anybody.
+        // Reading and repairing need the operator's key; calls don't.
         let is_operators = [
             "/api/calls",
             "/api/servers",
@@ -291,7 +292,7 @@ impl HttpAnswer {
     }
 }
 
-/// A header of an answer. Ours are in lower case.
+/// A header of a response. Ours are in lower case.
 pub(crate) fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     head.lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
@@ -301,8 +302,8 @@ fn cut() -> std::io::Error {
     std::io::ErrorKind::UnexpectedEof.into()
 }
 
-/// Where Playwright is. Nothing if that or the browser is missing, after saying so;
-/// with `CI=true` a failure.
+/// The folder of Playwright. Without it or the browser, the test is skipped with a note, or fails
+/// with `CI=true`.
 pub(crate) fn browser_tools() -> Option<PathBuf> {
     let tools = thirdparty::HTTP.folder()?;
     thirdparty::has_programs(&["chromium"]).then_some(tools)

@@ -1,4 +1,4 @@
-//! A gateway that was suspended, as by SIGSTOP or with its machine.
+//! A gateway that was suspended, for example by SIGSTOP or with its machine.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};

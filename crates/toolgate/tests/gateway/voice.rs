@@ -7,7 +7,7 @@ use serde_json::json;
 use toolgate_core::{ToolCall, ToolExecutor};
 use toolgate_journal::{TurnOutcome, TurnStages, VoiceTurn};
 
-use crate::browser::{beside, drive};
+use crate::browser::{run_script, with_journal};
 use crate::support::{ServeProcess, browser_tools, pause};
 
 #[test]
@@ -26,10 +26,10 @@ fn the_dashboard_shows_voice_turns_as_they_end() {
         speak_much(&home);
     });
     let signals = [some, many].map(|path| path.to_string_lossy().into_owned());
-    drive(&tools, "voice.mjs", &gateway, &[&signals[0], &signals[1]]);
+    run_script(&tools, "voice.mjs", &gateway, &[&signals[0], &signals[1]]);
 }
 
-/// Waits until the script creates it, but not for ever if a test has failed before.
+/// Waits until the script creates the file, with a limit in case the script fails.
 fn await_file(file: &Path) {
     for _ in 0..3000 {
         if file.exists() {
@@ -42,7 +42,7 @@ fn await_file(file: &Path) {
 
 /// One turn of each kind; the last one is the newest.
 fn speak_some(home: &Path) {
-    beside(home, "toolgate voice", async |journal, executor| {
+    with_journal(home, "toolgate voice", async |journal, executor| {
         let mut hostile = turn(executor).await;
         hostile.heard = "<img src=x onerror=document.title='owned'> \u{202e}turned".to_owned();
         hostile.answer = format!("A <b>long</b> story. {}the end", "And so on. ".repeat(200));
@@ -72,7 +72,7 @@ fn speak_some(home: &Path) {
 }
 
 fn speak_much(home: &Path) {
-    beside(home, "toolgate voice", async |journal, executor| {
+    with_journal(home, "toolgate voice", async |journal, executor| {
         for _ in 0..60 {
             journal.record_turn(&turn(executor).await);
         }

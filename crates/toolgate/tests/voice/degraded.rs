@@ -1,4 +1,4 @@
-//! Without the house, the time is still announced.
+//! Without the smart home, the time is still announced.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ async fn vo1_without_the_zwave_server_the_time_is_still_spoken() {
     speak("what time is it", &wav);
     let config = json!({
         "mcpServers": { "zwave": {
-            // As somebody has it who followed the documentation, and has nothing installed.
+            // The documented configuration, with nothing else installed.
             "command": "/nowhere/zwave-mcp-server",
         } },
         "retry": { "baseDelay": "100ms" },
@@ -35,7 +35,7 @@ async fn vo1_without_the_zwave_server_the_time_is_still_spoken() {
     let turn = &done.turns[0];
     assert_eq!(turn["outcome"], "answered", "{turn}");
     let said = whisper.understands(&answer).await;
-    // First what does not work and what does, then the time.
+    // First the announcement of what is missing, then the time.
     assert!(said.contains("smart home"), "{said}");
     assert!(said.chars().any(|c| c.is_ascii_digit()), "{said}");
 }

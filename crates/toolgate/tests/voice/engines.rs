@@ -9,10 +9,10 @@ use std::time::Duration;
 use fakewyoming::WyomingTestClient;
 use serde_json::json;
 
-/// Loading a model takes a while on a busy machine; only a hang takes this long.
+/// Loading a model takes a while on a busy machine, but only a hang takes this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// An engine that runs. Killed when it is dropped.
+/// A running engine. Killed when it is dropped.
 pub(crate) struct EngineProcess {
     child: Child,
     address: SocketAddr,
@@ -41,7 +41,7 @@ impl EngineProcess {
         ))
     }
 
-    /// Hears "hey jarvis" and some other names.
+    /// openWakeWord, which hears "hey jarvis" and some other names.
     pub(crate) fn open_wake_word() -> Option<Self> {
         let python = thirdparty::SPEECH.folder()?.join("wake/bin/python");
         let module = "wyoming_openwakeword";
@@ -80,7 +80,7 @@ impl EngineProcess {
         format!("tcp://{}", self.address)
     }
 
-    /// What Whisper understands, in small letters without marks.
+    /// The transcript by Whisper, in lower case without punctuation.
     pub(crate) async fn understands(&self, wav: &Path) -> String {
         let mut reader = hound::WavReader::open(wav).unwrap();
         let spec = reader.spec();
@@ -123,7 +123,7 @@ pub(crate) fn speak(text: &str, wav: &Path) {
     assert!(done.success());
 }
 
-/// There is no other way to wait for a process.
+/// Polls, because there is no other way to wait for a process.
 #[expect(clippy::disallowed_methods, reason = "nothing here is async")]
 pub(crate) fn pause(ms: u64) {
     std::thread::sleep(Duration::from_millis(ms));

@@ -19,7 +19,7 @@ pub(crate) struct SimulatedHome {
 }
 
 impl SimulatedHome {
-    /// Behind Mosquitto; nothing if that is not installed.
+    /// Starts one behind Mosquitto. `None` if that isn't installed.
     pub(crate) async fn new() -> Option<Self> {
         if !mosquitto_is_there() {
             return None;
@@ -27,7 +27,7 @@ impl SimulatedHome {
         Some(Self::behind(RunningBroker::start(Kind::Mosquitto).await))
     }
 
-    /// Behind a broker that runs.
+    /// Starts one behind a running broker.
     pub(crate) fn behind(broker: RunningBroker) -> Self {
         let options = SimulationOptions {
             life: false,
@@ -50,7 +50,7 @@ impl SimulatedHome {
         server(&self.url())
     }
 
-    /// How a device really is.
+    /// The real state of a device.
     pub(crate) fn state(&self, name: &str) -> String {
         let all = self.house.snapshot();
         let device = all.into_iter().find(|device| device.name == name);
@@ -58,7 +58,7 @@ impl SimulatedHome {
     }
 }
 
-/// The Z-Wave server for a broker, as an entry of a configuration.
+/// The configuration entry of the Z-Wave server for this broker.
 pub(crate) fn server(broker: &str) -> Value {
     json!({
         "command": env!("CARGO_BIN_EXE_toolgate"),

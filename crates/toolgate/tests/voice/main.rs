@@ -1,12 +1,12 @@
-//! The voice gateway as a process of its own, with engines that others wrote: espeak-ng speaks,
-//! Whisper transcribes, openWakeWord hears its name, Mosquitto carries what the house does.
+//! The voice gateway as a separate process with third-party engines: espeak-ng speaks, Whisper
+//! transcribes, openWakeWord detects the wake word, Mosquitto connects the house.
 //!
 //! They are installed by `./test.sh`; without them these tests are skipped, and
 //! with `CI=true` they fail.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a test that can not go on says where"
+    reason = "a test that cannot go on says where"
 )]
 
 #[expect(

@@ -1,4 +1,4 @@
-//! A wake word, heard by the real openWakeWord, before the request.
+//! A wake word before the request, detected by the real openWakeWord.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,10 +9,10 @@ use crate::engines::{EngineProcess, pause, speak};
 use crate::house::SimulatedHome;
 use crate::program::{VoiceFolder, VoiceRun};
 
-/// The rate of what espeak-ng says.
+/// The sample rate of espeak-ng.
 const RATE: u32 = 22_050;
 
-/// Samples of a file, as a microphone of that rate would give them.
+/// The samples of a file, as a microphone with that rate would deliver them.
 fn heard(wav: &Path) -> Vec<i16> {
     let mut reader = hound::WavReader::open(wav).unwrap();
     let spec = reader.spec();
@@ -24,13 +24,13 @@ fn silence(ms: u32) -> Vec<i16> {
     vec![0; (RATE * ms / 1000) as usize]
 }
 
-/// A house, and what became of sound that was made of sentences and of pauses in milliseconds;
-/// none without the engines.
-async fn heard_in(parts: &[(&str, u32)]) -> Option<(SimulatedHome, VoiceRun)> {
+/// Plays sound made of sentences and of pauses in milliseconds. Returns the house and the result,
+/// or `None` without the engines.
+async fn play_parts(parts: &[(&str, u32)]) -> Option<(SimulatedHome, VoiceRun)> {
     let home = SimulatedHome::new().await?;
     let (whisper, wake) = (EngineProcess::whisper()?, EngineProcess::open_wake_word()?);
     let folder = VoiceFolder::new();
-    // What is said before the service of the wake word is reached is not kept for it.
+    // Speech from before the wake word service is connected isn't sent to it.
     let mut sound = silence(3000);
     for (text, pause) in parts {
         let wav = folder.path("said.wav");
@@ -54,7 +54,7 @@ async fn heard_in(parts: &[(&str, u32)]) -> Option<(SimulatedHome, VoiceRun)> {
     let mut running = folder.start(&config, &arguments);
     running.until("ready");
     let mut microphone = running.child.stdin.take().unwrap();
-    // As fast as a microphone: the wake word is heard by another process.
+    // In real time like a microphone, because another process detects the wake word.
     for chunk in sound.chunks((RATE / 50) as usize) {
         let bytes: Vec<u8> = chunk.iter().flat_map(|one| one.to_le_bytes()).collect();
         microphone.write_all(&bytes).unwrap();
@@ -76,7 +76,7 @@ async fn vo2_only_requests_after_the_wake_word_are_answered() {
         ("hey jarvis", 700),
         ("turn on switch one", 2500),
     ];
-    let Some((home, done)) = heard_in(&parts).await else {
+    let Some((home, done)) = play_parts(&parts).await else {
         return;
     };
     assert_eq!(home.state("Switch One"), "on", "{}", done.log);
@@ -86,10 +86,10 @@ async fn vo2_only_requests_after_the_wake_word_are_answered() {
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_right_after_the_wake_word_is_heard() {
     let parts = [("hey jarvis turn on switch one", 2500)];
-    let Some((home, done)) = heard_in(&parts).await else {
+    let Some((home, done)) = play_parts(&parts).await else {
         return;
     };
-    // Whatever Whisper makes of what is left of the name.
+    // Whisper may transcribe a remnant of the wake word in any way.
     let heard = done.turns[0]["heard"].as_str().unwrap().to_lowercase();
     assert!(heard.starts_with("turn on switch"), "{heard}\n{}", done.log);
     assert_eq!(home.state("Switch One"), "on", "{}", done.log);

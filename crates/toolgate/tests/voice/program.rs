@@ -24,7 +24,7 @@ impl VoiceFolder {
         self.0.path().join(name)
     }
 
-    /// Has a file answered with this configuration; with the file of the spoken answer.
+    /// Answers a sound file with this configuration. Returns the file of the spoken answer too.
     pub(crate) fn answered(&self, config: &Value, wav: &Path) -> (VoiceRun, PathBuf) {
         let answer = self.path("answer.wav");
         let [wav, out] = [wav, &answer].map(|file| file.to_str().unwrap());
@@ -57,13 +57,13 @@ impl VoiceFolder {
     }
 }
 
-/// A gateway that runs. Killed when it is dropped.
+/// A running gateway. Killed when it is dropped.
 pub(crate) struct VoiceProcess {
     pub(crate) child: Child,
     log: PathBuf,
 }
 
-/// What was left when it ended.
+/// The results of a gateway that has ended.
 pub(crate) struct VoiceRun {
     pub(crate) code: Option<i32>,
     /// One object for each turn.
@@ -76,7 +76,7 @@ impl VoiceProcess {
         read(&self.log)
     }
 
-    /// Waits until the log says this.
+    /// Waits until the log contains this text.
     pub(crate) fn until(&self, said: &str) {
         for _ in 0..PATIENCE.as_millis() / 50 {
             if self.log().contains(said) {
@@ -87,7 +87,7 @@ impl VoiceProcess {
         panic!("it does not say {said:?}:\n{}", self.log());
     }
 
-    /// Waits for its end.
+    /// Waits until it exits.
     pub(crate) fn ended(mut self) -> VoiceRun {
         drop(self.child.stdin.take());
         let mut out = String::new();

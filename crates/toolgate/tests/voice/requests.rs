@@ -8,8 +8,8 @@ use crate::engines::{EngineProcess, speak};
 use crate::house::SimulatedHome;
 use crate::program::{VoiceFolder, VoiceRun};
 
-/// Speaks a request, and has it heard, done and answered; with what Whisper
-/// understands of the answer.
+/// Speaks a request and lets the gateway answer it. Returns the transcript of the answer by
+/// Whisper too.
 async fn asked(
     text: &str,
     home: &SimulatedHome,
@@ -55,7 +55,7 @@ async fn vo2_a_spoken_request_switches_the_light_and_the_answer_says_so() {
         "{said}"
     );
 
-    // Each stage is reached, in order, and the turn is on record with its call.
+    // Each stage is reached in order, and the turn is recorded with its call.
     let stages = [
         "speech_ended_ms",
         "transcribed_ms",

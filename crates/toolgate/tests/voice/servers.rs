@@ -34,7 +34,7 @@ async fn a_server_that_dies_during_a_call_fails_only_that_call() {
     let outcomes = done.turns.iter().map(|turn| &turn["outcome"]);
     assert!(outcomes.eq(["answered"; 2]), "{:?}", done.turns);
     assert_eq!(tts.texts(), ["It broke.", "It works."]);
-    // What the model was told of both calls.
+    // The results of both calls that the model received.
     let told = |index: usize| {
         let messages = llm.requests()[index].json()["messages"].take();
         messages.as_array().unwrap().last().unwrap()["content"].clone()

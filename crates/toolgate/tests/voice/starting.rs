@@ -1,5 +1,5 @@
-//! The first seconds: what starts side by side, what waits for a server, and what is said of one
-//! that can't do its work.
+//! The first seconds: what starts in parallel, what waits for a server, and the announcement of
+//! one that can't do its work.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn qwen(answers: impl IntoIterator<Item = Answer>) -> (FakeLlm, Value) {
     (llm, model)
 }
 
-/// Asks in writing, as soon as somebody listens.
+/// Sends a written request as soon as the gateway listens.
 async fn written(address: &str, text: &str) -> String {
     let mut client = loop {
         match WyomingTestClient::connect(address).await {
@@ -110,7 +110,7 @@ async fn vo1_a_request_by_a_satellite_waits_for_a_server_in_its_first_round() {
     assert_eq!(home.state("Switch One"), "off", "{}", gateway.log());
     std::fs::write(go, "").unwrap();
     until("it is done", || home.state("Switch One") == "on");
-    // Both sentences are one stream of sound to it.
+    // The satellite hears both sentences as one stream.
     until("its answer is given to the satellite", || {
         said("Switch One in Kitchen is now on.") && satellite.heard().len() == 1
     });
@@ -154,7 +154,7 @@ async fn vo1_a_lost_broker_and_its_recovery_are_announced() {
     });
     let folder = VoiceFolder::new();
     let gateway = folder.start(&config, &["--out", "none"]);
-    // Its server is connected, and says itself what is missing.
+    // The server is connected, and reports what is missing.
     gateway.until("ready, but degraded");
     let log = gateway.log();
     assert!(

@@ -42,10 +42,10 @@ pub(crate) async fn keep_node_list(inner: Arc<HouseState>) {
             Ok(nodes) => {
                 inner.state().replace_nodes(nodes.unwrap_or_default().0);
                 failures = 0;
-                inner.changed();
+                inner.notify_change();
             }
             Err(error) => {
-                tracing::warn!(%error, "the nodes of the Z-Wave gateway are not known");
+                tracing::warn!(%error, "the Z-Wave gateway's list of nodes can't be read");
                 inner.state().needs_nodes = true;
                 let delay = backoff(FIRST_RETRY, failures, LAST_RETRY);
                 sleep(jitter(delay, 0.75..1.25)).await;

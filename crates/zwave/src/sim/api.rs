@@ -104,8 +104,8 @@ impl SimulatedWorld {
         }
         match self.find_value(&reply.args[0]) {
             Some((node, value)) => {
-                let wish = reply.args[1].clone();
-                self.enqueue_write(node, value, wish, Some(reply));
+                let requested = reply.args[1].clone();
+                self.enqueue_write(node, value, requested, Some(reply));
             }
             None => self.answer(Some(reply), Some(json!({ "status": FAIL }))),
         }
@@ -152,8 +152,8 @@ impl SimulatedWorld {
             let value = self.nodes.get(&write.node)?.index(&write.value_id())?;
             Some((write.node, value, write.value.clone()))
         });
-        for (node, value, wish) in writes.collect::<Vec<_>>() {
-            self.enqueue_write(node, value, wish, None);
+        for (node, value, requested) in writes.collect::<Vec<_>>() {
+            self.enqueue_write(node, value, requested, None);
         }
         self.answer(Some(reply), Some(json!(true)));
     }

@@ -14,9 +14,9 @@ pub(super) struct WriteEffect {
 }
 
 pub(super) fn parse_write(value: &SimulatedValue, payload: &Json) -> Option<Json> {
-    let wish = payload.get("value").unwrap_or(payload);
-    match (value.kind.as_str(), wish) {
-        ("boolean", Json::Bool(_)) => Some(wish.clone()),
+    let requested = payload.get("value").unwrap_or(payload);
+    match (value.kind.as_str(), requested) {
+        ("boolean", Json::Bool(_)) => Some(requested.clone()),
         ("number", Json::Number(number)) => number.as_f64().map(short_number),
         ("boolean", Json::String(text)) => match text.to_lowercase().as_str() {
             "on" | "true" => Some(json!(true)),
@@ -31,42 +31,45 @@ pub(super) fn parse_write(value: &SimulatedValue, payload: &Json) -> Option<Json
 pub(super) fn write_effect(
     node: &SimulatedNode,
     target: usize,
-    wish: &Json,
+    requested: &Json,
 ) -> Option<WriteEffect> {
     let value = &node.values[target];
     let (class, property) = (value.id.command_class, value.id.property.as_str());
     let at = |property: &str| node.find(class, property);
     match (class, property) {
         (37, "targetValue") => {
-            wish.as_bool()?;
+            requested.as_bool()?;
             let current = at("currentValue")?;
             Some(WriteEffect {
-                real: vec![(current, wish.clone())],
-                expected: vec![(target, wish.clone()), (current, wish.clone())],
+                real: vec![(current, requested.clone())],
+                expected: vec![(target, requested.clone()), (current, requested.clone())],
             })
         }
-        (38, "targetValue") => Some(dimmer_effect(node, target, wish.as_u64()?)),
+        (38, "targetValue") => Some(dimmer_effect(node, target, requested.as_u64()?)),
         (98, "targetMode") => {
-            let bolt = match wish.as_u64()? {
+            let bolt = match requested.as_u64()? {
                 255 => "locked",
                 0 => "unlocked",
                 _ => return None,
             };
             let (current, bolt_at) = (at("currentMode")?, at("boltStatus")?);
             Some(WriteEffect {
-                real: vec![(current, wish.clone()), (bolt_at, json!(bolt))],
-                expected: vec![(target, wish.clone()), (current, wish.clone())],
+                real: vec![(current, requested.clone()), (bolt_at, json!(bolt))],
+                expected: vec![(target, requested.clone()), (current, requested.clone())],
             })
         }
         (64, "mode") => {
-            let known = value.states.iter().any(|state| state["value"] == *wish);
-            known.then(|| same_value_effect(target, wish))
+            let known = value
+                .states
+                .iter()
+                .any(|state| state["value"] == *requested);
+            known.then(|| same_value_effect(target, requested))
         }
         (67, "setpoint") => {
             let (low, high) = value.range?;
-            let wished = wish.as_f64()?;
+            let wished = requested.as_f64()?;
             (f64::from(low) <= wished && wished <= f64::from(high))
-                .then(|| same_value_effect(target, wish))
+                .then(|| same_value_effect(target, requested))
         }
         (50, "reset") => Some(WriteEffect {
             real: vec![(at("value")?, json!(0))],
@@ -76,10 +79,10 @@ pub(super) fn write_effect(
     }
 }
 
-fn same_value_effect(target: usize, wish: &Json) -> WriteEffect {
+fn same_value_effect(target: usize, requested: &Json) -> WriteEffect {
     WriteEffect {
-        real: vec![(target, wish.clone())],
-        expected: vec![(target, wish.clone())],
+        real: vec![(target, requested.clone())],
+        expected: vec![(target, requested.clone())],
     }
 }
 

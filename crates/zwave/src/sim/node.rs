@@ -52,19 +52,19 @@ impl SimulatedNode {
             name: planned.name,
             location: planned.location,
             parts: planned.parts,
-            status: match planned.rest {
+            status: match planned.sleep_mode {
                 SleepMode::Awake => DeviceStatus::Alive,
                 SleepMode::WakesEvery(_) => DeviceStatus::Asleep,
                 SleepMode::Dead => DeviceStatus::Dead,
             },
-            sleeps: match planned.rest {
+            sleeps: match planned.sleep_mode {
                 SleepMode::WakesEvery(seconds) => Some(Duration::from_secs(seconds.max(1).into())),
                 _ => None,
             },
             values,
             last_active: wall,
             faults: DeviceFaults {
-                dead: planned.rest == SleepMode::Dead,
+                dead: planned.sleep_mode == SleepMode::Dead,
                 ..DeviceFaults::default()
             },
             count: CommandCount::default(),
@@ -81,7 +81,7 @@ impl SimulatedNode {
             name: String::new(),
             location: String::new(),
             parts: Vec::new(),
-            rest: SleepMode::Awake,
+            sleep_mode: SleepMode::Awake,
         };
         let mut node = Self::new(planned, wall);
         node.values.clear();

@@ -28,8 +28,8 @@ pub struct PlannedNode {
     #[serde(default)]
     pub location: String,
     pub parts: Vec<PlannedPart>,
-    #[serde(default)]
-    pub rest: SleepMode,
+    #[serde(default, rename = "rest")]
+    pub sleep_mode: SleepMode,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -170,7 +170,7 @@ impl HousePlan {
                 name: format!("{name} {id}"),
                 location: format!("Room {}", id / 4),
                 parts: vec![part],
-                rest: SleepMode::Awake,
+                sleep_mode: SleepMode::Awake,
             }
         });
         Self {
@@ -203,9 +203,10 @@ mod tests {
         has(|part| matches!(part, PlannedPart::DoorAlarm { .. }));
         has(|part| matches!(part, PlannedPart::Meter { .. }));
         has(|part| matches!(part, PlannedPart::Battery { .. }));
-        let rests = |wanted: fn(SleepMode) -> bool| plan.nodes.iter().any(|node| wanted(node.rest));
-        assert!(rests(|rest| rest == SleepMode::Dead));
-        assert!(rests(|rest| matches!(rest, SleepMode::WakesEvery(_))));
+        let has_mode =
+            |wanted: fn(SleepMode) -> bool| plan.nodes.iter().any(|node| wanted(node.sleep_mode));
+        assert!(has_mode(|mode| mode == SleepMode::Dead));
+        assert!(has_mode(|mode| matches!(mode, SleepMode::WakesEvery(_))));
         let scenes = plan.scenes.iter().map(|scene| scene.label.as_str());
         assert_eq!(scenes.collect::<Vec<_>>(), ["Movie Night", "Good Night"]);
     }

@@ -12,7 +12,7 @@ use toolgate_home::DeviceStatus;
 
 const WRITE: Duration = Duration::from_millis(80);
 const READ: Duration = Duration::from_millis(90);
-const GIVE_UP: Duration = Duration::from_secs(4);
+const GIVE_UP_AFTER: Duration = Duration::from_secs(4);
 const POWER_REPORT: Duration = Duration::from_millis(1_500);
 const NO_ANSWER: Duration = Duration::from_millis(1_600);
 
@@ -31,7 +31,7 @@ pub(super) struct RadioJob {
 pub(super) enum RadioWork {
     Write {
         value: usize,
-        wish: Json,
+        requested: Json,
     },
     /// With the values of each message that is still to come.
     Read {
@@ -78,10 +78,10 @@ impl SimulatedWorld {
         &mut self,
         node: NodeId,
         value: usize,
-        wish: Json,
+        requested: Json,
         reply: Option<PendingReply>,
     ) {
-        let work = RadioWork::Write { value, wish };
+        let work = RadioWork::Write { value, requested };
         self.enqueue(RadioJob { node, work, reply });
     }
 
@@ -103,14 +103,14 @@ impl SimulatedWorld {
             return;
         };
         let faults = self.nodes.get(&job.node).map(|node| node.faults);
-        let takes = match (&job.work, faults) {
-            (_, Some(faults)) if faults.dead => GIVE_UP,
+        let duration = match (&job.work, faults) {
+            (_, Some(faults)) if faults.dead => GIVE_UP_AFTER,
             (RadioWork::Read { .. }, Some(faults)) if faults.loses_answers => NO_ANSWER,
             (RadioWork::Write { .. }, _) => WRITE,
             _ => READ,
         };
         self.sending = Some(job);
-        self.after(self.options.scaled(takes), ScheduledEvent::Radio);
+        self.after(self.options.scaled(duration), ScheduledEvent::Radio);
     }
 
     pub(super) fn finish_sending(&mut self) {
@@ -135,7 +135,9 @@ impl SimulatedWorld {
             self.set_status(job.node, DeviceStatus::Alive);
         }
         match job.work {
-            RadioWork::Write { value, wish } => self.apply_write(job.node, value, &wish, job.reply),
+            RadioWork::Write { value, requested } => {
+                self.apply_write(job.node, value, &requested, job.reply);
+            }
             RadioWork::Ping => self.answer(job.reply, Some(json!(true))),
             RadioWork::Read { .. } if self.faults(job.node).loses_answers => {
                 let reason = "Timeout while waiting for a response from the node (ZW0201)";
@@ -158,12 +160,18 @@ impl SimulatedWorld {
         }
     }
 
-    fn apply_write(&mut self, id: NodeId, target: usize, wish: &Json, reply: Option<PendingReply>) {
+    fn apply_write(
+        &mut self,
+        id: NodeId,
+        target: usize,
+        requested: &Json,
+        reply: Option<PendingReply>,
+    ) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
         };
         node.count.received += 1;
-        let Some(effect) = write_effect(node, target, wish) else {
+        let Some(effect) = write_effect(node, target, requested) else {
             return self.answer(reply, Some(json!({ "status": INVALID })));
         };
         let (faults, draws) = (node.faults, node.values[target].id.command_class == 37);
@@ -179,9 +187,9 @@ impl SimulatedWorld {
             return;
         }
         if faults.publish_delay.is_zero() {
-            return self.publish_echo(id, target, wish, reply);
+            return self.publish_echo(id, target, requested, reply);
         }
-        let sent = wish.clone();
+        let sent = requested.clone();
         let echo = ScheduledEvent::Echo(id, target, sent, reply);
         self.after(faults.publish_delay, echo);
     }

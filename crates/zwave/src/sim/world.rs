@@ -223,11 +223,11 @@ impl SimulatedWorld {
             return;
         };
         let times = if found.faults.receives_twice { 2 } else { 1 };
-        let Some(wish) = super::device::parse_write(&found.values[value], payload) else {
+        let Some(requested) = super::device::parse_write(&found.values[value], payload) else {
             return;
         };
         for _ in 0..times {
-            self.enqueue_write(node, value, wish.clone(), None);
+            self.enqueue_write(node, value, requested.clone(), None);
         }
     }
 

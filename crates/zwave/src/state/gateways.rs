@@ -32,7 +32,7 @@ impl SeenGateways {
         });
     }
 
-    pub(crate) fn wanted(&self) -> Option<&str> {
+    pub(crate) fn configured_name(&self) -> Option<&str> {
         self.wanted.as_deref()
     }
 

@@ -7,7 +7,7 @@ fn anthropic_requests_are_checked_as_the_provider_does() {
     let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "weather", "input": {} });
     let text = |text: &str| json!({ "type": "text", "text": text });
     let tool = |name: &str| json!({ "name": name, "input_schema": schema() });
-    each_is_refused(
+    assert_each_is_refused(
         Api::Anthropic,
         &anthropic(),
         &[

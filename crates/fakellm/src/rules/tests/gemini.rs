@@ -33,7 +33,7 @@ fn gemini_requests_are_checked_as_the_provider_does() {
     let property = at("/parametersJsonSchema/properties/city");
     let first = "/contents/1/parts/1";
     let stray = json!({ "functionResponse": { "id": "x", "name": "weather", "response": {} } });
-    each_is_refused(
+    assert_each_is_refused(
         Api::Gemini,
         &gemini(),
         &[

@@ -8,7 +8,7 @@ fn ollama_refuses_wrong_types_and_keys_it_would_drop() {
     let at = |rest: &str| format!("{parameters}{rest}");
     let city = at("/properties/city");
     let result = json!({ "role": "tool", "tool_name": "weather", "content": "one too many" });
-    each_is_refused(
+    assert_each_is_refused(
         Api::Ollama,
         &ollama(),
         &[

@@ -45,7 +45,7 @@ fn openai_requests_are_checked_as_the_provider_does() {
     let parameters = "/tools/0/function/parameters";
     let at = |rest: &str| format!("{parameters}{rest}");
     let arguments = "/messages/2/tool_calls/0/function/arguments";
-    each_is_refused(
+    assert_each_is_refused(
         Api::OpenAi,
         &openai(),
         &[

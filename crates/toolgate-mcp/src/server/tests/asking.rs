@@ -29,15 +29,15 @@ pub(super) async fn put(context: &CallContext, keys: &[&str]) -> Result<Vec<Valu
         .await
 }
 
-pub(super) fn said(answers: Result<Vec<Value>, QuestionError>) -> Value {
+pub(super) fn answers_to_json(answers: Result<Vec<Value>, QuestionError>) -> Value {
     answers.map_or_else(|error| json!(error.to_string()), Value::from)
 }
 
 /// Notes how calls ended.
 #[derive(Clone, Default)]
-struct Endings(Arc<parking_lot::Mutex<Vec<Option<ErrorKind>>>>);
+struct OutcomeRecorder(Arc<parking_lot::Mutex<Vec<Option<ErrorKind>>>>);
 
-impl Observer for Endings {
+impl Observer for OutcomeRecorder {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
         let error = record.outcome.result.as_ref().err();
         self.0.lock().push(error.map(ToolError::kind));
@@ -45,7 +45,7 @@ impl Observer for Endings {
     }
 }
 
-impl Endings {
+impl OutcomeRecorder {
     async fn wait_for(&self, count: usize) -> Vec<Option<ErrorKind>> {
         for _ in 0..1000 {
             if self.0.lock().len() >= count {
@@ -57,27 +57,31 @@ impl Endings {
     }
 }
 
-fn asking_server() -> (McpServer, Endings) {
+fn asking_server() -> (McpServer, OutcomeRecorder) {
     let manager = Arc::new(ToolManager::new());
     manager.add(tool("ask", |arguments, context| {
         Box::pin(async move {
             let mut answers = Vec::new();
             for round in 0..arguments["a"].as_u64().unwrap_or(1) {
-                answers.push(said(put(&context, &[&format!("round {round}")]).await));
+                answers.push(answers_to_json(
+                    put(&context, &[&format!("round {round}")]).await,
+                ));
             }
             Ok(ToolOutput::text(json!(answers).to_string()))
         })
     }));
     manager.add(tool("several", |_, context| {
         Box::pin(async move {
-            let answers = said(put(&context, &["one", "two"]).await);
+            let answers = answers_to_json(put(&context, &["one", "two"]).await);
             Ok(ToolOutput::text(answers.to_string()))
         })
     }));
     manager.add(tool("overlap", |_, context| {
         Box::pin(async move {
             let (one, two) = join(put(&context, &["one"]), put(&context, &["two"])).await;
-            Ok(ToolOutput::text(json!([said(one), said(two)]).to_string()))
+            Ok(ToolOutput::text(
+                json!([answers_to_json(one), answers_to_json(two)]).to_string(),
+            ))
         })
     }));
     // Its server ends while a person thinks.
@@ -97,7 +101,7 @@ fn asking_server() -> (McpServer, Endings) {
             Ok(ToolOutput::text(asked.to_string()))
         })
     }));
-    let endings = Endings::default();
+    let endings = OutcomeRecorder::default();
     let executor = ToolExecutor::builder(manager).observer(endings.clone());
     let options = ServeOptions::new("test", "1.2.3");
     (McpServer::new(executor.build(), options), endings)

@@ -2,7 +2,7 @@
 
 use toolgate_core::{CallRecord, ErrorKind, Observer, ServerFailure};
 
-use super::asking::{accepted, put, said};
+use super::asking::{accepted, answers_to_json, put};
 use super::*;
 use crate::server::tasks::EXTENSION;
 
@@ -54,8 +54,8 @@ pub(super) fn slow_tools() -> Arc<ToolManager> {
     manager.add(tool("asks", |_, context| {
         Box::pin(async move {
             tokio::time::sleep(Duration::from_secs(15)).await;
-            let first = said(put(&context, &["one", "two"]).await);
-            let second = said(put(&context, &["three"]).await);
+            let first = answers_to_json(put(&context, &["one", "two"]).await);
+            let second = answers_to_json(put(&context, &["three"]).await);
             Ok(ToolOutput::text(json!([first, second]).to_string()))
         })
     }));

@@ -183,7 +183,7 @@ fn removed_tools_in_history_get_placeholders() {
     ];
     let body = sent(&options(), &ask("", &history, &offer(&[])));
     let listed = concat!(
-        r#""tools":[{"name":"dice","description":"Not there any more","input_schema":{"type":"object","properties":{}}}],"#,
+        r#""tools":[{"name":"dice","description":"No longer available","input_schema":{"type":"object","properties":{}}}],"#,
         r#""tool_choice":{"type":"none"},"messages""#,
     );
     assert!(body.contains(listed), "{body}");

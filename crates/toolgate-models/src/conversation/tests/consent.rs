@@ -71,10 +71,10 @@ async fn an_obedient_model_runs_nothing_destructive_and_sends_nothing_out_unseen
         ("{}", &["read_mail", "read_notes", "http_post"][..]),
         (FLOW, &["read_mail", "read_notes"]),
     ] {
-        let house = MailTools::new(policy);
-        let mut conversation = house.conversation(obeying());
+        let mail = MailTools::new(policy);
+        let mut conversation = mail.conversation(obeying());
         let turn = say(&mut conversation, "Any mail?").await;
-        assert_eq!(house.ran(), expected, "{policy}");
+        assert_eq!(mail.ran(), expected, "{policy}");
         let lock = serde_json::to_value(&turn.rounds[1].calls[0]).unwrap();
         assert_eq!(lock["error"], "Tool 'control_lock' needs approval");
     }
@@ -82,35 +82,35 @@ async fn an_obedient_model_runs_nothing_destructive_and_sends_nothing_out_unseen
 
 #[tokio::test(start_paused = true)]
 async fn tainted_data_counts_in_later_turns_and_after_resuming() {
-    let house = MailTools::new(FLOW);
+    let mail = MailTools::new(FLOW);
     let reading = ["read_mail", "read_notes"].map(|name| calls([call(name, name, json!({}))]));
     let reading = reading.into_iter().chain([words("Read.")]);
-    let mut conversation = house.conversation(reading.chain(calling("http_post")));
+    let mut conversation = mail.conversation(reading.chain(calling("http_post")));
     say(&mut conversation, "Read all.").await;
     let saved = conversation.save().messages;
     say(&mut conversation, "Post it.").await;
-    assert_eq!(house.ran(), ["read_mail", "read_notes"]);
+    assert_eq!(mail.ran(), ["read_mail", "read_notes"]);
 
-    let mut resumed = house.conversation(calling("http_post")).with_history(saved);
+    let mut resumed = mail.conversation(calling("http_post")).with_history(saved);
     say(&mut resumed, "Post it.").await;
-    assert_eq!(house.ran(), [""; 0]);
+    assert_eq!(mail.ran(), [""; 0]);
 
-    let mut other = house.conversation(calling("http_post"));
+    let mut other = mail.conversation(calling("http_post"));
     say(&mut other, "Post it.").await;
-    assert_eq!(house.ran(), ["http_post"]);
+    assert_eq!(mail.ran(), ["http_post"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_edited_policy_applies_to_earlier_results() {
-    let house = MailTools::new("{}");
+    let mail = MailTools::new("{}");
     let reading = ["read_mail", "read_notes"].map(|name| calls([call(name, name, json!({}))]));
     let reading = reading.into_iter().chain([words("Read.")]);
-    let mut conversation = house.conversation(reading.chain(calling("http_post")));
+    let mut conversation = mail.conversation(reading.chain(calling("http_post")));
     say(&mut conversation, "Read all.").await;
     let policy = serde_json::from_str(FLOW).unwrap();
-    house.executor.set_rules(Limits::default(), policy);
+    mail.executor.set_rules(Limits::default(), policy);
     say(&mut conversation, "Post it.").await;
-    assert_eq!(house.ran(), ["read_mail", "read_notes"]);
+    assert_eq!(mail.ran(), ["read_mail", "read_notes"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,8 +118,8 @@ async fn the_users_own_words_need_no_approval() {
     let memory = Default::default();
     let said = MessagePart::Sentence { memory };
     let reply = calls([said, call("intent_1", "control_lock", json!({}))]);
-    let house = MailTools::new("{}");
-    let mut conversation = house.conversation([reply, words("Unlocked.")]);
+    let mail = MailTools::new("{}");
+    let mut conversation = mail.conversation([reply, words("Unlocked.")]);
     say(&mut conversation, "Unlock the front door").await;
-    assert_eq!(house.ran(), ["control_lock"]);
+    assert_eq!(mail.ran(), ["control_lock"]);
 }

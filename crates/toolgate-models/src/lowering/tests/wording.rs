@@ -1,4 +1,4 @@
-//! What a provider can't get as a schema, it gets in words.
+//! Constraints that a provider can't get as a schema are described in words.
 
 use super::*;
 

@@ -71,7 +71,7 @@ impl ModelClient for UnreliableModel {
 }
 
 fn last(model: Arc<UnreliableModel>) -> SentenceRouter {
-    SentenceRouter::new(model).sentences_last(sentences_of(everything()))
+    SentenceRouter::new(model).sentences_last(sentences_of(all_tools()))
 }
 
 /// The reply to a sentence, after the notices.
@@ -232,7 +232,7 @@ async fn a_failed_sentence_is_explained_by_an_available_model() {
     for is_there in [true, false] {
         let model = UnreliableModel::away();
         model.is_there.store(is_there, Ordering::Relaxed);
-        let sentences = sentences_of(everything());
+        let sentences = sentences_of(all_tools());
         let client = SentenceRouter::new(model)
             .sentences_first(Arc::clone(&sentences))
             .sentences_last(sentences);
@@ -281,7 +281,7 @@ impl ModelClient for VanishingModel {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_has_sent_text_is_not_interrupted() {
-    let sentences = sentences_of(everything());
+    let sentences = sentences_of(all_tools());
     let client = SentenceRouter::new(Arc::new(VanishingModel)).sentences_last(sentences);
     let sum = [user("what is 2 plus 2")];
     let error = outcome(&client, &sum).await;

@@ -6,12 +6,12 @@ use super::*;
 use crate::{Conversation, ModelSettings};
 
 fn alone() -> SentenceRouter {
-    SentenceRouter::sentences_only(sentences_of(everything()))
+    SentenceRouter::sentences_only(sentences_of(all_tools()))
 }
 
 #[tokio::test]
 async fn a_whole_conversation_needs_no_model() {
-    let toolbox = everything();
+    let toolbox = all_tools();
     let router = SentenceRouter::sentences_only(sentences_of(toolbox.clone()));
     let mut conversation = Conversation::new(router, toolbox, ModelSettings::default());
     for (text, answer, calls) in [
@@ -111,7 +111,7 @@ async fn an_unusable_history_still_gets_a_reply() {
 
 #[tokio::test]
 async fn events_and_history_say_that_a_sentence_asked_for_a_call() {
-    let toolbox = everything();
+    let toolbox = all_tools();
     let router =
         SentenceRouter::new(Arc::new(CountingModel)).sentences_first(sentences_of(toolbox.clone()));
     let mut conversation = Conversation::new(router, toolbox, ModelSettings::default());
@@ -138,7 +138,7 @@ async fn events_and_history_say_that_a_sentence_asked_for_a_call() {
 
 #[tokio::test]
 async fn a_conversation_saved_by_an_old_version_continues() {
-    let toolbox = everything();
+    let toolbox = all_tools();
     let router = SentenceRouter::sentences_only(sentences_of(toolbox.clone()));
     let new = || Conversation::new(router.clone(), toolbox.clone(), ModelSettings::default());
     let mut conversation = new();

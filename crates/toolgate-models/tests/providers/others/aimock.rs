@@ -34,7 +34,7 @@ fn fixtures() -> Value {
     ] })
 }
 
-fn house() -> RecordedTools {
+fn control_tools() -> RecordedTools {
     let schema = json!({ "type": "object", "required": ["deviceName", "action"], "properties": {
         "deviceName": { "type": "string" }, "action": { "enum": ["on", "off"] } } });
     RecordedTools::new().with("control_device", schema, |arguments| {
@@ -70,8 +70,8 @@ async fn qw7_a_third_party_engine_calls_the_right_tool() {
         return;
     };
     for api in APIS {
-        let house = house();
-        let mut conversation = aimock.conversation(api, &house, |_| {});
+        let recorded = control_tools();
+        let mut conversation = aimock.conversation(api, &recorded, |_| {});
         let turn = conversation
             .turn(
                 "Turn on Switch One",
@@ -82,7 +82,7 @@ async fn qw7_a_third_party_engine_calls_the_right_tool() {
         assert_eq!(turn.answer, "I switched on Switch One.", "{api:?}");
         let arguments = json!({ "deviceName": "Switch One", "action": "on" });
         assert_eq!(
-            house.calls(),
+            recorded.calls(),
             [("control_device".to_owned(), arguments)],
             "{api:?}"
         );
@@ -95,8 +95,8 @@ async fn a_violation_reaches_the_model_and_nothing_runs() {
         return;
     };
     for api in APIS {
-        let house = house();
-        let mut conversation = aimock.conversation(api, &house, |_| {});
+        let recorded = control_tools();
+        let mut conversation = aimock.conversation(api, &recorded, |_| {});
         let turn = conversation
             .turn(
                 "Turn on which lamps?",
@@ -105,7 +105,7 @@ async fn a_violation_reaches_the_model_and_nothing_runs() {
             .await
             .unwrap();
         assert_eq!(turn.answer, "I need to know what to do.", "{api:?}");
-        assert!(house.calls().is_empty(), "{api:?}");
+        assert!(recorded.calls().is_empty(), "{api:?}");
     }
 }
 
@@ -115,8 +115,8 @@ async fn its_journal_has_the_tools_in_qwen_form() {
     let Some(aimock) = start() else {
         return;
     };
-    let house = house();
-    let mut conversation = aimock.conversation(Api::Ollama, &house, |_| {});
+    let recorded = control_tools();
+    let mut conversation = aimock.conversation(Api::Ollama, &recorded, |_| {});
     conversation
         .turn(
             "Turn on Switch One",
@@ -140,7 +140,7 @@ async fn its_journal_has_the_tools_in_qwen_form() {
     assert_eq!(bodies.len(), 2, "{journal}");
     for body in bodies {
         let tools = body["tools"].as_array().unwrap();
-        assert_eq!(tools.len(), house.manager.tools().len());
+        assert_eq!(tools.len(), recorded.manager.tools().len());
         assert!(
             tools.iter().all(|tool| tool["type"] == "function"
                 && tool["function"]["parameters"]["type"] == "object")

@@ -31,10 +31,10 @@ fn history() -> Vec<Message> {
     serde_json::from_value(history).unwrap()
 }
 
-async fn ours(api: Api, house: &RecordedTools) -> Value {
+async fn ours(api: Api, recorded: &RecordedTools) -> Value {
     let fake = FakeLlm::lenient(Script::always(Answer::text("Hello."))).await;
     let client = client(api, &settings(api, fake.url()));
-    let offer = OfferedTools::all(client.catalog(&house.toolbox().current()));
+    let offer = OfferedTools::all(client.catalog(&recorded.toolbox().current()));
     let history = history();
     let request = ModelRequest::new(SYSTEM, &history, &offer, Instant::now() + HANG);
     client
@@ -45,10 +45,10 @@ async fn ours(api: Api, house: &RecordedTools) -> Value {
 }
 
 /// The body of their request; `None` if LangChain.js isn't installed.
-async fn theirs(api: Api, house: &RecordedTools) -> Option<Value> {
+async fn theirs(api: Api, recorded: &RecordedTools) -> Option<Value> {
     let folder = fakellm::third_parties()?;
     let fake = FakeLlm::lenient(Script::always(Answer::text("Hello."))).await;
-    let tools = house.manager.tools();
+    let tools = recorded.manager.tools();
     let mut tools: Vec<_> = tools.iter().map(|tool| tool.definition()).collect();
     tools.sort_by_key(|tool| tool.name());
     let tools = tools.iter().map(|tool| json!({ "name": tool.name(), "description": tool.description(), "parameters": tool.parameters() }));
@@ -91,7 +91,7 @@ fn without(value: &mut Value, keys: &[&str]) {
 }
 
 /// Schemas that every provider accepts unchanged.
-fn house() -> RecordedTools {
+fn weather_tools() -> RecordedTools {
     let city = json!({ "type": "object", "required": ["city"], "properties": {
         "city": { "type": "string", "description": "Which city" },
         "kind": { "type": "string", "enum": ["now", "week"] },
@@ -105,11 +105,11 @@ fn house() -> RecordedTools {
 
 #[tokio::test]
 async fn ollama_gets_what_chat_ollama_would_send() {
-    let house = house();
-    let Some(mut theirs) = theirs(Api::Ollama, &house).await else {
+    let recorded = weather_tools();
+    let Some(mut theirs) = theirs(Api::Ollama, &recorded).await else {
         return;
     };
-    let mut ours = ours(Api::Ollama, &house).await;
+    let mut ours = ours(Api::Ollama, &recorded).await;
     assert_eq!(ours["tools"], theirs["tools"]);
     assert_eq!(ours["stream"], theirs["stream"]);
     let result = |body: &Value| body["messages"][3].clone();
@@ -135,12 +135,12 @@ async fn ollama_gets_what_chat_ollama_would_send() {
 
 #[tokio::test]
 async fn anthropic_gets_what_chat_anthropic_would_send() {
-    let house = house();
-    let Some(mut theirs) = theirs(Api::Anthropic, &house).await else {
+    let recorded = weather_tools();
+    let Some(mut theirs) = theirs(Api::Anthropic, &recorded).await else {
         return;
     };
-    let mut ours = ours(Api::Anthropic, &house).await;
-    // We mark what the provider may cache; they only on request.
+    let mut ours = ours(Api::Anthropic, &recorded).await;
+    // We always mark what the provider may cache; LangChain does so only on request.
     assert!(ours.to_string().contains("cache_control"));
     without(&mut ours, &["cache_control"]);
     assert_eq!(ours["tools"], theirs["tools"]);
@@ -175,13 +175,13 @@ async fn schemas_that_langchain_sends_unchanged_are_lowered() {
     let rich = json!({ "type": "object", "additionalProperties": false, "required": ["where"],
         "properties": { "where": { "$ref": "#/$defs/place" } },
         "$defs": { "place": { "type": "string", "minLength": 2 } } });
-    let house = RecordedTools::empty().with("rich", rich, |_| {
+    let recorded = RecordedTools::empty().with("rich", rich, |_| {
         Ok(toolgate_core::ToolOutput::text("done"))
     });
-    let Some(theirs) = theirs(Api::Ollama, &house).await else {
+    let Some(theirs) = theirs(Api::Ollama, &recorded).await else {
         return;
     };
-    let ours = ours(Api::Ollama, &house).await;
+    let ours = ours(Api::Ollama, &recorded).await;
     let parameters = |body: &Value| body["tools"][0]["function"]["parameters"].clone();
     assert!(
         parameters(&theirs)["properties"]["where"]["$ref"].is_string(),

@@ -23,12 +23,12 @@ fn start(template: &str) -> Option<ThirdPartyProgram> {
     Some(ThirdPartyProgram::start(&mut command))
 }
 
-fn with_lamp(house: RecordedTools) -> RecordedTools {
+fn with_lamp(recorded: RecordedTools) -> RecordedTools {
     let lamp = json!({ "type": "object", "required": ["deviceName", "action"], "properties": {
         "deviceName": { "type": "string", "description": "The device as people call it" },
         "action": { "type": "string", "enum": ["on", "off"], "description": "What it should do" },
         "level": { "type": "integer", "minimum": 0, "maximum": 99, "description": "How bright" } } });
-    house.with("control_device", lamp, |_| Ok(ToolOutput::text("done")))
+    recorded.with("control_device", lamp, |_| Ok(ToolOutput::text("done")))
 }
 
 /// The prompt that the engine renders from a request.
@@ -76,12 +76,12 @@ async fn qw7_a_real_engine_renders_every_tool_into_a_qwen_prompt() {
             &json!({ "tools": sent["tools"], "messages": sent["messages"] }),
         )
         .await;
-        let house = talk.house;
+        let recorded = talk.recorded;
         assert!(
             prompt.contains("<tools>") && prompt.contains("Turn on Switch One"),
             "{prompt}"
         );
-        for tool in house.manager.tools().iter() {
+        for tool in recorded.manager.tools().iter() {
             let definition = tool.definition();
             assert!(
                 prompt.contains(definition.name()),
@@ -112,7 +112,7 @@ async fn qw7_any_reply_of_a_real_model_ends_in_an_answer_or_envelopes() {
         return;
     };
     for api in [Api::OpenAi, Api::Anthropic] {
-        let (house, mut conversation) = few_words(&llama, api);
+        let (recorded, mut conversation) = few_words(&llama, api);
         let turn = conversation
             .turn("Turn on Switch One", &mut |_: ModelEvent<'_>| {})
             .await;
@@ -145,7 +145,7 @@ async fn qw7_any_reply_of_a_real_model_ends_in_an_answer_or_envelopes() {
             );
             successes += usize::from(envelope["success"] == true);
         }
-        assert_eq!(house.calls().len(), successes, "{api:?}: {calls:?}");
+        assert_eq!(recorded.calls().len(), successes, "{api:?}: {calls:?}");
         // History has a result for each call, in order, so the next question could be asked.
         for pair in conversation.history().windows(2) {
             if let Message::Assistant(message) = &pair[0]
@@ -170,7 +170,7 @@ async fn qw7_an_incompatible_engine_ends_in_an_answer_or_an_error() {
     let Some(llama) = start("Qwen3-Coder.jinja") else {
         return;
     };
-    let (house, mut conversation) = few_words(&llama, Api::Ollama);
+    let (recorded, mut conversation) = few_words(&llama, Api::Ollama);
     let mut nobody = |_: ModelEvent<'_>| {};
     let turn = conversation.turn("Turn on Switch One", &mut nobody);
     let turn = tokio::time::timeout(HANG, turn).await.unwrap();
@@ -179,7 +179,7 @@ async fn qw7_an_incompatible_engine_ends_in_an_answer_or_an_error() {
         Err(error) => assert!(error.to_string().contains("ollama"), "{error}"),
     }
     assert_eq!(
-        house.calls(),
+        recorded.calls(),
         [],
         "nothing is made of what is not understood"
     );
@@ -187,11 +187,11 @@ async fn qw7_an_incompatible_engine_ends_in_an_answer_or_an_error() {
 
 /// Two tools and short answers, because a busy machine reads only a few tokens a second.
 fn few_words(llama: &ThirdPartyProgram, api: Api) -> (RecordedTools, Conversation) {
-    let house =
+    let recorded =
         with_lamp(RecordedTools::empty()).with("clock", json!({ "type": "object" }), |_| {
             Ok(ToolOutput::text("12:00"))
         });
-    let conversation = llama.conversation(api, &house, |settings| {
+    let conversation = llama.conversation(api, &recorded, |settings| {
         settings.system = "Use the tools.".to_owned();
         settings.temperature = Some(0.0);
         settings.seed = Some(7);
@@ -199,5 +199,5 @@ fn few_words(llama: &ThirdPartyProgram, api: Api) -> (RecordedTools, Conversatio
         settings.max_tool_rounds = 1;
         settings.context_tokens = Some(4096);
     });
-    (house, conversation)
+    (recorded, conversation)
 }

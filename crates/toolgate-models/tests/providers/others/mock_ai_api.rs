@@ -15,7 +15,7 @@ use crate::recorded_tools::RecordedTools;
 
 struct MockTurn {
     turn: Result<TurnRecord, ModelError>,
-    house: RecordedTools,
+    recorded: RecordedTools,
     retries: usize,
 }
 
@@ -32,10 +32,11 @@ fn start(api: Api) -> Option<ThirdPartyProgram> {
 
 async fn ask(program: &ThirdPartyProgram, api: Api, mode: &str) -> MockTurn {
     let schema = json!({ "type": "object", "properties": { "path": { "type": "string" }, "contents": { "type": "string" } } });
-    let house = RecordedTools::empty().with("Write", schema, |_| Ok(ToolOutput::text("written")));
+    let recorded =
+        RecordedTools::empty().with("Write", schema, |_| Ok(ToolOutput::text("written")));
     let retries = Arc::new(Mutex::new(0));
     let counter = Arc::clone(&retries);
-    let mut conversation = program.conversation(api, &house, |settings| {
+    let mut conversation = program.conversation(api, &recorded, |settings| {
         let model = if api == Api::Anthropic {
             "claude-sonnet-4-20250514"
         } else {
@@ -54,7 +55,7 @@ async fn ask(program: &ThirdPartyProgram, api: Api, mode: &str) -> MockTurn {
     let retries = *retries.lock();
     MockTurn {
         turn,
-        house,
+        recorded,
         retries,
     }
 }
@@ -102,7 +103,7 @@ async fn its_calls_are_run() {
         };
         // It calls its tool forever; the limit ends that.
         let said = ask(&program, api, mode).await;
-        let calls = said.house.calls();
+        let calls = said.recorded.calls();
         let expected = json!({ "path": "tmp/mock-file.txt", "contents": "mock output" });
         assert_eq!(
             calls.first(),

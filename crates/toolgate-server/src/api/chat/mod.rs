@@ -38,7 +38,7 @@ const EVENT_CAPACITY: usize = 4096;
 
 /// A message to the model.
 #[derive(Debug, Deserialize, ToSchema)]
-#[schema(as = Said)]
+#[schema(as = ChatMessage)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ChatRequest {
     /// The text of the message.
@@ -115,7 +115,7 @@ async fn start_conversation(
     let toolbox = Toolbox::new(gateway.executor().clone()).with_scope(caller.scope.clone());
     let redactor = parts.redactor.clone();
     let (settings, tools) = (parts.model.clone(), toolbox.clone());
-    // Resolving a secret must not move between threads, so this runs on a single one.
+    // The future that resolves a secret isn't `Send`, so it runs on one blocking thread.
     let connecting = tokio::task::spawn_blocking(move || {
         Handle::current().block_on(connect_model(&settings, &tools, &redactor))
     });
@@ -215,7 +215,7 @@ impl ChatEventStream {
     async fn unexpected_end(&mut self) -> ChatEvent {
         let detail = match (&mut self.turn).await {
             Err(panic) if panic.is_panic() => {
-                error!("a turn of a chat panicked: a bug of this program");
+                error!("a chat turn panicked; this is a bug, please report it");
                 "internal error; see the log of the gateway"
             }
             _ => "the events were read too slowly, so the turn was stopped",

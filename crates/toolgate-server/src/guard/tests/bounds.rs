@@ -48,8 +48,8 @@ async fn requests_beyond_the_limit_are_refused_at_once() {
 async fn an_operator_can_work_while_calls_fill_the_gateway() {
     let guard = guard(json!({ "concurrency": 1 }));
     guard.gateway.accept_sign_in_key("key");
-    let signed_in = ask(&guard, "GET", "/?key=key", &[], "").await;
-    let cookie = signed_in.headers["set-cookie"].to_str().unwrap();
+    let sign_in = ask(&guard, "GET", "/?key=key", &[], "").await;
+    let cookie = sign_in.headers["set-cookie"].to_str().unwrap();
     let cookie = cookie.split(';').next().unwrap();
     let origin = format!("http://{BIND}");
     let browser = [("cookie", cookie), ("origin", &origin)];
@@ -325,11 +325,11 @@ async fn a_body_is_limited_by_its_declared_and_its_real_size() {
                 )
                 .await;
             let by_bytes = read(response).await;
-            for back in [by_word, by_bytes] {
+            for reply in [by_word, by_bytes] {
                 assert_eq!(
-                    back.status == 413,
+                    reply.status == 413,
                     status.is_some(),
-                    "{path} {size}: {back:?}"
+                    "{path} {size}: {reply:?}"
                 );
             }
         }
@@ -350,17 +350,17 @@ async fn a_body_that_does_not_arrive_times_out() {
         .body(body)
         .unwrap();
     let started = tokio::time::Instant::now();
-    let back = read(
+    let reply = read(
         guard
             .handle(loopback_addresses(), &ConnectionWatch::for_test(), request)
             .await,
     )
     .await;
     assert_eq!(
-        (back.status.as_u16(), started.elapsed().as_secs()),
+        (reply.status.as_u16(), started.elapsed().as_secs()),
         (408, 30)
     );
-    assert_eq!(back.header("connection"), Some("close"));
+    assert_eq!(reply.header("connection"), Some("close"));
     assert_eq!(guard.running_requests(), 0);
 }
 
@@ -380,10 +380,10 @@ async fn j5_a_route_that_panics_is_a_problem_and_the_next_request_is_served() {
             .route("/well", get(async || "well"))
     });
     for (path, status) in [("/at-once", 500), ("/later", 500), ("/well", 200)] {
-        let back = ask(&guard, "GET", path, &[], "").await;
-        assert_eq!(back.status, status, "{path}");
-        assert!(!back.text.contains("bug"), "{}", back.text);
-        assert_eq!(back.text.contains("\"status\":500"), status == 500);
+        let reply = ask(&guard, "GET", path, &[], "").await;
+        assert_eq!(reply.status, status, "{path}");
+        assert!(!reply.text.contains("bug"), "{}", reply.text);
+        assert_eq!(reply.text.contains("\"status\":500"), status == 500);
     }
 }
 
@@ -405,7 +405,7 @@ async fn f29_one_clients_anonymous_streams_block_nobody_else() {
     let mut dashboard = open().await;
     assert!(dashboard.frame().await.is_some(), "it is told something");
     assert_eq!(guard.streams.taken(), 256);
-    // The oldest one had to go.
+    // The oldest one was closed.
     let oldest = streams.remove(0);
     let ended = tokio::time::timeout(Duration::from_secs(1), oldest.collect()).await;
     assert!(ended.is_ok());

@@ -70,14 +70,14 @@ async fn f7_large_requests_under_way_share_a_budget_and_small_ones_need_none() {
     };
     let (large, small) = join(large, small).await;
     assert_eq!(small.json()["success"], true);
-    let (ran, refused): (Vec<_>, Vec<_>) = large.iter().partition(|back| back.status == 200);
+    let (ran, refused): (Vec<_>, Vec<_>) = large.iter().partition(|reply| reply.status == 200);
     assert_eq!((ran.len(), refused.len()), (33, 7));
-    for back in refused {
+    for reply in refused {
         assert_eq!(
-            (back.status.as_u16(), back.header("retry-after")),
+            (reply.status.as_u16(), reply.header("retry-after")),
             (503, Some("1"))
         );
-        assert_eq!(back.json()["error_kind"], "unavailable", "{}", back.text);
+        assert_eq!(reply.json()["error_kind"], "unavailable", "{}", reply.text);
     }
     assert_eq!(guard.gateway.memory.taken(), 0);
     assert_eq!(nap(1, 1_000_000).await.status, 200, "there is room again");

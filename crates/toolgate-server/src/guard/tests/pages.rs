@@ -8,7 +8,7 @@ const APP: &str = "https://app.example.org";
 async fn a_listed_page_is_allowed_by_name_to_read_the_response() {
     let guard = guard(settings_with_tokens());
     let bearer = format!("Bearer {TOKEN}");
-    let back = ask(
+    let reply = ask(
         &guard,
         "GET",
         "/api/tools",
@@ -16,11 +16,11 @@ async fn a_listed_page_is_allowed_by_name_to_read_the_response() {
         "",
     )
     .await;
-    assert_eq!(back.status, 200);
-    assert_eq!(back.header("access-control-allow-origin"), Some(APP));
-    assert_eq!(back.header("vary"), Some("Origin"));
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.header("access-control-allow-origin"), Some(APP));
+    assert_eq!(reply.header("vary"), Some("Origin"));
     assert_eq!(
-        back.header("access-control-allow-credentials"),
+        reply.header("access-control-allow-credentials"),
         None,
         "a cookie is for our own page"
     );
@@ -45,23 +45,23 @@ async fn only_a_listed_page_passes_a_preflight_without_a_token() {
         ),
     ];
     let listed = [&asks[..], &[("origin", APP)]].concat();
-    let back = ask(&guard, "OPTIONS", "/mcp", &listed, "").await;
-    assert_eq!(back.status, 204);
-    assert_eq!(back.header("access-control-allow-origin"), Some(APP));
+    let reply = ask(&guard, "OPTIONS", "/mcp", &listed, "").await;
+    assert_eq!(reply.status, 204);
+    assert_eq!(reply.header("access-control-allow-origin"), Some(APP));
     assert_eq!(
-        back.header("access-control-allow-headers"),
+        reply.header("access-control-allow-headers"),
         Some("authorization,mcp-session-id")
     );
     assert_eq!(
-        back.header("access-control-allow-methods"),
+        reply.header("access-control-allow-methods"),
         Some("GET, POST, DELETE")
     );
     let foreign = [&asks[..], &[("origin", "https://evil.test")]].concat();
-    let back = ask(&guard, "OPTIONS", "/mcp", &foreign, "").await;
+    let reply = ask(&guard, "OPTIONS", "/mcp", &foreign, "").await;
     assert_eq!(
         (
-            back.status.as_u16(),
-            back.header("access-control-allow-methods")
+            reply.status.as_u16(),
+            reply.header("access-control-allow-methods")
         ),
         (403, None)
     );
@@ -79,7 +79,7 @@ async fn g5_a_form_of_another_site_calls_nothing() {
     ] {
         for origin in ["https://evil.test", "null", "http://localhost:3000"] {
             let headers = [("content-type", kind), ("origin", origin)];
-            let back = ask(
+            let reply = ask(
                 &guard,
                 "POST",
                 "/api/tools/switch_light/call",
@@ -87,23 +87,23 @@ async fn g5_a_form_of_another_site_calls_nothing() {
                 "{}",
             )
             .await;
-            assert_eq!(back.status, 403, "{kind} of {origin}");
+            assert_eq!(reply.status, 403, "{kind} of {origin}");
         }
     }
     let own = [
         ("content-type", "application/json"),
         ("origin", "http://127.0.0.1:7460"),
     ];
-    let back = ask(&guard, "POST", "/api/tools/switch_light/call", &own, "{}").await;
-    assert_eq!(back.status, 200);
+    let reply = ask(&guard, "POST", "/api/tools/switch_light/call", &own, "{}").await;
+    assert_eq!(reply.status, 200);
 }
 
 #[tokio::test]
 async fn a_response_carries_the_clients_request_id() {
     let guard = guard(json!({}));
-    let back = ask(&guard, "GET", "/healthz", &[("x-request-id", "mine-1")], "").await;
-    assert_eq!(back.header("x-request-id"), Some("mine-1"));
-    let back = ask(
+    let reply = ask(&guard, "GET", "/healthz", &[("x-request-id", "mine-1")], "").await;
+    assert_eq!(reply.header("x-request-id"), Some("mine-1"));
+    let reply = ask(
         &guard,
         "GET",
         "/nope",
@@ -112,7 +112,8 @@ async fn a_response_carries_the_clients_request_id() {
     )
     .await;
     assert!(
-        back.header("x-request-id")
+        reply
+            .header("x-request-id")
             .is_some_and(|id| !id.contains('<'))
     );
 }

@@ -1,4 +1,4 @@
-//! Every route rejects everybody who must not come in.
+//! Every route rejects unauthorized callers.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,7 @@ use crate::guard::Caller;
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// The paths of a router, read from what it shows of itself: one that is added
-/// anywhere is among them.
+/// The paths of a router, read from its `Debug` output, so that new routes are included.
 fn paths(routes: &Router) -> BTreeSet<String> {
     let shown = format!("{routes:?}");
     let quoted = shown.split('"').skip(1).step_by(2);
@@ -125,23 +124,27 @@ async fn g1_every_route_refuses_foreign_and_unknown_callers() {
         for method in METHODS {
             let is_health = matches!(path.as_str(), "/healthz" | "/readyz");
             for (headers, status) in refused.iter().filter(|_| !is_health) {
-                let back = send(&guard, bare(method, path, headers, "")).await;
-                assert_eq!(back.status.as_u16(), *status, "{method} {path} {headers:?}");
-                has_the_usual_headers(&back);
+                let reply = send(&guard, bare(method, path, headers, "")).await;
+                assert_eq!(
+                    reply.status.as_u16(),
+                    *status,
+                    "{method} {path} {headers:?}"
+                );
+                has_the_usual_headers(&reply);
             }
             for headers in unknown.iter().filter(|_| !is_open(method, path)) {
-                // Everybody from elsewhere: many wrong tokens from one
-                // address are answered otherwise.
+                // Each from its own address, because many wrong tokens from one
+                // address are answered differently.
                 peer += 1;
-                let back = send_from(
+                let reply = send_from(
                     peer.to_be_bytes().into(),
                     &guard,
                     bare(method, path, headers, ""),
                 )
                 .await;
-                assert_eq!(back.status.as_u16(), 401, "{method} {path} {headers:?}");
-                assert!(!back.text.contains("secret"));
-                has_the_usual_headers(&back);
+                assert_eq!(reply.status.as_u16(), 401, "{method} {path} {headers:?}");
+                assert!(!reply.text.contains("secret"));
+                has_the_usual_headers(&reply);
             }
         }
     }
@@ -162,19 +165,19 @@ async fn only_health_is_served_to_any_host() {
         &[("host", "evil.test")],
         &[("host", BIND), ("origin", "https://evil.test")],
     ] {
-        let back = send(&open, bare("GET", "/healthz", headers, "")).await;
-        assert_eq!(back.status, 200, "{headers:?}");
-        let back = send(&open, bare("GET", "/readyz", headers, "")).await;
-        assert_eq!(back.status, 200, "{headers:?}");
+        let reply = send(&open, bare("GET", "/healthz", headers, "")).await;
+        assert_eq!(reply.status, 200, "{headers:?}");
+        let reply = send(&open, bare("GET", "/readyz", headers, "")).await;
+        assert_eq!(reply.status, 200, "{headers:?}");
         let told = "the configuration is broken; the previous configuration stays in force";
-        assert_eq!(back.json()["reasons"], json!([told]), "{headers:?}");
-        has_the_usual_headers(&back);
+        assert_eq!(reply.json()["reasons"], json!([told]), "{headers:?}");
+        has_the_usual_headers(&reply);
     }
-    let back = ask(&open, "GET", "/readyz", &[], "").await;
-    assert!(back.text.contains("t.json:1: secret"), "{}", back.text);
+    let reply = ask(&open, "GET", "/readyz", &[], "").await;
+    assert!(reply.text.contains("t.json:1: secret"), "{}", reply.text);
 }
 
-fn has_the_usual_headers(back: &GuardReply) {
+fn has_the_usual_headers(reply: &GuardReply) {
     let expected = [
         ("x-content-type-options", "nosniff"),
         ("referrer-policy", "same-origin"),
@@ -188,14 +191,19 @@ fn has_the_usual_headers(back: &GuardReply) {
         ("cache-control", "no-store"),
     ];
     for (name, value) in expected {
-        assert_eq!(back.header(name), Some(value), "{name} of {back:?}");
+        assert_eq!(reply.header(name), Some(value), "{name} of {reply:?}");
     }
-    assert!(back.header("x-request-id").is_some_and(|id| !id.is_empty()));
     assert!(
-        back.header("content-security-policy")
+        reply
+            .header("x-request-id")
+            .is_some_and(|id| !id.is_empty())
+    );
+    assert!(
+        reply
+            .header("content-security-policy")
             .is_some_and(|policy| policy.starts_with("default-src 'none'"))
     );
-    let cors = back
+    let cors = reply
         .headers
         .keys()
         .find(|name| name.as_str().starts_with("access-control"));
@@ -207,7 +215,7 @@ async fn valid_tokens_are_admitted_and_without_tokens_everybody_local() {
     let bearer = format!("bEaReR  {TOKEN} ");
     let (open, guarded) = (guard(json!({})), guard(settings_with_tokens()));
     for host in [BIND, "localhost:7460", "localhost", "[::1]:7460"] {
-        let back = send(
+        let reply = send(
             &guarded,
             bare(
                 "GET",
@@ -217,9 +225,9 @@ async fn valid_tokens_are_admitted_and_without_tokens_everybody_local() {
             ),
         )
         .await;
-        assert_eq!(back.status, 200, "{host}: {back:?}");
-        let back = send(&open, bare("GET", "/api/tools", &[("host", host)], "")).await;
-        assert_eq!(back.status, 200, "{host}: {back:?}");
+        assert_eq!(reply.status, 200, "{host}: {reply:?}");
+        let reply = send(&open, bare("GET", "/api/tools", &[("host", host)], "")).await;
+        assert_eq!(reply.status, 200, "{host}: {reply:?}");
     }
     let health = ask(&guarded, "GET", "/healthz", &[], "").await;
     assert_eq!(health.status, 200);
@@ -287,14 +295,14 @@ async fn the_guard_answers_unknown_routes_with_problems() {
         ("GET", "/..%2f..%2fetc/passwd", 404),
     ];
     for (method, path, status) in table {
-        let back = ask(&guard, method, path, &[], "").await;
+        let reply = ask(&guard, method, path, &[], "").await;
         assert_eq!(
-            (back.status.as_u16(), back.header("content-type")),
+            (reply.status.as_u16(), reply.header("content-type")),
             (status, Some("application/problem+json")),
             "{path}"
         );
-        assert_eq!(back.json()["status"], status, "{path}");
-        assert!(!back.detail().is_empty(), "{path}");
+        assert_eq!(reply.json()["status"], status, "{path}");
+        assert!(!reply.detail().is_empty(), "{path}");
     }
     let wrong = ask(&guard, "PUT", "/api/tools", &[], "").await;
     assert_eq!(wrong.header("allow"), Some("GET,HEAD"));
@@ -322,9 +330,9 @@ async fn health_is_public_but_its_reasons_are_not() {
         (&[("authorization", &all)], "true"),
     ];
     for (headers, told) in table {
-        let back = ask(&guard, "GET", "/readyz", headers, "").await;
+        let reply = ask(&guard, "GET", "/readyz", headers, "").await;
         assert_eq!(
-            (back.status.as_u16(), back.text.as_str()),
+            (reply.status.as_u16(), reply.text.as_str()),
             (200, told),
             "{headers:?}"
         );

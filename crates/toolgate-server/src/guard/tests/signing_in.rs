@@ -5,8 +5,8 @@ use super::*;
 const OWN: (&str, &str) = ("origin", "http://127.0.0.1:7460");
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
-async fn signed_in(guard: &RequestGuard, token: &str) -> String {
-    let back = ask(
+async fn sign_in(guard: &RequestGuard, token: &str) -> String {
+    let reply = ask(
         guard,
         "POST",
         "/login",
@@ -15,11 +15,11 @@ async fn signed_in(guard: &RequestGuard, token: &str) -> String {
     )
     .await;
     assert_eq!(
-        (back.status.as_u16(), back.header("location")),
+        (reply.status.as_u16(), reply.header("location")),
         (303, Some("/")),
-        "{back:?}"
+        "{reply:?}"
     );
-    let cookie = back.header("set-cookie").unwrap();
+    let cookie = reply.header("set-cookie").unwrap();
     assert!(
         cookie.contains("; HttpOnly")
             && cookie.contains("; SameSite=Strict")
@@ -32,21 +32,22 @@ async fn signed_in(guard: &RequestGuard, token: &str) -> String {
 #[tokio::test]
 async fn anonymous_visitors_get_only_the_sign_in_page() {
     let guard = guard(settings_with_tokens());
-    let back = ask(&guard, "GET", "/", &[("accept", "text/html")], "").await;
-    assert_eq!(back.status, 401);
+    let reply = ask(&guard, "GET", "/", &[("accept", "text/html")], "").await;
+    assert_eq!(reply.status, 401);
     assert_eq!(
-        back.header("content-type"),
+        reply.header("content-type"),
         Some("text/html; charset=utf-8")
     );
     assert!(
-        back.text
+        reply
+            .text
             .contains("<form method=\"post\" action=\"/login\">")
-            && !back.text.contains("{{"),
+            && !reply.text.contains("{{"),
         "{}",
-        back.text
+        reply.text
     );
-    assert!(!back.text.contains("<script") && !back.text.contains("<p role=\"alert\""));
-    let policy = back.header("content-security-policy").unwrap();
+    assert!(!reply.text.contains("<script") && !reply.text.contains("<p role=\"alert\""));
+    let policy = reply.header("content-security-policy").unwrap();
     assert!(
         policy.contains("style-src 'sha256-")
             && !policy.contains("unsafe")
@@ -64,7 +65,7 @@ async fn anonymous_visitors_get_only_the_sign_in_page() {
 #[tokio::test]
 async fn a_token_signs_in_until_signed_out() {
     let guard = guard(settings_with_tokens());
-    let session = signed_in(&guard, TOKEN).await;
+    let session = sign_in(&guard, TOKEN).await;
     let cookie = ("cookie", session.as_str());
     assert_eq!(ask(&guard, "GET", "/", &[cookie], "").await.status, 200);
     assert_eq!(
@@ -91,7 +92,7 @@ async fn a_token_signs_in_until_signed_out() {
 #[tokio::test]
 async fn a_cookie_permits_changes_only_from_our_own_page() {
     let guard = guard(settings_with_tokens());
-    let session = signed_in(&guard, TOKEN).await;
+    let session = sign_in(&guard, TOKEN).await;
     let cookie = ("cookie", session.as_str());
     let path = "/api/tools/switch_light/call";
     let table: [(&[(&str, &str)], u16); 5] = [
@@ -105,8 +106,8 @@ async fn a_cookie_permits_changes_only_from_our_own_page() {
         ),
     ];
     for (headers, status) in table {
-        let back = ask(&guard, "POST", path, headers, "{}").await;
-        assert_eq!(back.status.as_u16(), status, "{headers:?}");
+        let reply = ask(&guard, "POST", path, headers, "{}").await;
+        assert_eq!(reply.status.as_u16(), status, "{headers:?}");
     }
     let listed = [cookie, ("origin", "https://app.example.org")];
     assert_eq!(
@@ -118,7 +119,7 @@ async fn a_cookie_permits_changes_only_from_our_own_page() {
 #[tokio::test]
 async fn a_session_has_the_tools_of_its_token() {
     let guard = guard(settings_with_tokens());
-    let session = signed_in(&guard, LIGHTS).await;
+    let session = sign_in(&guard, LIGHTS).await;
     let headers = [("cookie", session.as_str()), OWN];
     let hidden = ask(
         &guard,
@@ -132,7 +133,7 @@ async fn a_session_has_the_tools_of_its_token() {
 }
 
 /// Wrong tokens from an address, as a bearer and at the sign-in page.
-async fn guesses(guard: &RequestGuard, peer: [u8; 4]) -> [GuardReply; 2] {
+async fn send_wrong_tokens(guard: &RequestGuard, peer: [u8; 4]) -> [GuardReply; 2] {
     let bearer = ("authorization", "Bearer wrong-wrong-wrong-wrong");
     let host = ("host", BIND);
     let form = "token=wrong-wrong";
@@ -148,15 +149,15 @@ async fn guesses(guard: &RequestGuard, peer: [u8; 4]) -> [GuardReply; 2] {
 async fn wrong_tokens_are_delayed_after_ten() {
     let guard = guard(settings_with_tokens());
     for _ in 0..5 {
-        let [call, page] = guesses(&guard, [127, 0, 0, 1]).await;
+        let [call, page] = send_wrong_tokens(&guard, [127, 0, 0, 1]).await;
         assert_eq!((call.status.as_u16(), page.status.as_u16()), (401, 401));
         let message = "role=\"alert\">That is not a token";
         assert!(page.text.contains(message), "{}", page.text);
     }
     let before = tokio::time::Instant::now();
-    for back in guesses(&guard, [127, 0, 0, 1]).await {
-        assert_eq!(back.status, 429, "{back:?}");
-        let seconds: u32 = back.header("retry-after").unwrap().parse().unwrap();
+    for reply in send_wrong_tokens(&guard, [127, 0, 0, 1]).await {
+        assert_eq!(reply.status, 429, "{reply:?}");
+        let seconds: u32 = reply.header("retry-after").unwrap().parse().unwrap();
         assert!((4..=6).contains(&seconds), "{seconds}");
     }
     assert_eq!(before.elapsed(), Duration::from_secs(2), "one second each");
@@ -170,10 +171,10 @@ async fn wrong_tokens_are_delayed_after_ten() {
     )
     .await;
     assert_eq!(right.status, 200);
-    signed_in(&guard, TOKEN).await;
+    sign_in(&guard, TOKEN).await;
     assert_eq!(before.elapsed(), Duration::from_secs(2), "at once");
     tokio::time::advance(Duration::from_secs(60)).await;
-    let [call, page] = guesses(&guard, [127, 0, 0, 1]).await;
+    let [call, page] = send_wrong_tokens(&guard, [127, 0, 0, 1]).await;
     assert_eq!((call.status.as_u16(), page.status.as_u16()), (401, 401));
     // A request without a token is not a guess.
     for _ in 0..20 {
@@ -187,24 +188,28 @@ async fn wrong_tokens_are_logged_once_a_minute_as_a_count() {
     let guard = guard(settings_with_tokens());
     let peer = [10, 9, 8, 7];
     for _ in 0..3 {
-        guesses(&guard, peer).await;
+        send_wrong_tokens(&guard, peer).await;
     }
-    let told = || log.lines("from=10.9.8.7");
+    let logged = || log.lines("from=10.9.8.7");
     assert!(
-        told().len() == 1 && told()[0].contains("count=1"),
+        logged().len() == 1 && logged()[0].contains("count=1"),
         "{:?}",
-        told()
+        logged()
     );
     tokio::time::sleep(Duration::from_secs(61)).await;
     assert!(
-        told().len() == 2 && told()[1].contains("count=5"),
+        logged().len() == 2 && logged()[1].contains("count=5"),
         "{:?}",
-        told()
+        logged()
     );
     tokio::time::sleep(Duration::from_secs(3600)).await;
-    assert_eq!(told().len(), 2, "who has stopped is not told of");
-    guesses(&guard, peer).await;
-    assert_eq!(told().len(), 3);
+    assert_eq!(
+        logged().len(),
+        2,
+        "a client that has stopped is not reported"
+    );
+    send_wrong_tokens(&guard, peer).await;
+    assert_eq!(logged().len(), 3);
     assert!(log.lines("wrong-wrong").is_empty());
 }
 
@@ -225,9 +230,9 @@ async fn a_token_comes_as_a_form_or_as_json_and_from_no_other_page() {
         (&[("content-type", "application/json")], "{", 400),
     ];
     for (headers, body, status) in table {
-        let back = ask(&guard, "POST", "/login", headers, body).await;
-        assert_eq!(back.status.as_u16(), status, "{headers:?}: {back:?}");
-        assert_eq!(back.headers.contains_key("set-cookie"), status == 303);
+        let reply = ask(&guard, "POST", "/login", headers, body).await;
+        assert_eq!(reply.status.as_u16(), status, "{headers:?}: {reply:?}");
+        assert_eq!(reply.headers.contains_key("set-cookie"), status == 303);
     }
     let open = super::guard(json!({}));
     assert_eq!(
@@ -245,10 +250,10 @@ async fn a_removed_token_is_refused_and_its_streams_end() {
     let (all, lights) = (bearer(TOKEN), bearer(LIGHTS));
     let status = async |token: &str| {
         let headers = [("authorization", token)];
-        let back = ask(&guard, "GET", "/api/tools", &headers, "").await;
-        back.status.as_u16()
+        let reply = ask(&guard, "GET", "/api/tools", &headers, "").await;
+        reply.status.as_u16()
     };
-    let cookie = signed_in(&guard, LIGHTS).await;
+    let cookie = sign_in(&guard, LIGHTS).await;
     let headers = [("host", BIND), ("authorization", lights.as_str())];
     let request = bare("GET", "/api/events", &headers, "");
     let stream = guard
@@ -258,8 +263,8 @@ async fn a_removed_token_is_refused_and_its_streams_end() {
     let settings = serde_json::from_value(json!({ "token": TOKEN })).unwrap();
     assert!(guard.gateway.set_tokens(&settings));
     assert_eq!((status(&all).await, status(&lights).await), (200, 401));
-    let back = ask(&guard, "GET", "/api/tools", &[("cookie", &cookie)], "").await;
-    assert_eq!(back.status, 401);
+    let reply = ask(&guard, "GET", "/api/tools", &[("cookie", &cookie)], "").await;
+    assert_eq!(reply.status, 401);
     let rest = tokio::time::timeout(Duration::from_secs(60), read(stream)).await;
     assert!(rest.is_ok(), "a hang guard: the stream goes on");
     // Whether a token is needed at all is decided at the start.
@@ -274,11 +279,11 @@ async fn a_wrong_token_is_distinguished_from_a_missing_one() {
     let missing = ask(&guard, "GET", "/api/tools", &[], "").await;
     let wrong = [("authorization", "Bearer not-the-token-at-all")];
     let wrong = ask(&guard, "GET", "/api/tools", &wrong, "").await;
-    for (back, expected) in [
+    for (reply, expected) in [
         (missing, "this gateway needs a token"),
         (wrong, "this gateway does not know the token that was sent"),
     ] {
-        assert_eq!(back.status, 401);
-        assert!(back.text.contains(expected), "{}", back.text);
+        assert_eq!(reply.status, 401);
+        assert!(reply.text.contains(expected), "{}", reply.text);
     }
 }

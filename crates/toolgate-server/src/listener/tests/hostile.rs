@@ -110,7 +110,7 @@ async fn f20_incomplete_requests_make_room_for_complete_ones() {
             assert!(served.is_well().await, "after {}", half.len());
         }
     }
-    // The oldest ones had to go, without a word; the youngest may go on.
+    // The oldest ones are closed without a response; the newest ones stay.
     assert_eq!(rest(&mut half[0]).await, "");
     let mut last = half.pop().unwrap();
     let end = format!("{}\r\nconnection: close\r\n\r\n", served.at);
@@ -212,7 +212,7 @@ async fn g6_two_thousand_idle_sockets_leave_others_served() {
     for _ in 0..2000 {
         match TcpStream::connect(served.at).await {
             Ok(stream) => idle.push(stream),
-            // A machine with few files to open: as many as it has, and some left for the others.
+            // The machine ran out of file descriptors: keep half of them, and leave the rest to others.
             Err(_) => {
                 idle.truncate(idle.len() / 2);
                 break;
@@ -363,8 +363,8 @@ async fn g6_a_request_with_two_lengths_is_refused_wherever_it_stands() {
             is_answered,
             "{before:?}: {answers}"
         );
-        // Behind a body in chunks the connection ends; else the whole lot is
-        // refused with one answer.
+        // After a chunked body the connection ends; otherwise everything is refused with one
+        // response.
         let refused = answers.matches("HTTP/1.1 400").count();
         assert_eq!(refused, usize::from(!is_answered), "{before:?}: {answers}");
         assert_eq!(

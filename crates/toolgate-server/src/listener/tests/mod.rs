@@ -37,11 +37,11 @@ impl TestListener {
         TcpStream::connect(self.at).await.unwrap()
     }
 
-    /// Sends bytes as they are, with our name for HOST, and reads until the other side closes.
+    /// Sends bytes with HOST replaced by our address, and reads until the other side closes.
     async fn exchange(&self, request: &str) -> String {
         let mut stream = self.connect().await;
         let request = request.replace("HOST", &self.at.to_string());
-        // A server that has seen enough may close before all is sent.
+        // The server may close the connection before everything is sent.
         drop(stream.write_all(request.as_bytes()).await);
         rest(&mut stream).await
     }
@@ -63,7 +63,7 @@ impl TestListener {
     }
 }
 
-/// All that comes until the end.
+/// Reads everything until the end.
 async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     // A reset after the answer is an end too.
@@ -82,7 +82,7 @@ fn call(tool: &str, arguments: &str) -> String {
     )
 }
 
-/// Waits for a condition that other tasks bring about.
+/// Waits until other tasks make a condition true.
 async fn until(what: impl Fn() -> bool) {
     let becomes_so = async {
         while !what() {

@@ -55,7 +55,7 @@ impl TestConnection {
     }
 }
 
-/// Lets the other side do all it can without input.
+/// Lets the other side do everything it can without input.
 async fn settle() {
     for _ in 0..100 {
         tokio::task::yield_now().await;

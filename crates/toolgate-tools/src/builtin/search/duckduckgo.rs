@@ -29,7 +29,10 @@ pub(super) fn parse_response(response: &Value) -> SearchResults {
         .into_iter()
         .filter_map(Value::as_array)
         .flatten();
-    let results: Vec<WebResult> = summary.into_iter().chain(topics.flat_map(hits)).collect();
+    let results: Vec<WebResult> = summary
+        .into_iter()
+        .chain(topics.flat_map(topic_results))
+        .collect();
     let direct = ["Answer", "AbstractText", "Definition"]
         .into_iter()
         .find_map(|key| plain_text::snippet(&response[key]));
@@ -43,7 +46,7 @@ pub(super) fn parse_response(response: &Value) -> SearchResults {
     }
 }
 
-fn hits(topic: &Value) -> Vec<WebResult> {
+fn topic_results(topic: &Value) -> Vec<WebResult> {
     match topic["Topics"].as_array() {
         Some(group) => group.iter().filter_map(hit).collect(),
         None => hit(topic).into_iter().collect(),

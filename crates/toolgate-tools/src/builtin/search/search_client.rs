@@ -137,13 +137,13 @@ fn rejection_reason(backend: SearchBackend, response: &Response, body: &[u8]) ->
             "{name} does not accept the key; check `search.key`"
         )),
         (SearchBackend::Searxng, 403) => Some(format!(
-            "the {name} instance does not give JSON; add `json` to `search.formats` in its settings.yml and restart it"
+            "the {name} instance does not return JSON; add `json` to `search.formats` in its settings.yml and restart it"
         )),
         (SearchBackend::Brave, 401 | 403) => Some(format!(
             "{name} does not accept the key; check `search.key`"
         )),
         (_, 401 | 403) => Some(format!(
-            "{name} refuses to answer; if it wants a login, write `search.url` like https://name:password@host"
+            "{name} refuses to answer; if it requires a login, write `search.url` like https://name:password@host"
         )),
         (_, 429) => Some(format!(
             "{name} received too many requests; wait a while and try again"

@@ -20,7 +20,7 @@ pub(super) fn format_answer(
         "total": hits.total,
         "files_searched": scan.files.len() - update.binary - update.unreadable,
     });
-    let notes = notes(hits, only_some, scan, update);
+    let notes = limitation_notes(hits, only_some, scan, update);
     if !notes.is_empty() {
         answer["notes"] = json!(notes);
     }
@@ -28,7 +28,7 @@ pub(super) fn format_answer(
 }
 
 // Without these notes, a partial search would look complete.
-fn notes(
+fn limitation_notes(
     hits: &DocumentHits,
     only_some: bool,
     scan: &FolderScan,

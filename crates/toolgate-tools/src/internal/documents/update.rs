@@ -192,7 +192,7 @@ fn remove_deleted(
     Ok(gone.len())
 }
 
-// Reads before the transaction begins, so that a slow disk doesn't hold up other
+// Reads before the transaction begins, so that a slow disk doesn't delay other
 // processes. Returns the rest.
 fn read_batch<'a, 'b>(
     stale: &'b [StaleFile<'a>],

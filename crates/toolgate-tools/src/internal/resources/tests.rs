@@ -35,7 +35,7 @@ fn executor(policy: &Value) -> (ToolExecutor, Calls) {
         let tool = FunctionTool::with_definition(
             ContentMethod::ReadResource.definition(source.clone()),
             async |arguments: serde_json::Map<String, Value>, _| {
-                Ok::<_, ToolError>(match text(&json!(arguments), "uri") {
+                Ok::<_, ToolError>(match text_field(&json!(arguments), "uri") {
                     "notes:picture" => json!({ "contents": [
                         { "uri": "notes:picture", "mimeType": "image/png", "blob": "AAAA" },
                         { "uri": "notes:data", "mimeType": "application/pdf", "blob": "AAA=" },
@@ -83,7 +83,9 @@ async fn uris(executor: &ToolExecutor, scope: &Scope, arguments: Value) -> Vec<S
     let list = list.unwrap();
     let of = |key: &str, uri: &str| -> Vec<String> {
         let entries = list[key].as_array().unwrap().iter();
-        entries.map(|entry| text(entry, uri).to_owned()).collect()
+        entries
+            .map(|entry| text_field(entry, uri).to_owned())
+            .collect()
     };
     [of("resources", "uri"), of("templates", "uriTemplate")].concat()
 }
@@ -148,7 +150,7 @@ async fn a_list_is_narrowed_and_bounded() {
     )
     .await
     .unwrap();
-    let description = text(&list["resources"][0], "description");
+    let description = text_field(&list["resources"][0], "description");
     assert_eq!(description.chars().count(), MAX_DESCRIPTION + 1);
     let source = ToolSource::Mcp("a".to_owned());
     let mut content = SourceContent::default();
@@ -170,7 +172,7 @@ async fn a_list_is_narrowed_and_bounded() {
     let count = |key: &str| list[key].as_array().unwrap().len();
     assert_eq!((count("resources"), count("templates")), (50, 50));
     assert_eq!(
-        text(&list, "note"),
+        text_field(&list, "note"),
         "500 more are left out; narrow the list with query or server"
     );
 }

@@ -114,7 +114,7 @@ fn only_a_known_length_ends_the_sound() {
 #[test]
 fn chunks_before_the_sound_are_skipped() {
     let mut wav = raw(1, 1, 16_000, 2, 16, 2);
-    // An odd length, and thus a byte to fill up with.
+    // An odd length, so a padding byte follows.
     wav.splice(12..12, *b"LIST\x03\0\0\0abc\0");
     wav.extend([7, 7]);
     assert_eq!(read(&wav, 1).unwrap().1, [7, 7]);

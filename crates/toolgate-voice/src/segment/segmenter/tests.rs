@@ -24,7 +24,7 @@ fn when_woken() -> Segmenter {
 }
 
 /// Notices as text: `begin`, `over` with a length in milliseconds, or the reason of a drop.
-fn story(notices: &[SegmentNotice]) -> Vec<String> {
+fn describe_notices(notices: &[SegmentNotice]) -> Vec<String> {
     let told = notices.iter().filter_map(|notice| match notice {
         SegmentNotice::Began => Some("began".to_owned()),
         SegmentNotice::Level(_) => None,
@@ -61,7 +61,7 @@ impl ScoreScript {
                 score: if speech { 0.9 } else { 0.1 },
                 at: self.now,
             };
-            self.segmenter.step(&frame, &mut self.notices);
+            self.segmenter.process_frame(&frame, &mut self.notices);
         }
     }
 
@@ -122,7 +122,7 @@ fn speech_starts_and_ends_by_the_settings() {
             played.play(true, *speech);
             played.play(false, *silence);
         }
-        assert_eq!(story(&played.notices), expected, "{name}");
+        assert_eq!(describe_notices(&played.notices), expected, "{name}");
     }
 }
 
@@ -130,18 +130,18 @@ fn speech_starts_and_ends_by_the_settings() {
 fn overlong_request_is_cut_and_its_rest_ignored() {
     let mut script = ScoreScript::new(always());
     script.play(true, 40_000);
-    assert_eq!(story(&script.notices), ["began", "over 15008"]);
+    assert_eq!(describe_notices(&script.notices), ["began", "over 15008"]);
     script.play(false, 400);
     script.play(true, 400);
     assert_eq!(
-        story(&script.notices).len(),
+        describe_notices(&script.notices).len(),
         2,
         "a short pause does not end it"
     );
     script.play(false, 800);
     script.play(true, 800);
     script.play(false, 800);
-    let told = story(&script.notices);
+    let told = describe_notices(&script.notices);
     let cut = format!("cut: {TOO_LONG}");
     assert_eq!(told[2..], [&cut, "began", "over 1808"]);
 }
@@ -151,7 +151,7 @@ fn cut_without_lost_speech_is_not_reported() {
     let mut script = ScoreScript::new(always());
     script.play(true, 15_008);
     script.play(false, 2_000);
-    assert_eq!(story(&script.notices), ["began", "over 15008"]);
+    assert_eq!(describe_notices(&script.notices), ["began", "over 15008"]);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn speech_without_a_wake_word_is_ignored() {
     let mut script = ScoreScript::new(when_woken());
     script.play(true, 3_000);
     script.play(false, 3_000);
-    assert!(story(&script.notices).is_empty());
+    assert!(describe_notices(&script.notices).is_empty());
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn wake_word_arms_one_request_and_is_recorded_with_it() {
     script.play(false, 2_000);
     script.play(true, 800);
     script.play(false, 2_000);
-    assert_eq!(story(&script.notices), ["began", "over 1808"]);
+    assert_eq!(describe_notices(&script.notices), ["began", "over 1808"]);
     let utterance = script.utterance();
     assert_eq!(utterance.wake_word.as_deref(), Some("hey_jarvis"));
     assert_eq!(utterance.room.as_deref(), Some("kitchen"));
@@ -198,7 +198,7 @@ fn the_end_of_the_wake_word_is_not_part_of_the_request() {
     script.play(true, 800);
     script.play(false, 2_000);
     // The pre-roll starts after the wake word.
-    assert_eq!(story(&script.notices), ["began", "over 1600"]);
+    assert_eq!(describe_notices(&script.notices), ["began", "over 1600"]);
 }
 
 #[test]
@@ -224,7 +224,11 @@ fn speech_right_after_the_wake_word_is_kept() {
         script.play(false, paused);
         script.play(true, 800);
         script.play(false, 2_000);
-        assert_eq!(story(&script.notices), ["began", expected], "{name}");
+        assert_eq!(
+            describe_notices(&script.notices),
+            ["began", expected],
+            "{name}"
+        );
         assert_eq!(script.utterance().in_one_breath, with_name, "{name}");
     }
 }
@@ -247,7 +251,11 @@ fn earlier_speech_is_not_part_of_a_request() {
         assert!(!script.segmenter.is_mid_speech(), "{case}");
         script.play(true, 800);
         script.play(false, 2_000);
-        assert_eq!(story(&script.notices), ["began", "over 1504"], "{case}");
+        assert_eq!(
+            describe_notices(&script.notices),
+            ["began", "over 1504"],
+            "{case}"
+        );
         assert!(!script.utterance().in_one_breath, "{case}");
     }
 }
@@ -259,10 +267,13 @@ fn speech_during_a_late_wake_report_is_kept() {
     let heard = script.now;
     script.play(false, 96);
     script.play(true, 400);
-    assert_eq!(story(&script.segmenter.arm(None, heard)), ["began"]);
+    assert_eq!(
+        describe_notices(&script.segmenter.arm(None, heard)),
+        ["began"]
+    );
     script.play(true, 400);
     script.play(false, 2_000);
-    assert_eq!(story(&script.notices), ["over 1600"]);
+    assert_eq!(describe_notices(&script.notices), ["over 1600"]);
 }
 
 #[test]
@@ -270,10 +281,10 @@ fn wake_word_without_speech_is_reported_once() {
     let mut script = ScoreScript::new(when_woken());
     script.segmenter.arm(None, script.now);
     script.play(false, 4_992);
-    assert!(story(&script.notices).is_empty());
+    assert!(describe_notices(&script.notices).is_empty());
     script.play(false, 10_000);
     script.play(true, 1_000);
-    assert_eq!(story(&script.notices), ["nothing was said"]);
+    assert_eq!(describe_notices(&script.notices), ["nothing was said"]);
 }
 
 #[test]
@@ -283,7 +294,7 @@ fn speech_that_starts_at_the_last_moment_is_captured() {
     script.play(false, 4_896);
     script.play(true, 800);
     script.play(false, 2_000);
-    assert_eq!(story(&script.notices), ["began", "over 1808"]);
+    assert_eq!(describe_notices(&script.notices), ["began", "over 1808"]);
 }
 
 #[test]
@@ -295,7 +306,10 @@ fn second_wake_word_restarts_the_request() {
     script.play(true, 800);
     script.play(false, 2_000);
     // Both wake words are in one breath with the request. Only what follows the last one counts.
-    assert_eq!(story(&script.notices), ["began", "began", "over 2112"]);
+    assert_eq!(
+        describe_notices(&script.notices),
+        ["began", "began", "over 2112"]
+    );
     assert_eq!(script.utterance().wake_word.as_deref(), Some("two"));
 }
 
@@ -305,12 +319,15 @@ fn released_key_ends_the_request_at_once() {
     assert!(script.segmenter.end(script.now).is_empty());
     script.segmenter.arm(None, script.now);
     assert_eq!(
-        story(&script.segmenter.end(script.now)),
+        describe_notices(&script.segmenter.end(script.now)),
         ["nothing was said"]
     );
     script.segmenter.arm(None, script.now);
     script.play(true, 480);
-    assert_eq!(story(&script.segmenter.end(script.now)), ["over 480"]);
+    assert_eq!(
+        describe_notices(&script.segmenter.end(script.now)),
+        ["over 480"]
+    );
     assert!(script.segmenter.end(script.now).is_empty());
 }
 
@@ -322,7 +339,10 @@ fn reset_forgets_everything() {
     script.play(false, 2_000);
     script.play(true, 800);
     script.play(false, 800);
-    assert_eq!(story(&script.notices), ["began", "began", "over 1808"]);
+    assert_eq!(
+        describe_notices(&script.notices),
+        ["began", "began", "over 1808"]
+    );
 }
 
 #[test]
@@ -344,7 +364,7 @@ fn ten_thousand_utterances_need_no_more_memory_than_a_hundred() {
         script.play(round % 7 != 0, 400);
         script.play(true, 400);
         script.play(false, 960);
-        assert_eq!(story(&script.notices).len(), 2, "round {round}");
+        assert_eq!(describe_notices(&script.notices).len(), 2, "round {round}");
         if round % 100 == 99 {
             let Segmenter {
                 rest,

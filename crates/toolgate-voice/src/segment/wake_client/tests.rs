@@ -51,7 +51,7 @@ async fn expect(client: &mut WyomingConnection) -> WyomingEvent {
     event.unwrap().expect("still connected")
 }
 
-async fn news(receiver: &mut mpsc::Receiver<WakeNotice>) -> WakeNotice {
+async fn next_notice(receiver: &mut mpsc::Receiver<WakeNotice>) -> WakeNotice {
     timeout(HANG, receiver.recv())
         .await
         .expect("no hang")
@@ -115,7 +115,7 @@ async fn sound_goes_to_the_service_in_order_and_wake_words_come_back() {
         .send(&detection("hey_jarvis", Some(100)))
         .await
         .unwrap();
-    assert_eq!(woken(&news(&mut receiver).await), Some("hey_jarvis"));
+    assert_eq!(woken(&next_notice(&mut receiver).await), Some("hey_jarvis"));
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn repeated_detection_is_reported_once() {
         .unwrap();
     // The ping is answered after all of them have been read.
     assert_eq!(expect(&mut client).await, WyomingEvent::Pong { text: None });
-    assert_eq!(woken(&news(&mut receiver).await), Some("one"));
+    assert_eq!(woken(&next_notice(&mut receiver).await), Some("one"));
     assert!(receiver.try_recv().is_err());
 }
 
@@ -144,7 +144,7 @@ async fn lost_service_is_reported_once_and_reconnected() {
     let (wake, mut receiver) = WakeWordClient::start(address.clone(), one_word());
     let (client, _) = service.accept().await;
     drop((client, service.listener));
-    let lost = news(&mut receiver).await;
+    let lost = next_notice(&mut receiver).await;
     assert!(matches!(lost, WakeNotice::Lost(_)), "{lost:?}");
     wake.feed(&[1; 4 * CHUNK_SAMPLES]);
     // It comes back only for a moment.
@@ -152,7 +152,7 @@ async fn lost_service_is_reported_once_and_reconnected() {
     drop(service.accept().await);
     let (mut client, _) = service.accept().await;
     client.send(&info()).await.unwrap();
-    assert_eq!(news(&mut receiver).await, WakeNotice::Back);
+    assert_eq!(next_notice(&mut receiver).await, WakeNotice::Back);
     // Sound from before the connection is dropped.
     wake.feed(&[2; CHUNK_SAMPLES]);
     let WyomingEvent::AudioChunk {
@@ -163,14 +163,14 @@ async fn lost_service_is_reported_once_and_reconnected() {
     };
     assert_eq!((timestamp, &bytes[..2]), (Some(0), &[2, 0][..]));
     client.send(&detection("again", None)).await.unwrap();
-    assert_eq!(woken(&news(&mut receiver).await), Some("again"));
+    assert_eq!(woken(&next_notice(&mut receiver).await), Some("again"));
 }
 
 #[tokio::test]
 async fn unreachable_service_is_reported() {
     let port = Port::reserve();
     let (_wake, mut receiver) = WakeWordClient::start(port.address().parse().unwrap(), one_word());
-    let lost = news(&mut receiver).await;
+    let lost = next_notice(&mut receiver).await;
     assert!(
         matches!(lost, WakeNotice::Lost(EngineError::Unreachable { .. })),
         "{lost:?}"
@@ -233,7 +233,7 @@ async fn repeated_detections_are_ignored_for_a_moment() {
         service.send(&detection(name, None)).await.unwrap();
     }
     for expected in ["one", "two", "three"] {
-        assert_eq!(woken(&news(&mut receiver).await), Some(expected));
+        assert_eq!(woken(&next_notice(&mut receiver).await), Some(expected));
     }
 }
 
@@ -242,8 +242,8 @@ async fn service_is_back_once_its_connection_is_stable() {
     let began = Instant::now();
     let (mut service, mut receiver) = piped(true);
     service.send(&detection("early", None)).await.unwrap();
-    assert_eq!(woken(&news(&mut receiver).await), Some("early"));
-    assert_eq!(news(&mut receiver).await, WakeNotice::Back);
+    assert_eq!(woken(&next_notice(&mut receiver).await), Some("early"));
+    assert_eq!(next_notice(&mut receiver).await, WakeNotice::Back);
     assert_eq!(began.elapsed(), STABLE_AFTER);
     assert_eq!(receiver.recv().await, None, "and that is told once");
 }
@@ -285,7 +285,7 @@ async fn protocol_errors_lose_the_service() {
         tokio::io::AsyncWriteExt::write_all(&mut stream, sent)
             .await
             .unwrap();
-        let WakeNotice::Lost(error) = news(&mut receiver).await else {
+        let WakeNotice::Lost(error) = next_notice(&mut receiver).await else {
             panic!("{expected}");
         };
         assert!(error.to_string().contains(expected), "{error}");
@@ -321,7 +321,7 @@ fn slow_service_receives_the_newest_sound() {
     assert_eq!(sound.samples.len(), BUFFER_SAMPLES);
     assert_eq!(sound.samples.back(), Some(&101));
     assert!(sound.samples.iter().all(|sample| *sample >= 100));
-    // The sample clock goes on, so that lost sound is a gap and not a shift.
+    // The sample clock keeps counting, so that lost sound is a gap and not a shift.
     let fed = 100_000 + 3 * BUFFER_SAMPLES as u64 + 10;
     let Some(WyomingEvent::AudioChunk { timestamp, .. }) = sound.take_chunk() else {
         panic!("sound");

@@ -294,7 +294,7 @@ async fn tone_waits_for_stopping_speech() {
     sleep(1000 * MS).await;
     assert!(output.heard().ends_with(&SignalTone::Wake.sound().bytes));
     assert_eq!(output.most_at_once(), 1);
-    // A tone doesn't wait for a speech that goes on.
+    // A tone doesn't wait for a long speech.
     let speech = speaker.begin();
     speech.push("The light in the kitchen is on. ");
     speech.flush();

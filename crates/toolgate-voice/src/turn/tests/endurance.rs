@@ -9,14 +9,15 @@ use tokio::runtime::Handle;
 use toolgate_core::Annotations;
 
 use super::support::{
-    FakeTool, FakeTranscript, ModelStep, ScriptedModel, TestPlan, alone, resident, utterance,
+    FakeTool, FakeTranscript, ModelStep, ScriptedModel, TestPlan, resident_bytes, run_isolated,
+    utterance,
 };
 
 const MANY: usize = 10_000;
 
 #[test]
 fn ten_thousand_utterances_leave_nothing_behind() {
-    alone("turn::tests::endurance::ten_thousand_utterances");
+    run_isolated("turn::tests::endurance::ten_thousand_utterances");
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,7 +71,7 @@ async fn ten_thousand_utterances() {
         }
         if index == MANY / 5 {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            before = (tasks(), resident());
+            before = (tasks(), resident_bytes());
         }
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -81,7 +82,7 @@ async fn ten_thousand_utterances() {
     );
     assert!(gateway.recorder.dropped(DropReason::Hallucination) > 1000 && work.done() > 1000);
     assert_eq!(tasks(), before.0, "no task is left behind");
-    let grown = resident().saturating_sub(before.1);
+    let grown = resident_bytes().saturating_sub(before.1);
     // A leak of two hundred bytes per utterance would exceed this, even if it fits into memory
     // that was already free.
     assert!(grown < 1 << 18, "{grown} bytes more than before");

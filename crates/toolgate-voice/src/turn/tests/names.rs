@@ -15,7 +15,7 @@ async fn a_wake_word_remnant_is_removed_if_one_request_follows() {
         ("hey Jarvis what time is it", true, "what time is it"),
         ("don't what time is it", true, "don't what time is it"),
         ("I wonder what time is it", true, "I wonder what time is it"),
-        ("of its own accord", true, "of its own accord"),
+        ("of its own free will", true, "of its own free will"),
     ] {
         let clock = FakeTool::default().tool("datetime", Duration::ZERO, Annotations::READ_ONLY);
         let gateway =

@@ -1,12 +1,12 @@
 //! Fakes of the engines, a model and tools. Time is tokio's, so that it can be paused.
 
-mod alone;
 mod event_recorder;
+mod isolated_test;
 mod model;
 mod starting_server;
 
-pub(crate) use alone::{alone, resident};
 pub(crate) use event_recorder::EventRecorder;
+pub(crate) use isolated_test::{resident_bytes, run_isolated};
 pub(crate) use model::{ModelStep, ScriptedModel};
 pub(crate) use starting_server::StartingServer;
 

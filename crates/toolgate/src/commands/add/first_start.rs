@@ -76,7 +76,7 @@ async fn start(config: &Config, tools: &ConfiguredTools, settings: &ServerSettin
         () = servers.wait_for_health_checks() => true,
         never = spinner.animate() => match never {},
         never = show_stderr(&servers, &spinner) => match never {},
-        () = exit::interrupted() => false,
+        () = exit::wait_for_interrupt() => false,
     };
     clear_line();
     let outcome = match is_settled {
@@ -91,7 +91,7 @@ async fn start(config: &Config, tools: &ConfiguredTools, settings: &ServerSettin
     tokio::select! {
         () = servers.stop() => {}
         // The guard process still ends the server.
-        () = exit::interrupted() => std::process::exit(i32::from(Exit::Interrupted.code())),
+        () = exit::wait_for_interrupt() => std::process::exit(i32::from(Exit::Interrupted.code())),
     }
     outcome
 }

@@ -143,7 +143,7 @@ pub(crate) struct CallRequest<'a> {
 
 impl CallRequest<'_> {
     pub(crate) fn run(self, config: &Config, command: &str) -> anyhow::Result<Exit> {
-        if let Some(unset) = config.unset_for(self.tool) {
+        if let Some(unset) = config.unset_for_tool(self.tool) {
             bail!(unset.clone());
         }
         let tools = wiring::build_tools(config);
@@ -278,7 +278,7 @@ pub(super) async fn run_interruptible(
     let finished = tokio::select! {
         outcome = &mut running => Some(outcome),
         never = spinner.animate() => match never {},
-        () = exit::interrupted() => None,
+        () = exit::wait_for_interrupt() => None,
     };
     if let Some(outcome) = finished {
         let exit = Exit::success_if(outcome.is_success());
@@ -290,7 +290,7 @@ pub(super) async fn run_interruptible(
     cancellation.cancel();
     tokio::select! {
         outcome = running => (outcome, Exit::Interrupted),
-        () = exit::interrupted() => std::process::exit(i32::from(Exit::Interrupted.code())),
+        () = exit::wait_for_interrupt() => std::process::exit(i32::from(Exit::Interrupted.code())),
     }
 }
 
@@ -298,6 +298,6 @@ pub(super) async fn run_interruptible(
 pub(super) async fn print_interruptible(print: impl FnOnce() -> Exit + Send + 'static) -> Exit {
     tokio::select! {
         exit = tokio::task::spawn_blocking(print) => exit.unwrap_or(Exit::Failure),
-        () = exit::interrupted() => Exit::Interrupted,
+        () = exit::wait_for_interrupt() => Exit::Interrupted,
     }
 }

@@ -36,12 +36,12 @@ pub(super) fn verify(
     };
     match json {
         true => output::print_result(&rendered(&serde_json::json!(verified))),
-        false => show(&verified),
+        false => print_report(&verified),
     }
     Ok(Exit::success_if(verified.is_intact()))
 }
 
-fn show(verified: &VerifyReport) {
+fn print_report(verified: &VerifyReport) {
     for finding in &verified.findings {
         output::print_result(&format!(
             "{:<13} {}",

@@ -95,7 +95,7 @@ impl CallPrinter {
 
     fn print_titles(&self) {
         let (bold, width) = (Style::new().bold(), self.columns.outcome);
-        let head = self.columns.head(["TIME", "ID", "WHO", "TOOK"]);
+        let head = self.columns.line_start(["TIME", "ID", "WHO", "TOOK"]);
         output::print_result(&format!("{bold}{head}{:<width$}  CALL{bold:#}", "OUTCOME"));
     }
 
@@ -111,7 +111,7 @@ impl CallPrinter {
         let outcome = self.columns.outcome;
         let known = text(&call["id"]);
         let digits = self.ids.get(&known).copied().unwrap_or(UNIQUE_ID_LEN);
-        let head = self.columns.head([
+        let head = self.columns.line_start([
             &moment(call),
             truncate_to_width(&known, digits),
             &shorten(&caller_name(call), self.columns.who),
@@ -142,7 +142,7 @@ impl MoreCalls {
 }
 
 impl ColumnWidths {
-    fn head(&self, [time, id, who, took]: [&str; 4]) -> String {
+    fn line_start(&self, [time, id, who, took]: [&str; 4]) -> String {
         let Self {
             time: a,
             id: b,

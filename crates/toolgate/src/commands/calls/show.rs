@@ -44,18 +44,18 @@ pub(super) fn detail(call: &Value, width: Option<usize>) -> String {
     part("asked", when(call));
     part("run", run(&call["run"]));
     part("approval", approval(&call["approval"]));
-    part("steps", steps(&call["timings"]));
+    part("steps", format_steps(&call["timings"]));
     part("error", text(&call["error"]));
     part("hint", text(&call["hint"]));
     part("details", lines_of(&call["details"]));
-    part("arguments", pretty(&call["asked"]));
+    part("arguments", format_pretty(&call["asked"]));
     if call["executed"] != call["asked"] {
-        part("executed", pretty(&call["executed"]));
+        part("executed", format_pretty(&call["executed"]));
     }
-    part("renamed", pairs(&call["renamed"]));
-    part("dropped", list(&call["dropped"]));
-    part("result", pretty(&call["result"]));
-    part("content", pretty(&call["content"]));
+    part("renamed", format_pairs(&call["renamed"]));
+    part("dropped", format_names(&call["dropped"]));
+    part("result", format_pretty(&call["result"]));
+    part("content", format_pretty(&call["content"]));
     part("trace", text(&call["trace_id"]));
     let replay = format!("Repeat it:  toolgate replay {}", text(&call["id"]));
     lines.push(format!("\n{}", wrapped(replay, 2)));
@@ -102,7 +102,7 @@ fn approval(approval: &Value) -> String {
     format!("{did} by {by} at {}", at.unwrap_or_default())
 }
 
-fn steps(timings: &Value) -> String {
+fn format_steps(timings: &Value) -> String {
     let steps = [
         ("check", "check_ms"),
         ("approval", "approval_ms"),
@@ -116,7 +116,7 @@ fn steps(timings: &Value) -> String {
     known.join(" · ")
 }
 
-fn pairs(renamed: &Value) -> String {
+fn format_pairs(renamed: &Value) -> String {
     let pairs = renamed.as_array().into_iter().flatten();
     let pairs: Vec<String> = pairs
         .map(|pair| format!("{} → {}", text(&pair[0]), text(&pair[1])))
@@ -124,7 +124,7 @@ fn pairs(renamed: &Value) -> String {
     pairs.join(", ")
 }
 
-fn list(names: &Value) -> String {
+fn format_names(names: &Value) -> String {
     let names = names.as_array().into_iter().flatten();
     names.map(text).collect::<Vec<_>>().join(", ")
 }
@@ -134,7 +134,7 @@ fn lines_of(value: &Value) -> String {
     text.lines().map(escape).collect::<Vec<_>>().join("\n")
 }
 
-fn pretty(value: &Value) -> String {
+fn format_pretty(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(_) => lines_of(value),

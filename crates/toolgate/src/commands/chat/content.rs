@@ -140,11 +140,11 @@ impl ChatLoop<'_> {
             .user_initiated()
             .flow(&self.conversation.flow());
         let spinner = &self.session.spinner;
-        spinner.set_title(request.wanted());
+        spinner.set_title(request.requested());
         let running = spinner.run_during(toolbox.executor().execute(call));
         let mut outcome = tokio::select! {
             outcome = running => outcome,
-            () = exit::interrupted() => bail!("stopped; nothing was sent to the model"),
+            () = exit::wait_for_interrupt() => bail!("stopped; nothing was sent to the model"),
         };
         request.finish(&mut outcome);
         match outcome.result {

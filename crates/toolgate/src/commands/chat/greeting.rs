@@ -6,7 +6,7 @@ use crate::{output, wanted_model};
 
 impl ChatLoop<'_> {
     pub(super) fn introduce(&self, source: &LineSource) {
-        let who = wanted_model::described(&self.chosen);
+        let who = wanted_model::describe_model(&self.chosen);
         let text = format!("{who}: {}", self.chosen.why);
         tracing::info!("{text}");
         for reason in &self.chosen.skipped {

@@ -106,7 +106,7 @@ impl ChatLoop<'_> {
         if rows.is_empty() {
             return output::print_note("no tool matches");
         }
-        output::print_result(&tool_list::shown(&rows));
+        output::print_result(&tool_list::format_tools(&rows));
         let catalog = self.chosen.router.catalog(&list);
         for left_out in catalog.excluded() {
             let (name, reason) = (escape(&left_out.name), escape(&left_out.reason));
@@ -116,7 +116,7 @@ impl ChatLoop<'_> {
 
     async fn model(&mut self, text: &str) -> anyhow::Result<()> {
         if text.is_empty() {
-            let who = wanted_model::described(&self.chosen);
+            let who = wanted_model::describe_model(&self.chosen);
             output::print_note(&format!("{who}: {}", self.chosen.why));
             for reason in &self.chosen.skipped {
                 output::print_note(&format!("· {reason}"));
@@ -126,7 +126,7 @@ impl ChatLoop<'_> {
         let choosing = self.session.reselect_model(text, &self.chosen.settings);
         let choice = tokio::select! {
             choice = choosing => choice?,
-            () = exit::interrupted() => bail!("stopped; the model is unchanged"),
+            () = exit::wait_for_interrupt() => bail!("stopped; the model is unchanged"),
         };
         let chosen = self.session.connect(choice)?;
         self.conversation.set_router(chosen.router.clone());
@@ -135,7 +135,7 @@ impl ChatLoop<'_> {
         self.chosen = chosen;
         output::print_note(&format!(
             "now using {}",
-            wanted_model::described(&self.chosen)
+            wanted_model::describe_model(&self.chosen)
         ));
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The arguments of a prompt, which are texts.
+//! The arguments of a prompt, which are always strings.
 
 use serde_json::{Map, Value, json};
 use toolgate_core::{Schema, SchemaLimits, ToolError, escape};
@@ -21,7 +21,7 @@ pub(in crate::commands) fn prompt_arguments(
         Value::Object(arguments) => arguments.clone(),
         _ => Map::new(),
     };
-    // An unknown key was typed by what it looks like.
+    // Values of unknown keys may have been parsed as numbers, booleans or null.
     for value in arguments.values_mut().filter(|value| is_plain(value)) {
         *value = json!(value.to_string());
     }

@@ -21,14 +21,14 @@ pub(crate) fn run(global: &GlobalOptions, options: &PromptOptions) -> anyhow::Re
         json: options.json,
         call: &options.call,
         show: Box::new(|result| {
-            show(result);
+            print_messages(result);
             Ok(Exit::Success)
         }),
     };
     command.run(global)
 }
 
-fn show(result: &Value) {
+fn print_messages(result: &Value) {
     let messages = result["messages"].as_array().map_or(&[][..], Vec::as_slice);
     if messages.is_empty() {
         return output::print_note("the prompt has no messages");

@@ -26,7 +26,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &ReadOptions) -> anyhow::Resu
         command: "toolgate read",
         json: options.json,
         call: &options.call,
-        show: Box::new(move |result| show(&Part::all(result)?, output.as_deref())),
+        show: Box::new(move |result| write_parts(&Part::all(result)?, output.as_deref())),
     };
     command.run(global)
 }
@@ -90,7 +90,7 @@ impl Part {
     }
 }
 
-fn show(parts: &[Part], output: Option<&Path>) -> anyhow::Result<Exit> {
+fn write_parts(parts: &[Part], output: Option<&Path>) -> anyhow::Result<Exit> {
     match output {
         Some(path) => save(parts, path)?,
         None if output::stdout_is_terminal() => return Ok(show_to_person(parts)),

@@ -37,17 +37,17 @@ pub(super) fn resources(lists: &Value, width: Option<usize>) -> String {
         entries.map(move |entry| resource(entry, key))
     };
     let resources = listed("resources", "uri").chain(listed("templates", "uriTemplate"));
-    shown(resources.collect(), width)
+    format_rows(resources.collect(), width)
 }
 
 /// Like [`resources`]; in a pipe: name, server, arguments, description.
 pub(in crate::commands) fn prompts(lists: &Value, width: Option<usize>) -> String {
     let prompts = lists["prompts"].as_array().into_iter().flatten();
-    shown(prompts.map(prompt).collect(), width)
+    format_rows(prompts.map(prompt).collect(), width)
 }
 
 fn resource(entry: &Value, key: &str) -> Row {
-    let mime = text(entry, "mimeType");
+    let mime = text_field(entry, "mimeType");
     let size = entry["size"].as_u64();
     let mut facts = Vec::new();
     if key == "uriTemplate" {
@@ -63,8 +63,8 @@ fn resource(entry: &Value, key: &str) -> Row {
         false => format!(" ({})", facts.join(", ")),
     };
     Row {
-        server: text(entry, "server"),
-        name: text(entry, key),
+        server: text_field(entry, "server"),
+        name: text_field(entry, key),
         arguments: String::new(),
         meaning: format!("{about}{facts}").trim_start().to_owned(),
         columns: vec![
@@ -78,7 +78,7 @@ fn resource(entry: &Value, key: &str) -> Row {
 fn prompt(entry: &Value) -> Row {
     let arguments = entry["arguments"].as_array().into_iter().flatten();
     let arguments = arguments.map(|argument| {
-        let name = text(argument, "name");
+        let name = text_field(argument, "name");
         match argument["required"] == true {
             true => format!("{name}=…"),
             false => format!("[{name}=…]"),
@@ -87,8 +87,8 @@ fn prompt(entry: &Value) -> Row {
     let arguments = arguments.collect::<Vec<_>>().join(" ");
     let about = about(entry);
     Row {
-        server: text(entry, "server"),
-        name: text(entry, "name"),
+        server: text_field(entry, "server"),
+        name: text_field(entry, "name"),
         arguments: arguments.clone(),
         meaning: about.clone(),
         columns: vec![arguments, about],
@@ -97,7 +97,7 @@ fn prompt(entry: &Value) -> Row {
 
 /// Title and description, without what one repeats of the other.
 fn about(entry: &Value) -> String {
-    let title = ["title", "name"].map(|key| text(entry, key));
+    let title = ["title", "name"].map(|key| text_field(entry, key));
     let has_address = entry.get("uri").or(entry.get("uriTemplate")).is_some();
     let title = match (&title, has_address) {
         ([title, _], _) if !title.is_empty() => title,
@@ -116,11 +116,11 @@ fn about(entry: &Value) -> String {
     }
 }
 
-fn text(entry: &Value, key: &str) -> String {
+fn text_field(entry: &Value, key: &str) -> String {
     escape(entry[key].as_str().unwrap_or_default())
 }
 
-fn shown(mut rows: Vec<Row>, width: Option<usize>) -> String {
+fn format_rows(mut rows: Vec<Row>, width: Option<usize>) -> String {
     let Some(width) = width else {
         let lines = rows.iter().map(|row| {
             let columns = row.columns.join("\t");

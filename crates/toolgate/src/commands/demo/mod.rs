@@ -40,7 +40,7 @@ const SENTENCES: [&str; 8] = [
 const MAX_SCRIPT_BYTES: u64 = 1 << 20;
 
 pub(crate) fn run(global: &GlobalOptions, options: &DemoOptions) -> anyhow::Result<Exit> {
-    let script = options.script.as_deref().map(lines).transpose()?;
+    let script = options.script.as_deref().map(read_script).transpose()?;
     let resume = options.resume.file.as_deref();
     let observers = GatewayObservers::default();
     let mut session_options = SessionOptions::new("toolgate demo").resuming(resume);
@@ -82,7 +82,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &DemoOptions) -> anyhow::Resu
     })?
 }
 
-fn lines(path: &Path) -> anyhow::Result<Vec<String>> {
+fn read_script(path: &Path) -> anyhow::Result<Vec<String>> {
     let text = if path == Path::new("-") {
         let mut text = String::new();
         let mut stdin = std::io::stdin().lock().take(MAX_SCRIPT_BYTES + 1);
@@ -180,7 +180,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("script");
         std::fs::write(&path, "# first\n\n turn on the light \r\n/quit\n").unwrap();
-        assert_eq!(lines(&path).unwrap(), ["turn on the light", "/quit"]);
-        assert!(lines(&folder.path().join("none")).is_err());
+        assert_eq!(read_script(&path).unwrap(), ["turn on the light", "/quit"]);
+        assert!(read_script(&folder.path().join("none")).is_err());
     }
 }

@@ -96,7 +96,7 @@ fn name(file: &Path) -> std::borrow::Cow<'_, str> {
 #[cfg(feature = "serve")]
 async fn check_gateway(config: &Config) -> DoctorFinding {
     // Unset variables are reported with the configuration.
-    if config.unset_in(&["serve", "telemetry"]).is_some() {
+    if config.unset_in_sections(&["serve", "telemetry"]).is_some() {
         return Warning("can't start until its variables are set".to_owned());
     }
     let settings = match serve::settings(config, None, serve::token_variable()) {

@@ -29,7 +29,7 @@ impl DoctorReport {
         tools: &ConfiguredTools,
     ) {
         // Unset variables are reported with the configuration.
-        if config.unset_in(&["model"]).is_some() {
+        if config.unset_in_sections(&["model"]).is_some() {
             return;
         }
         let (wanted, reason) = match wanted_model::resolve_wanted(config, options, None) {
@@ -58,7 +58,7 @@ impl DoctorReport {
         chosen: &ConnectedModel,
         toolbox: &Toolbox,
     ) {
-        let who = wanted_model::described(chosen);
+        let who = wanted_model::describe_model(chosen);
         self.add("model", Good(format!("{who}: {}", chosen.why)));
         detail("skipped", &chosen.skipped);
         // Ollama reports how much its model holds, and a small one is offered fewer tools.
@@ -66,7 +66,7 @@ impl DoctorReport {
         router.prepare(Instant::now() + DESCRIBE_TIMEOUT).await;
         let question = Conversation::new(router, toolbox.clone(), choice.settings.clone());
         let offer = question.offer("");
-        self.check_offer(&question, toolbox, &offer);
+        self.check_model_tools(&question, toolbox, &offer);
         match choice.provider {
             AnswerSource::Sentences => {}
             AnswerSource::Model(Provider::Ollama) => {
@@ -110,7 +110,7 @@ impl DoctorReport {
         self.add(provider, Warning(text));
     }
 
-    // The model may work all the same. Asking it costs something, so this stays a warning.
+    // The model may still work. Asking it costs something, so this stays a warning.
     fn check_unlisted(&mut self, choice: &ModelSelection, provider: Provider, at: &str) {
         let name = escape(&choice.settings.name);
         let text = format!(

@@ -16,7 +16,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 impl DoctorReport {
     pub(super) async fn check_voice(&mut self, config: &Config) {
         // Unset variables are reported with the configuration.
-        if config.unset_in(&["mqtt", "voice"]).is_some() {
+        if config.unset_in_sections(&["mqtt", "voice"]).is_some() {
             return;
         }
         let is_wanted = config.section("voice").is_object();

@@ -43,7 +43,7 @@ impl<'a> ParameterReader<'a> {
                 "" => escape(name),
                 path => format!("{path}.{}", escape(name)),
             };
-            let facts = self.facts(parameter, is_required(self.resolve(schema), name));
+            let facts = self.describe_parameter(parameter, is_required(self.resolve(schema), name));
             let meaning = parameter
                 .get("description")
                 .or(self.resolve(parameter).get("description"));
@@ -56,24 +56,24 @@ impl<'a> ParameterReader<'a> {
                     .to_owned(),
             ));
             if depth < MAX_DEPTH {
-                let (inner, mark) = self.inside(parameter);
+                let (inner, mark) = self.inner_schema(parameter);
                 self.collect(&format!("{path}{mark}"), inner, depth + 1, rows);
             }
         }
     }
 
-    fn facts(&self, parameter: &'a Value, is_required: bool) -> String {
+    fn describe_parameter(&self, parameter: &'a Value, is_required: bool) -> String {
         let required = if is_required { "required, " } else { "" };
         let default = parameter
             .get("default")
             .filter(|default| !default.is_null())
-            .map(|default| format!("; default {}", word(default)));
-        let kind = self.kind(parameter, 0);
+            .map(|default| format!("; default {}", format_value(default)));
+        let kind = self.describe_type(parameter, 0);
         format!("{required}{kind}{}", default.unwrap_or_default())
     }
 
     /// The schema with the nested properties: the object itself, or each item of a list.
-    fn inside(&self, parameter: &'a Value) -> (&'a Value, &'static str) {
+    fn inner_schema(&self, parameter: &'a Value) -> (&'a Value, &'static str) {
         let parameter = self.resolve(parameter);
         match parameter.get("items") {
             Some(items) if items.is_object() => (items, "[]"),
@@ -94,45 +94,45 @@ impl<'a> ParameterReader<'a> {
         schema
     }
 
-    fn kind(&self, schema: &'a Value, depth: usize) -> String {
+    fn describe_type(&self, schema: &'a Value, depth: usize) -> String {
         let schema = self.resolve(schema);
         if depth > MAX_DEPTH {
             return "…".to_owned();
         }
         if let Some(only) = schema.get("const") {
-            return format!("always {}", word(only));
+            return format!("always {}", format_value(only));
         }
         if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
-            return format!("one of: {}", listed(choices));
+            return format!("one of: {}", join_choices(choices));
         }
         let several = ["anyOf", "oneOf", "allOf"];
         let several = several.iter().find_map(|key| schema.get(*key)?.as_array());
         match (schema.get("type"), several) {
-            (Some(Value::String(name)), _) => self.named(name, schema, depth),
+            (Some(Value::String(name)), _) => self.describe_named_type(name, schema, depth),
             (Some(Value::Array(names)), _) => {
                 let names = names.iter().take(MAX_CHOICES).filter_map(Value::as_str);
-                either(names.map(|name| self.named(name, schema, depth)))
+                join_alternatives(names.map(|name| self.describe_named_type(name, schema, depth)))
             }
             (_, Some(schemas)) => {
                 let schemas = schemas.iter().take(MAX_CHOICES);
-                either(schemas.map(|schema| self.kind(schema, depth + 1)))
+                join_alternatives(schemas.map(|schema| self.describe_type(schema, depth + 1)))
             }
             _ if schema.get("properties").is_some() => "object".to_owned(),
             _ => "any".to_owned(),
         }
     }
 
-    fn named(&self, name: &str, schema: &'a Value, depth: usize) -> String {
+    fn describe_named_type(&self, name: &str, schema: &'a Value, depth: usize) -> String {
         match name {
             "array" => match schema.get("items") {
-                Some(items) if items.is_object() => match self.kind(items, depth + 1) {
+                Some(items) if items.is_object() => match self.describe_type(items, depth + 1) {
                     kind if kind == "any" => "array".to_owned(),
                     kind if kind.starts_with("one of:") => format!("array, each {kind}"),
                     kind => format!("array of {kind}"),
                 },
                 _ => "array".to_owned(),
             },
-            "integer" | "number" => format!("{name}{}", range(schema)),
+            "integer" | "number" => format!("{name}{}", format_range(schema)),
             "string" => match schema.get("format").and_then(Value::as_str) {
                 Some(format) => format!("string ({})", escape(format)),
                 None => "string".to_owned(),
@@ -142,7 +142,7 @@ impl<'a> ParameterReader<'a> {
     }
 }
 
-fn range(schema: &Value) -> String {
+fn format_range(schema: &Value) -> String {
     match (schema.get("minimum"), schema.get("maximum")) {
         (Some(least), Some(most)) => format!(", {least} to {most}"),
         (Some(least), None) => format!(", at least {least}"),
@@ -151,7 +151,7 @@ fn range(schema: &Value) -> String {
     }
 }
 
-fn either(kinds: impl Iterator<Item = String>) -> String {
+fn join_alternatives(kinds: impl Iterator<Item = String>) -> String {
     let mut different: Vec<String> = Vec::new();
     for kind in kinds.filter(|kind| kind != "any") {
         if !different.contains(&kind) {
@@ -164,8 +164,8 @@ fn either(kinds: impl Iterator<Item = String>) -> String {
     }
 }
 
-fn listed(choices: &[Value]) -> String {
-    let mut words: Vec<String> = choices.iter().take(MAX_CHOICES).map(word).collect();
+fn join_choices(choices: &[Value]) -> String {
+    let mut words: Vec<String> = choices.iter().take(MAX_CHOICES).map(format_value).collect();
     let rest = choices.len().saturating_sub(MAX_CHOICES);
     if rest > 0 {
         words.push(format!("… and {rest} more"));
@@ -173,7 +173,7 @@ fn listed(choices: &[Value]) -> String {
     words.join(", ")
 }
 
-fn word(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     escape(
         &value
             .as_str()

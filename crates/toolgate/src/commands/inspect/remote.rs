@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toolgate_core::escape;
 
-use super::described;
+use super::describe_tool;
 use crate::cli::InspectOptions;
 use crate::commands::tool_list::{self, ToolRow};
 use crate::commands::{block_on_interruptible, rendered};
@@ -27,7 +27,7 @@ pub(super) fn inspect_at(remote: &RemoteGateway, options: &InspectOptions) -> an
             let timeout = tool["timeout_ms"].as_f64().unwrap_or_default() / 1000.0;
             match options.json {
                 true => output::print_result(&rendered(&tool)),
-                false => output::print_text(&described(&tool, timeout)),
+                false => output::print_text(&describe_tool(&tool, timeout)),
             }
             Exit::Success
         }

@@ -98,10 +98,10 @@ impl LiveLine {
         let hidden = lines.len().saturating_sub(MAX_LINES);
         lines.drain(..hidden);
         let words = lines.into_iter().map(|line| format!("{INDENT}{line}"));
-        words.chain([self.status(now)]).collect()
+        words.chain([self.status_text(now)]).collect()
     }
 
-    fn status(&self, now: Instant) -> String {
+    fn status_text(&self, now: Instant) -> String {
         let turning = FRAMES[self.frame % FRAMES.len()];
         let (mark, text) = match &self.state {
             VoiceState::Waiting | VoiceState::Listening | VoiceState::Hearing

@@ -22,7 +22,7 @@ pub(super) struct VoiceSetup {
 
 impl VoiceSetup {
     pub(super) fn read(config: &Config, options: &VoiceOptions) -> anyhow::Result<Self> {
-        if let Some(unset) = config.unset_in(&["mqtt", "voice"]) {
+        if let Some(unset) = config.unset_in_sections(&["mqtt", "voice"]) {
             bail!(unset.clone());
         }
         let settings = merge_settings(&config.voice, options);

@@ -97,7 +97,7 @@ impl VoiceView {
         self.0.canvas.push(output);
     }
 
-    fn remark(&self, line: impl FnOnce() -> String, log: impl FnOnce() -> String) {
+    fn print_or_log(&self, line: impl FnOnce() -> String, log: impl FnOnce() -> String) {
         self.push(match self.0.options.is_interactive {
             true => VoiceOutput::Line(line()),
             false => VoiceOutput::Info(log()),
@@ -105,13 +105,13 @@ impl VoiceView {
     }
 
     pub(super) fn introduce(&self, chosen: &ConnectedModel) {
-        let text = format!("{}: {}", wanted_model::described(chosen), chosen.why);
+        let text = format!("{}: {}", wanted_model::describe_model(chosen), chosen.why);
         let dim = Style::new().dimmed();
-        self.remark(|| format!("{dim}{text}{dim:#}"), || text.clone());
+        self.print_or_log(|| format!("{dim}{text}{dim:#}"), || text.clone());
     }
 
     // Prints a line for a person only, because the gateway logs the same.
-    fn show(&self, line: impl FnOnce() -> String) {
+    fn print_line(&self, line: impl FnOnce() -> String) {
         if self.0.options.is_interactive {
             self.push(VoiceOutput::Line(line()));
         }
@@ -121,8 +121,8 @@ impl VoiceView {
         if problem.is_some() && self.0.lost.lock().contains(name) {
             return;
         }
-        self.show(|| {
-            let (mark, dim) = (mark(problem.is_none()), Style::new().dimmed());
+        self.print_line(|| {
+            let (mark, dim) = (check_mark(problem.is_none()), Style::new().dimmed());
             let problem = self.indented(problem);
             let (name, took) = (escape(name), seconds(took));
             format!("{mark} {name} {dim}{took}{dim:#}{problem}")
@@ -137,11 +137,11 @@ impl VoiceView {
     /// MCP servers were lost or came back. During the start, `on_ready` reports that.
     fn on_tools(&self, missing: Option<&str>) {
         if self.0.is_ready.load(Ordering::Relaxed) {
-            self.show(|| match missing {
-                None => format!("{} all MCP servers are back", mark(true)),
+            self.print_line(|| match missing {
+                None => format!("{} all MCP servers are back", check_mark(true)),
                 Some(what) => {
                     let what = self.0.redactor.line(what, SHOWN_ERROR);
-                    format!("{} {what} can't be reached", mark(false))
+                    format!("{} {what} can't be reached", check_mark(false))
                 }
             });
         }
@@ -150,7 +150,7 @@ impl VoiceView {
     fn on_ready(&self, degraded: Option<&str>) {
         self.0.is_ready.store(true, Ordering::Relaxed);
         let bold = Style::new().bold();
-        self.show(|| match degraded {
+        self.print_line(|| match degraded {
             None => format!("{bold}Ready.{bold:#}"),
             Some(words) => {
                 let words = self.0.redactor.line(words, SHOWN_ERROR);
@@ -168,7 +168,7 @@ impl VoiceView {
         let text = escape(text.trim());
         let style = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
         self.0.canvas.line(LiveLine::clear_words);
-        self.remark(
+        self.print_or_log(
             || format!("{style}›{style:#} {text}"),
             || format!("heard: {text}"),
         );
@@ -203,8 +203,8 @@ impl VoiceView {
         let shown = || format!("{dim}· {why}{dim:#}");
         match is_warned {
             // The gateway has logged a warning already.
-            true => self.show(shown),
-            false => self.remark(shown, || format!("not answered: {why}")),
+            true => self.print_line(shown),
+            false => self.print_or_log(shown, || format!("not answered: {why}")),
         }
     }
 
@@ -223,8 +223,8 @@ impl VoiceView {
     // Not logged, because each call is in the log already.
     fn on_called(&self, outcome: &ToolOutcome) {
         let title = self.0.calls.lock().finish(outcome);
-        self.show(|| {
-            let (mark, dim) = (mark(outcome.is_success()), Style::new().dimmed());
+        self.print_line(|| {
+            let (mark, dim) = (check_mark(outcome.is_success()), Style::new().dimmed());
             let took = seconds(outcome.elapsed);
             let error = self.indented(outcome.error().as_deref());
             format!("{mark} {title} {dim}{took}{dim:#}{error}")
@@ -247,10 +247,10 @@ impl VoiceView {
         let error = turn.error.as_deref().map(|error| {
             let error = self.0.redactor.line(error, SHOWN_ERROR);
             self.0.failure.get_or_init(|| error.clone());
-            format!("{} {error}\n", mark(false))
+            format!("{} {error}\n", check_mark(false))
         });
         let error = error.unwrap_or_default();
-        self.remark(|| format!("{error}{dim}{cost}{dim:#}\n"), || cost.clone());
+        self.print_or_log(|| format!("{error}{dim}{cost}{dim:#}\n"), || cost.clone());
         if let Some(stop_after_one) = &self.0.stop_after_one {
             stop_after_one.cancel();
         }
@@ -259,9 +259,9 @@ impl VoiceView {
     fn on_lost(&self, role: EngineRole, why: &str) {
         self.show_microphone(role, false);
         self.0.lost.lock().insert(role.to_string());
-        self.show(|| {
+        self.print_line(|| {
             let why = self.0.redactor.line(why, SHOWN_ERROR);
-            format!("{} {role} is not available: {why}", mark(false))
+            format!("{} {role} is not available: {why}", check_mark(false))
         });
     }
 
@@ -277,7 +277,7 @@ impl VoiceView {
     fn on_back(&self, role: EngineRole) {
         self.show_microphone(role, true);
         self.0.lost.lock().remove(&role.to_string());
-        self.show(|| format!("{} {role} is back", mark(true)));
+        self.print_line(|| format!("{} {role} is back", check_mark(true)));
     }
 }
 
@@ -316,7 +316,7 @@ impl VoiceObserver for VoiceView {
     }
 }
 
-fn mark(is_good: bool) -> String {
+fn check_mark(is_good: bool) -> String {
     let (color, mark) = match is_good {
         true => (AnsiColor::Green, '✓'),
         false => (AnsiColor::Red, '✗'),

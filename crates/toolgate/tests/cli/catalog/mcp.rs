@@ -1,4 +1,4 @@
-//! What a client of `toolgate mcp` has of what is remembered.
+//! The remembered tools as a client of `toolgate mcp` sees them.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::CatalogFolder;
 use crate::gateway::HANG;
 
-/// A client of `toolgate mcp` that asks and waits.
+/// A client of `toolgate mcp` that waits for each response.
 pub(super) struct TestMcpClient {
     child: std::process::Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,

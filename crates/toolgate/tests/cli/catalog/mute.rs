@@ -1,4 +1,4 @@
-//! A server that never answers, listed first, in commands that run for long: nobody waits for it.
+//! A server that never answers, listed first: long-running commands don't wait for it.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use super::CatalogFolder;
 use crate::gateway::RunningServe;
 use crate::llm::{ScriptedLlm, alone};
 
-/// Every wait of ours for servers is longer; the mute one itself has ten minutes.
+/// Every wait for a server is longer than this; the mute server has ten minutes to start.
 const SHORT: Duration = Duration::from_secs(4);
 
 impl CatalogFolder {
-    /// A server that says nothing is given up so late that whoever waits for it is noticed.
+    /// The mute server has such a long timeout that a wait for it would be noticed.
     fn with_mute_server_first(servers: &[(&str, &[&str])]) -> Self {
         let home = Self::new(servers);
         home.run(&["list"]);
@@ -36,7 +36,7 @@ fn mc5_in_serve_a_mute_server_listed_first_delays_nothing() {
     let tools = home.tools("tools", &["alpha"]);
     let file = home.path("house.json");
     let mut config: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    // Nobody knows what the second one has either: a caller of its tool has to be woken.
+    // The second one's tools are unknown too, so a caller of its tool has to be woken.
     config["mcpServers"]["good"] =
         json!({ "command": fakemcp::program(), "args": [tools, "wait=500"] });
     std::fs::write(file, config.to_string()).unwrap();
@@ -89,7 +89,7 @@ fn mc5_in_chat_a_mute_server_listed_first_delays_nothing() {
         assert!(done.stdout.contains("57.8"), "{done:?}");
         begin.elapsed()
     };
-    // Starting programs takes its time; what counts is what the mute server adds.
+    // Starting programs takes time; only what the mute server adds counts.
     let (usual, took) = (chat(&plain), chat(&with_mute));
     assert!(took < usual + SHORT, "{took:?}, without it {usual:?}");
     let (usual, took) = (without_model(&plain), without_model(&with_mute));

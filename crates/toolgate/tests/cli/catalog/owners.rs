@@ -1,4 +1,4 @@
-//! Which servers one call needs, and what it says of a server that can't be had.
+//! Which servers a call needs, and what it reports if one can't be started.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn a_call_reads_only_the_lists_with_its_name() {
     let (one, two) = (home.tools("1", &["alpha"]), home.tools("2", &["beta"]));
     home.configure(&[("one", &[&one]), ("two", &[&two])]);
     home.run(&["list"]);
-    // Whoever reads the list or the agreement of the first one says that it is broken.
+    // A command that reads the first server's list or agreement warns that it is broken.
     let catalog = home.path(".local/state/toolgate/catalogue");
     for entry in std::fs::read_dir(catalog).unwrap() {
         let path = entry.unwrap().path();

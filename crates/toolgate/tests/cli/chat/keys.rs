@@ -59,7 +59,7 @@ fn history_survives_a_chat_but_skips_lines_that_begin_with_a_space() {
     terminal.ends_with("tokens\n\n›");
     terminal.keys(&["Up"]);
     terminal.ends_with("\n› the first");
-    // It is edited like one that was typed.
+    // It can be edited like a typed one.
     terminal.keys(&["Home"]);
     terminal.keys(&["-l", "not "]);
     terminal.keys(&["End", "C-w"]);
@@ -145,7 +145,7 @@ fn type_ahead_is_hidden_until_the_prompt() {
     terminal.shows("waiting for the model");
     terminal.line("/quix");
     terminal.keys(&["-l", "typed ahead"]);
-    // Seen at once, if it is seen at all.
+    // It would be visible at once, if at all.
     terminal.shows("waiting for the model 1.");
     let screen = terminal.screen();
     assert!(

@@ -42,7 +42,7 @@ fn a_terminal_shows_running_tools_and_the_streamed_answer() {
 
 #[test]
 fn a_terminal_shows_how_long_a_call_runs() {
-    // A searcher that never answers.
+    // A search service that never answers.
     let searcher = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", searcher.local_addr().unwrap());
     let config = json!({ "search": { "backend": "searxng", "url": url } }).to_string();
@@ -67,7 +67,7 @@ fn a_terminal_shows_how_long_a_call_runs() {
         );
         assert!(line.trim_end().ends_with(" s"), "{line}");
     }
-    // Where there is no room for all of it, the time stays.
+    // If the line is too narrow, the time is kept.
     terminal.resize(30);
     let screen = terminal.shows("\"dog… ");
     let line = screen.lines().find(|line| line.contains("dog…"));
@@ -168,7 +168,7 @@ fn two_questions_stand_one_below_the_other_and_nothing_below_the_last() {
     terminal.line("say both");
     terminal.shows("Run echo? [y/N]");
     terminal.line("y");
-    // Long enough for several pictures of a spinner.
+    // Long enough for several frames of a spinner.
     for _ in 0..25 {
         std::thread::park_timeout(Duration::from_millis(20));
     }

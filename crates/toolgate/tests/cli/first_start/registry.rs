@@ -1,5 +1,5 @@
-//! A package registry on loopback that is as slow as asked: it fetches from the one that this
-//! machine is set up for.
+//! A deliberately slow package registry on loopback. It fetches from the registry that this
+//! machine is configured for.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
-/// What is sent at a time.
+/// Bytes sent at a time.
 const CHUNK: usize = 8 * 1024;
-/// Where files of other hosts are: behind it stand scheme and host.
+/// The path prefix of files from other hosts. Scheme and host follow it.
 const ELSEWHERE: &str = "/~/";
-/// Headers of a request that decide about its answer. Not its encoding: what is compressed
-/// could not be rewritten.
+/// Headers of a request that are passed on. Not its encoding, because a compressed response
+/// couldn't be rewritten.
 const ASKED: [&str; 2] = ["accept", "range"];
-/// Headers of an answer that a package manager needs.
+/// Headers of a response that a package manager needs.
 const ANSWERED: [&str; 4] = ["content-type", "content-range", "accept-ranges", "etag"];
 
 /// Runs until it is dropped.
@@ -35,11 +35,11 @@ struct SlowRegistryState {
     origin: String,
     /// Scheme and host of this one.
     own: String,
-    /// Bytes a second for all together.
+    /// Bytes per second for all connections together.
     rate: u64,
     sent: AtomicU64,
     free_at: Mutex<Instant>,
-    /// What was fetched before: only the line to the package manager is slow.
+    /// Earlier responses, because only the connection to the package manager is slow.
     known: Mutex<HashMap<String, Arc<RegistryAnswer>>>,
 }
 
@@ -50,7 +50,7 @@ struct RegistryAnswer {
 }
 
 impl SlowRegistry {
-    /// In front of `upstream`, sending so many bytes a second; none if that cannot be reached.
+    /// In front of `upstream`, with this many bytes per second. `None` if it is unreachable.
     pub(crate) fn start(upstream: &str, rate: u64) -> Option<Self> {
         toolgate_net::install_tls_provider();
         let runtime = Runtime::new().unwrap();
@@ -91,12 +91,12 @@ impl SlowRegistry {
 async fn listen(listener: TcpListener, shared: Arc<SlowRegistryState>) {
     while let Ok((stream, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
-        // Whoever breaks off is none of our business.
+        // A client may disconnect at any time.
         tokio::spawn(async move { serve(stream, &shared).await.ok() });
     }
 }
 
-/// One request after the other, each a GET without a body.
+/// Answers the requests of a connection, each a GET without a body.
 async fn serve(stream: TcpStream, shared: &SlowRegistryState) -> std::io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut lines = BufReader::new(reader).lines();
@@ -170,7 +170,7 @@ impl SlowRegistryState {
         };
         let mut body = body.to_vec();
         if is_index && let Ok(text) = std::str::from_utf8(&body) {
-            // Its files lie on another host, and should be as slow to come.
+            // Its files are on another host, and should be just as slow.
             let ours = |scheme: &str| format!("{}{ELSEWHERE}{scheme}/", self.own);
             let text = text.replace("https://", &ours("https"));
             body = text.into_bytes();
@@ -182,7 +182,7 @@ impl SlowRegistryState {
         }
     }
 
-    /// Waits until so many bytes more may be sent.
+    /// Waits until this many more bytes may be sent.
     async fn wait_for(&self, bytes: u64) {
         self.sent.fetch_add(bytes, Ordering::Relaxed);
         let free_at = {

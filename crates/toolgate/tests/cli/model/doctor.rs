@@ -1,4 +1,4 @@
-//! `doctor` on the model that is meant, and how `ask` sends people there.
+//! What `doctor` reports about the chosen model, and how `ask` refers to it.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::llm::{ScriptedLlm, alone};
 use crate::run::ProgramRun;
 
-/// A search that reaches nobody: `doctor` must not wait for the web.
+/// An unreachable search service, so that `doctor` doesn't wait for the web.
 const SEARCH: &str = r#"{ "search": { "url": "http://127.0.0.1:1" } }"#;
 
 #[test]
@@ -66,7 +66,7 @@ fn a_missing_named_model_fails() {
     assert_eq!(done.code, Some(1), "{done:?}");
 }
 
-/// What follows `toolgate` in the command that a failed question names.
+/// The arguments of the `toolgate` command that a failed question names.
 fn named(stderr: &str) -> &str {
     let line = stderr
         .lines()
@@ -78,7 +78,7 @@ fn named(stderr: &str) -> &str {
 
 #[test]
 fn a_failed_question_names_the_doctor_command_for_its_model() {
-    // The configuration means another model, which is well.
+    // The configuration names another model, which works.
     let llm = ScriptedLlm::new([]);
     let config = json!({
         "search": { "url": "http://127.0.0.1:1" },
@@ -108,7 +108,7 @@ fn a_failed_question_names_the_doctor_command_for_its_model() {
             .done();
         assert_eq!(named(&done.stderr), expected, "{done:?}");
     }
-    // Followed to the letter, it finds what is wrong, which the bare command does not.
+    // This command finds the problem, while a plain `toolgate doctor` doesn't.
     let followed = ["doctor", "-p", "ollama", "-m", "gemma:2b"];
     for (arguments, expected, code) in [
         (
@@ -148,7 +148,7 @@ fn the_doctor_command_leaves_out_what_the_configuration_says() {
     assert_eq!(named(&done.stderr), expected, "{done:?}");
 }
 
-/// Where a server is that has no list of its models.
+/// The address of a server without a model list.
 fn without_a_list(status: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());

@@ -15,7 +15,7 @@ fn a_terminal_shows_each_step_and_is_restored() {
     let engines = FakeEngines::new(["which day was it"]);
     let (asr, tts) = (engines.asr.address(), engines.tts.address());
     let ollama = format!("OLLAMA_HOST={}", llm.url());
-    // Somebody speaks, and stays in the room.
+    // The microphone stays open after the request.
     let mic = format!("'sh -c \"tail -c +45 {SPOKEN}; head -c 96000 /dev/zero; sleep 600\"'");
     let command = format!("voice -p ollama --asr {asr} --tts {tts} --out none --mic {mic}");
     let Some(terminal) = TmuxTerminal::open(TONELESS, &ollama, &command) else {
@@ -30,7 +30,7 @@ fn a_terminal_shows_each_step_and_is_restored() {
     ] {
         assert!(screen.contains(expected), "{expected}\n{screen}");
     }
-    // Nobody has to wait for it who can be answered already.
+    // Requests that don't need the server don't wait for it.
     terminal.shows("Ready.");
     terminal.shows("○ listening");
     terminal.keys(&["C-c"]);
@@ -69,7 +69,7 @@ fn enter_works_even_if_stdin_carries_sound() {
     let Some(terminal) = TmuxTerminal::open("{}", "A=b", &command) else {
         return;
     };
-    // Opened once somebody reads it.
+    // Opening blocks until it is read.
     let mut sound = std::fs::File::create(&pipe).unwrap();
     terminal.shows("waiting for Enter");
     terminal.keys(&["Enter"]);

@@ -163,7 +163,7 @@ async fn an_older_server_is_told_the_most_verbose_level_that_is_wanted() {
         let logs = logs.map(|level| TestLog::new(1, level));
         for log in &logs {
             start_calls(&session, &[Some(log)]).await;
-            // It doesn't confirm the level, and the call begins all the same.
+            // It doesn't confirm the level, but the call still begins.
             tokio::time::sleep(Duration::from_secs(2)).await;
         }
         let sent = recorder.sent();

@@ -37,7 +37,7 @@ async fn our_own_questions_are_not_answered_before_a_person_saw_them() {
             let mut question = form("approval");
             question.server = Question::OWN.to_owned();
             let answers = context.questions().unwrap().ask(vec![question]).await;
-            Ok(ToolOutput::text(said(answers).to_string()))
+            Ok(ToolOutput::text(answers_to_json(answers).to_string()))
         })
     }));
     let mut client = LineClient::new(server(&Arc::new(manager)));

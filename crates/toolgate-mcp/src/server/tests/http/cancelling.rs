@@ -17,15 +17,15 @@ impl Tool for HoldTool {
     }
 
     fn invoke<'a>(&'a self, _: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
-        struct Ended<'a>(&'a HoldCounts);
-        impl Drop for Ended<'_> {
+        struct EndCounter<'a>(&'a HoldCounts);
+        impl Drop for EndCounter<'_> {
             fn drop(&mut self) {
                 self.0.ended.fetch_add(1, Ordering::Relaxed);
             }
         }
         Box::pin(async {
             self.1.begun.fetch_add(1, Ordering::Relaxed);
-            let _ended = Ended(&self.1);
+            let _ended = EndCounter(&self.1);
             let progress = Progress {
                 done: 1.0,
                 ..Progress::default()

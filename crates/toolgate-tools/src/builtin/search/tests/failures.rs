@@ -90,12 +90,12 @@ async fn every_refusal_has_a_reason_that_says_what_to_do() {
         (
             Searxng,
             http("403 Forbidden", "<html>"),
-            "the SearXNG instance does not give JSON; add `json` to `search.formats` in its settings.yml and restart it",
+            "the SearXNG instance does not return JSON; add `json` to `search.formats` in its settings.yml and restart it",
         ),
         (
             Searxng,
             http("401 Unauthorized", ""),
-            "SearXNG refuses to answer; if it wants a login, write `search.url` like https://name:password@host",
+            "SearXNG refuses to answer; if it requires a login, write `search.url` like https://name:password@host",
         ),
         (
             Brave,

@@ -68,7 +68,7 @@ fn noise_is_not_detected_as_speech() {
             [silence(0.5), noise(0.2, 12_000), silence(2.0)].concat(),
         ),
     ] {
-        assert!(story(&found(&sound, 1_024)).is_empty(), "{name}");
+        assert!(describe_notices(&found(&sound, 1_024)).is_empty(), "{name}");
     }
 }
 
@@ -89,7 +89,7 @@ fn speech_is_found_whole_in_any_surroundings() {
         let sound = [&before[..], &sentence, &after].concat();
         for piece in [160, 1_024, 5_000] {
             let notices = found(&sound, piece);
-            let told = story(&notices);
+            let told = describe_notices(&notices);
             assert_eq!((told.len(), &*told[0]), (2, "began"), "{name}: {told:?}");
             let Some(SegmentNotice::Finished(utterance)) = notices
                 .iter()
@@ -138,7 +138,7 @@ fn speech_is_found_in_any_format() {
         let heard = CaptureConverter::new(format)
             .unwrap()
             .convert(&recorded(&sound, rate));
-        let told = story(&found(&heard, 1_024));
+        let told = describe_notices(&found(&heard, 1_024));
         assert_eq!((told.len(), &*told[0]), (2, "began"), "{rate}: {told:?}");
     }
 }
@@ -155,7 +155,7 @@ fn a_pause_within_a_sentence_does_not_end_it() {
             silence(1.5),
         ]
         .concat();
-        let told = story(&found(&sound, 1_024));
+        let told = describe_notices(&found(&sound, 1_024));
         assert_eq!(told.len(), expected * 2, "{pause}: {told:?}");
     }
 }

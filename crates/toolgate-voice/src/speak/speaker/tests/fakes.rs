@@ -39,7 +39,7 @@ pub(super) fn broken() -> EngineError {
 pub(super) enum EngineFault {
     None,
     Refuse,
-    /// Fails after so many letters.
+    /// Fails after this many letters.
     After(usize),
     Hang,
     /// Claims an impossible format.

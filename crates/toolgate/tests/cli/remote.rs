@@ -15,7 +15,7 @@ const CONFIG: &str = r#"{ "tools": [{
     "parameters": { "type": "object", "properties": { "code": { "type": "string" }, "n": { "type": "integer" } } },
     "implementation": { "type": "builtin", "handler": "echo" } }] }"#;
 
-/// The envelope without what differs from call to call.
+/// The envelope without the fields that differ from call to call.
 fn settled(done: &RunOutput) -> Value {
     let mut envelope = done.json();
     for key in ["call_id", "execution_time_ms"] {
@@ -104,7 +104,7 @@ fn a_server_of_a_gateway_is_shown_with_its_tools() {
     assert!(names.contains(&json!("house__echo")), "{shown}");
 }
 
-/// Answers one request after the other with the same, and keeps what it was asked.
+/// Gives every request the same response, and keeps the requests.
 fn canned(answer: &'static str) -> (String, std::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -262,7 +262,7 @@ fn calls_of_a_gateway_are_printed_as_they_end() {
         gateway.call("typed", &json!({ "n": n }).to_string());
         assert_eq!(next()["arguments"], json!({ "n": n }));
     }
-    // It ends with the gateway, and says so.
+    // It ends with the gateway and reports that.
     gateway.end("-TERM");
     let done = child.wait_with_output().unwrap();
     let said = String::from_utf8(done.stderr).unwrap();
@@ -291,7 +291,7 @@ fn the_gateway_replays_its_own_call() {
         (Some(0), &json!("datetime")),
         "{read:?}"
     );
-    // What does not say that it only reads is made again only if that is meant.
+    // A tool that doesn't claim to be read-only is replayed only with `--yes`.
     let id = gateway.call("typed", r#"{"n": 7}"#)["call_id"].clone();
     let id = id.as_str().unwrap();
     let refused = again(&[id]);

@@ -16,7 +16,7 @@ struct ToolCounts {
 }
 
 impl DoctorReport {
-    pub(super) fn check_offer(
+    pub(super) fn check_model_tools(
         &mut self,
         question: &Conversation,
         toolbox: &Toolbox,
@@ -83,9 +83,9 @@ fn no_tool_reason(count: &ToolCounts) -> (String, &'static str) {
             format!("the policy hides all {}", count.all),
             "change policy.allow and policy.deny so that some remain; a server's tools exist only while it runs",
         ),
-        these => (
+        excluded => (
             format!(
-                "the policy hides {}, and the other {these} can't be offered",
+                "the policy hides {}, and the other {excluded} can't be offered",
                 count.hidden
             ),
             "change the parameters of the tools named above, or allow others with policy.allow and policy.deny",

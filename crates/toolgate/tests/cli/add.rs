@@ -1,4 +1,4 @@
-//! `add` and the first start of what it adds.
+//! `add` and the first start of the server it adds.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn servers(folder: &Path) -> Value {
     serde_json::from_str::<Value>(&text).unwrap()["mcpServers"].take()
 }
 
-/// A server that says why, and ends.
+/// A server that prints why it fails and exits.
 const FAILS: &str = "echo 'the key is wrong' >&2; exit 3";
 
 #[test]
@@ -84,7 +84,7 @@ fn a_failed_start_shows_stderr_and_keeps_the_server() {
     ] {
         assert!(done.stderr.contains(expected), "{expected}\n{done:?}");
     }
-    // Told once, by the command itself.
+    // Reported once, by the command itself.
     assert_eq!(
         done.stderr.matches("the key is wrong").count(),
         1,
@@ -181,7 +181,7 @@ fn the_usage_of_add_has_both_forms_and_asks_for_a_name() {
 fn slow_npx(folder: &Path, seconds: u32) -> String {
     let bin = folder.join("bin");
     std::fs::create_dir_all(&bin).unwrap();
-    // Where npx may write, confined as it is.
+    // Where a confined npx may write.
     let told = folder.join(".npm/told").display().to_string();
     let script = format!(
         "#!/bin/sh\ntrap 'echo INT >> {told}' INT\ntrap 'echo TERM >> {told}' TERM\necho started >> {told}\necho 'fetching 3 of 9' >&2\nwhile ! grep -q INT {told}; do sleep 0.1; done\nsleep {seconds}\necho cleaned >> {told}\n"

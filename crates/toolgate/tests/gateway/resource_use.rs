@@ -1,10 +1,10 @@
-//! How much a test does, which `./test.sh soak` raises, and what that costs the gateway.
+//! How much a test does, which `./test.sh soak` raises, and the resources the gateway uses for it.
 
 use std::fmt;
 
 use crate::support::{ServeProcess, pause};
 
-/// Files and threads that come and go: the journal's, and those for what blocks.
+/// Files and threads that come and go: the journal's, and those of blocking tasks.
 const SPARE: usize = 8;
 
 /// The number in the variable, or else the smallest useful one.
@@ -12,9 +12,9 @@ pub(crate) fn size(variable: &str, otherwise: usize) -> usize {
     std::env::var(variable).map_or(otherwise, |size| size.parse().unwrap())
 }
 
-/// A line for a person, which `./test.sh soak` shows.
+/// Prints a line, which `./test.sh soak` shows.
 #[expect(clippy::print_stdout, reason = "a test's, which cargo keeps back")]
-pub(crate) fn tell(line: &str) {
+pub(crate) fn print_line(line: &str) {
     println!("figures: {line}");
 }
 
@@ -43,7 +43,7 @@ impl ProcessUse {
         }
     }
 
-    /// Waits until it has no more files and threads than before.
+    /// Waits until the gateway has no more files and threads than before.
     pub(crate) fn again(gateway: &ServeProcess, before: Self) -> Self {
         for _ in 0..600 {
             let now = Self::of(gateway);

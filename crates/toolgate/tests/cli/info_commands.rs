@@ -66,7 +66,7 @@ fn im7_search_answers_with_what_its_backend_found() {
 
 #[test]
 fn im7_volume_sets_the_volume_of_the_machine() {
-    // A sound server's program, as far as it is used.
+    // The parts of a sound server's program that are used.
     let wpctl = r#"#!/bin/sh
 here=${0%/*}
 read -r level < "$here/level"
@@ -78,7 +78,7 @@ esac
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("level"), "40\n").unwrap();
     std::fs::write(folder.path().join("script"), wpctl).unwrap();
-    // By another process: a program that this one holds open for writing can't be started.
+    // Written by another process, because a program that is open for writing can't be started.
     let install = std::process::Command::new("install")
         .args(["-m755", "script", "wpctl"])
         .current_dir(folder.path())
@@ -200,7 +200,7 @@ fn init_writes_a_valid_file_and_never_overwrites_one() {
         5,
         "only what is built in: {done:?}"
     );
-    // Its examples are right, once somebody takes the slashes away.
+    // Its examples are valid once they are uncommented.
     let lines = template
         .lines()
         .map(|line| match line.strip_prefix("    // ") {

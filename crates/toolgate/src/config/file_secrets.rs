@@ -1,48 +1,18 @@
-//! What a command uses of the file: variables that have to be set, and secrets
-//! that must not be shown.
+//! The secrets of a configuration: which values are hidden, and whether others can read the file.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use serde_json::Value;
 
-use super::{Config, ConfigError};
+use super::Config;
 
-// Sections that tools are built from.
-const OF_TOOLS: [&str; 3] = ["documents", "search", "skills"];
 const GROUP_MAY_READ: u32 = 0o040;
 const EVERYBODY_MAY_READ: u32 = 0o004;
 
 impl Config {
-    pub(crate) fn unset_for(&self, tool: &str) -> Option<&ConfigError> {
-        let uses = |section: &str| {
-            OF_TOOLS.contains(&section) && (tool == section || self.uses_handler(tool, section))
-        };
-        self.unset_where(uses).next()
-    }
-
-    pub(crate) fn unset_in(&self, sections: &[&str]) -> Option<&ConfigError> {
-        self.unset_where(|section| sections.contains(&section))
-            .next()
-    }
-
-    pub(crate) fn unset_for_tools(&self) -> impl Iterator<Item = &ConfigError> {
-        self.unset_where(|section| OF_TOOLS.contains(&section))
-    }
-
-    pub(crate) fn unset(&self) -> impl Iterator<Item = &ConfigError> {
-        self.unset.iter().map(|(_, error)| error)
-    }
-
-    fn unset_where(&self, is_used: impl Fn(&str) -> bool) -> impl Iterator<Item = &ConfigError> {
-        let unset = self.unset.iter();
-        unset
-            .filter(move |(section, _)| is_used(section))
-            .map(|(_, error)| error)
-    }
-
     pub(crate) fn secrets(&self) -> Vec<String> {
         let tokens = self.serve.tokens.iter().map(|one| one.token.as_str());
-        let ours = [
+        let keys_and_passwords = [
             Some(self.search.key.as_str()),
             password(&self.search.url),
             #[cfg(feature = "otlp")]
@@ -58,7 +28,8 @@ impl Config {
             .servers
             .iter()
             .filter(|server| !server.settings.disabled && server.settings.blocked.is_none());
-        ours.into_iter()
+        keys_and_passwords
+            .into_iter()
             .flatten()
             .chain(tokens)
             .filter(|secret| !secret.is_empty())
@@ -91,28 +62,28 @@ impl Config {
         };
         let tokens = self.section("serve")["tokens"].as_array();
         let mut tokens = tokens.into_iter().flatten();
-        let one_of = [
+        let single_keys = [
             ("serve.token", &self.section("serve")["token"]),
             ("model.key", &self.section("model")["key"]),
             ("search.key", &self.section("search")["key"]),
             ("mqtt.password", &self.section("mqtt")["password"]),
         ];
         let mut servers = self.servers.iter();
-        if let Some((key, _)) = one_of.into_iter().find(|(_, value)| is_literal(value)) {
+        if let Some((key, _)) = single_keys.into_iter().find(|(_, value)| is_literal(value)) {
             Some(key)
         } else if tokens.any(|token| is_literal(&token["token"])) {
             Some("serve.tokens")
         } else {
-            let is_open =
+            let is_credential =
                 |name: &str| ["authorization", "x-api-key"].contains(&name.to_lowercase().as_str());
-            let holds = |headers: &Value| {
+            let has_literal = |headers: &Value| {
                 let headers = headers.as_object().into_iter().flatten();
                 headers
                     .into_iter()
-                    .any(|(name, value)| is_open(name) && is_literal(value))
+                    .any(|(name, value)| is_credential(name) && is_literal(value))
             };
             servers
-                .any(|server| holds(&server.entry["headers"]))
+                .any(|server| has_literal(&server.entry["headers"]))
                 .then_some("headers")
         }
     }
@@ -130,8 +101,8 @@ fn password(url: &str) -> Option<&str> {
 
 /// True if a file of this mode is open to too many users. A service that reads another user's file
 /// needs group access to it.
-fn is_open_to_others(mode: u32, is_of_another: bool) -> bool {
-    let others = match is_of_another {
+fn is_open_to_others(mode: u32, is_of_another_user: bool) -> bool {
+    let others = match is_of_another_user {
         true => EVERYBODY_MAY_READ,
         false => EVERYBODY_MAY_READ | GROUP_MAY_READ,
     };
@@ -144,14 +115,18 @@ mod tests {
 
     #[test]
     fn group_access_is_fine_for_a_service() {
-        for (mode, is_of_another, expected) in [
+        for (mode, is_of_another_user, expected) in [
             (0o600, false, false),
             (0o640, false, true),
             (0o640, true, false),
             (0o644, true, true),
             (0o604, false, true),
         ] {
-            assert_eq!(is_open_to_others(mode, is_of_another), expected, "{mode:o}");
+            assert_eq!(
+                is_open_to_others(mode, is_of_another_user),
+                expected,
+                "{mode:o}"
+            );
         }
     }
 }

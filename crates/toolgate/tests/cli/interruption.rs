@@ -11,7 +11,7 @@ use crate::llm::{ScriptedLlm, weekday_call};
 use crate::run::{ProgramRun, RunOutput};
 use crate::terminal::TmuxTerminal;
 
-/// A server that takes connections and says nothing.
+/// A server that accepts connections and never answers.
 fn silent() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let config =
@@ -19,7 +19,7 @@ fn silent() -> (TcpListener, String) {
     (listener, config.to_string())
 }
 
-/// What Ctrl-C does.
+/// Sends what Ctrl-C sends.
 fn interrupt(child: &Child) {
     fakemcp::send_signal("-INT", child.id());
 }
@@ -129,7 +129,7 @@ fn a_call_finishes_quickly() {
 fn ctrl_c_ends_a_program_that_waits_for_its_reader() {
     let large = json!({ "a": "x".repeat(500_000) }).to_string();
     let (mut child, _folder) = ProgramRun::new(["call", "echo", "-"]).stdin(large).start();
-    // The pipe is full once the first bytes are there; nobody reads on.
+    // Once the first bytes have arrived the pipe is full, and nobody reads the rest.
     let mut first = [0; 1];
     child
         .stdout
