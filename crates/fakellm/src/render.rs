@@ -119,7 +119,7 @@ fn anthropic_block(part: &ScriptedPart) -> (Value, Vec<Value>) {
             arguments,
         } => {
             // Like the provider: an empty piece first, and no text at all if
-            // there are no arguments.
+            // the arguments are empty.
             let text = if arguments == "{}" { "" } else { arguments };
             let pieces = [""].into_iter().chain(split_in_half(text));
             let deltas =

@@ -16,7 +16,7 @@
 //!
 //! | address | what happens |
 //! |---|---|
-//! | `fault:hang` | there is no answer |
+//! | `fault:hang` | nothing is answered |
 //! | `fault:die` | the process ends |
 //! | `fault:die-once` | the same, but only the first time |
 //! | `fault:big/N` | a text of N bytes |

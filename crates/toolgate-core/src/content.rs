@@ -12,9 +12,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{Annotations, DefinitionBuilder, Tool, ToolDefinition, ToolRank, ToolSource};
 
-/// A request for content. Its name is the MCP method, and also the name under which policies and
-/// scopes know it: `files/resources/read` in a deny list closes all resources of the server
-/// `files`.
+/// A request for content. Policies and scopes know it by its MCP method: `files/resources/read` in
+/// a deny list closes all resources of the server `files`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ContentMethod {
     ReadResource,
@@ -28,6 +27,19 @@ pub enum ContentMethod {
 }
 
 impl ContentMethod {
+    /// Finds the method by its MCP name. Requests of extensions have names of their own.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [
+            Self::ReadResource,
+            Self::GetPrompt,
+            Self::Complete,
+            Self::GetSkill,
+            Self::ReadDirectory,
+        ]
+        .into_iter()
+        .find(|method| method.as_str() == name)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ReadResource => "resources/read",
@@ -102,7 +114,7 @@ pub struct SourceContent {
     pub resources: Vec<Value>,
     pub templates: Vec<Value>,
     pub prompts: Vec<Value>,
-    /// Entries of `skills/list`.
+    /// The entries that the source lists under `skills/list`.
     pub skills: Vec<Value>,
     /// The extensions of MCP that the source declares to support, with its settings for each.
     pub extensions: Map<String, Value>,

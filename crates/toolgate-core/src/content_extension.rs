@@ -1,5 +1,4 @@
-//! Extensions of MCP: what sources declare, and who answers a request that only an extension
-//! defines.
+//! Extensions of MCP: which ones sources declare, and which source answers a request of one.
 
 use serde_json::{Map, Value, json};
 

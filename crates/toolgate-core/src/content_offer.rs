@@ -8,8 +8,7 @@ use crate::{
     strip_invisible,
 };
 
-/// A resource, resource template or prompt as callers see it, with the name or the URI it is
-/// offered under.
+/// A resource, resource template or prompt as callers see it, under the name or URI that they use.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct OfferedEntry<'a> {

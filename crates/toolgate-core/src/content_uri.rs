@@ -10,8 +10,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// The scheme of addresses that name their server.
 const OWN_SCHEME: &str = "toolgate";
-/// Addresses that name their server keep these schemes: hosts of MCP Apps require `ui`, and skills
-/// should have theirs.
+/// Addresses that name their server keep these schemes: hosts of MCP Apps require `ui`, and the
+/// extension for skills recommends `skill`.
 const KEPT_SCHEMES: [&str; 2] = ["ui", "skill"];
 /// What follows a kept scheme where the address names its server.
 const KEPT_PREFIX: &str = "://toolgate/";

@@ -2,15 +2,18 @@
 //! that invokes a tool.
 
 mod builder;
+mod dry_run;
 mod find;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures::FutureExt;
 use serde_json::Value;
+use tokio::time::error::Elapsed;
 use tracing::warn;
 
 use crate::arguments::JsonSize;
@@ -24,12 +27,16 @@ use crate::{
 };
 
 pub use builder::ToolExecutorBuilder;
+pub use dry_run::DryRun;
 
 /// Runs tool calls. Cheap to clone: all clones share the same tools, limits and slots.
 #[derive(Clone)]
 pub struct ToolExecutor {
     shared: Arc<ExecutorShared>,
 }
+
+// The outer error is a panic of the approver, the inner one its timeout.
+type ApprovalAnswer = Result<Result<Approval, Elapsed>, Box<dyn Any + Send>>;
 
 struct ExecutorShared {
     manager: Arc<ToolManager>,
@@ -101,34 +108,6 @@ impl ToolExecutor {
         let _held = context.hold_slot(slot);
         let output = invoke(&*tool, arguments, &context).await?; // 6 invoke
         check_result_size(output, rules.limits.max_result, &context)
-    }
-
-    /// Finds the tool, renames and validates like [`execute`](Self::execute), then stops. No tool
-    /// runs, nobody is asked, and nothing is recorded.
-    pub fn dry_run(&self, call: &ToolCall) -> Result<DryRun, ToolError> {
-        let rules = self.rules();
-        let tool = self.find_with_rules(&rules, &call.name, &call.scope)?;
-        let named = tool
-            .definition()
-            .parameter_names()
-            .rename(call.arguments()?)?;
-        let arguments = validate(
-            &rules.limits,
-            &call.name,
-            tool.definition(),
-            named.to_validate,
-        )?;
-        let decision = match rules.policy.permission_for(tool.definition(), call) {
-            CallPermission::Granted => Decision::Allow,
-            CallPermission::Ask(_) => Decision::Ask,
-            CallPermission::Denied => return Err(destructive_denied_error(&call.name)),
-        };
-        Ok(DryRun {
-            decision,
-            tool,
-            arguments: arguments.rename(named.to_send),
-            renamed: named.changes,
-        })
     }
 
     pub fn manager(&self) -> &Arc<ToolManager> {
@@ -224,15 +203,8 @@ impl ToolExecutor {
             reason: because,
             questions: call.questions.as_deref(),
         };
-        // The method itself may panic before it returns a future.
-        let answer = async {
-            tokio::time::timeout(rules.limits.approval_timeout, approver.ask(request)).await
-        };
         flight.enter_step(CallStep::Approval);
-        let answer = tokio::select! {
-            answer = AssertUnwindSafe(answer).catch_unwind() => answer,
-            () = wait_for_cancellation(call) => return Err(ToolError::Cancelled { tool: call.name.clone() }),
-        };
+        let answer = ask(&**approver, request, rules.limits.approval_timeout, call).await?;
         flight.enter_step(CallStep::Invoke);
         match answer {
             Ok(Ok(Approval::Granted(by))) => {
@@ -250,14 +222,19 @@ impl ToolExecutor {
     }
 }
 
-/// The result of [`ToolExecutor::dry_run`]: the call as it would run.
-#[non_exhaustive]
-pub struct DryRun {
-    pub tool: Arc<dyn Tool>,
-    pub arguments: ValidArguments,
-    /// Parameters that would be renamed, from and to.
-    pub renamed: Vec<(String, String)>,
-    pub decision: Decision,
+/// Asks the approver until it answers, panics or runs out of time, or the call is cancelled.
+async fn ask(
+    approver: &dyn Approver,
+    request: ApprovalRequest<'_>,
+    limit: Duration,
+    call: &ToolCall,
+) -> Result<ApprovalAnswer, ToolError> {
+    // The method itself may panic before it returns a future.
+    let answer = async { tokio::time::timeout(limit, approver.ask(request)).await };
+    tokio::select! {
+        answer = AssertUnwindSafe(answer).catch_unwind() => Ok(answer),
+        () = wait_for_cancellation(call) => Err(ToolError::Cancelled { tool: call.name.clone() }),
+    }
 }
 
 fn destructive_denied_error(tool: &str) -> ToolError {

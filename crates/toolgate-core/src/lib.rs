@@ -77,8 +77,7 @@
 //!   for MCP servers that expect another spelling. [`wire_names`] makes tool names fit a protocol.
 //! - **Resources and prompts.** [`SourceContent`] is what a source offers besides tools.
 //!   [`ContentSet`] collects the resources and prompts of all sources. Reading one is a call like
-//!   any other: a [`ContentMethod`] is a tool of its source, and a [`ContentRequest`] makes the
-//!   call.
+//!   any other, made by a [`ContentRequest`]: each [`ContentMethod`] is a tool of its source.
 //! - **Conversations.** A [`Toolbox`] is an executor restricted to the tools of one
 //!   conversation, and a [`ToolList`] is a snapshot of those tools. [`ToolReadiness`] knows
 //!   which servers are still starting, so that a request can wait for their tools. [`FlowState`]

@@ -23,8 +23,8 @@ pub struct Limits {
     #[serde(deserialize_with = "units::deserialize_duration")]
     #[schemars(with = "DurationText")]
     pub max_total: Duration,
-    /// The hard end of a call that its MCP server goes on with as a task. Neither `timeout` nor
-    /// `maxTotal` ends it.
+    /// The hard end of a call that its MCP server continues as a task, instead of `timeout` and
+    /// `maxTotal`.
     #[serde(deserialize_with = "units::deserialize_duration")]
     #[schemars(with = "DurationText")]
     pub max_task: Duration,
@@ -69,7 +69,7 @@ pub struct Limits {
 #[schemars(description = "Limits of one tool")]
 #[non_exhaustive]
 pub struct ToolLimits {
-    /// Instead of `limits.timeout`.
+    /// Replaces `limits.timeout` for this tool.
     #[serde(deserialize_with = "units::deserialize_some_duration")]
     #[schemars(with = "DurationText")]
     pub timeout: Option<Duration>,

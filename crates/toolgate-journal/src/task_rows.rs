@@ -142,7 +142,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Option<TaskRecord>> {
         (Some(ended), Some(_)) => Some((moment(ended), json("outcome")?)),
         _ => None,
     };
-    // A damaged row is no task.
+    // A damaged row doesn't count as a task.
     let Ok(call) = text(row, "id")?.unwrap_or_default().parse() else {
         return Ok(None);
     };

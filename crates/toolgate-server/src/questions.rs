@@ -22,7 +22,7 @@ use self::queue::QuestionQueue;
 use crate::guard::Caller;
 use crate::notify::Notifier;
 
-/// Asks the people who have the dashboard open what servers want to know. Clones share their
+/// Puts the questions of servers to the people who have the dashboard open. Clones share the open
 /// questions.
 #[derive(Clone, Default)]
 pub struct DashboardQuestions(Arc<QuestionQueue>);

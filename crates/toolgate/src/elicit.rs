@@ -141,8 +141,8 @@ fn prompt(name: &str, property: &Value, required: bool) -> String {
     )
 }
 
-/// The values that may be chosen, with their titles: of `enum`, with or without `enumNames`, and of
-/// `oneOf` or `anyOf`.
+/// The values that a schema lets a person choose, with their titles. They are listed in `enum`,
+/// with or without `enumNames`, or in `oneOf` or `anyOf`.
 fn choices(schema: &Value) -> Vec<(&Value, Option<&str>)> {
     if let Some(options) = schema["enum"].as_array() {
         let titles = |index: usize| schema["enumNames"][index].as_str();

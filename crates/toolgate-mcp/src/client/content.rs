@@ -89,40 +89,13 @@ pub(crate) async fn list_content(
         extensions: without_secrets(extensions, redactor),
         ..ListedContent::default()
     };
-    let list = async |kind: EntryKind, is_offered: bool| {
-        if !is_offered {
-            return Ok(Vec::new());
-        }
-        let listing = list_all(server, session, kind.method(), kind.key());
-        let entries = match limit {
-            Some(limit) => timeout(limit, listing).await.unwrap_or_else(|_| {
-                let reason = format!("no response within {} s", limit.as_secs_f64());
-                Err(SessionError::Interrupted(reason.into()))
-            }),
-            None => listing.await,
-        };
-        let entries = match entries {
-            Err(SessionError::Stopped(end)) => return Err(SessionError::Stopped(end)),
-            Err(error) => {
-                warn!(
-                    server,
-                    ?error,
-                    "{} failed; continuing without them",
-                    kind.method()
-                );
-                Vec::new()
-            }
-            Ok(entries) => entries,
-        };
-        let checked = entries.into_iter().filter_map(|mut entry| {
-            hide_secrets(&mut entry, redactor);
-            checked_entry(kind, entry, server)
-        });
-        Ok(checked.collect())
+    let list = async |kind: EntryKind, is_offered: bool| match is_offered {
+        true => list_entries(kind, server, session, redactor, limit).await,
+        false => Ok(Vec::new()),
     };
     let has_skills = capabilities.resources && listed.extensions.contains_key(SKILLS);
     if has_skills {
-        // There is no notification for skills.
+        // Servers don't announce changes of skills.
         session.note_ttl(UNANNOUNCED_TTL);
     }
     // Side by side, so that one that hangs doesn't take the time of the others.
@@ -138,6 +111,37 @@ pub(crate) async fn list_content(
         list(EntryKind::Skill, has_skills),
     )?;
     Ok(listed)
+}
+
+async fn list_entries(
+    kind: EntryKind,
+    server: &str,
+    session: &Arc<ClientSession>,
+    redactor: &Redactor,
+    limit: Option<Duration>,
+) -> Result<Vec<Value>, SessionError> {
+    let listing = list_all(server, session, kind.method(), kind.key());
+    let entries = match limit {
+        Some(limit) => timeout(limit, listing).await.unwrap_or_else(|_| {
+            let reason = format!("no response within {} s", limit.as_secs_f64());
+            Err(SessionError::Interrupted(reason.into()))
+        }),
+        None => listing.await,
+    };
+    let entries = match entries {
+        Err(SessionError::Stopped(end)) => return Err(SessionError::Stopped(end)),
+        Err(error) => {
+            let method = kind.method();
+            warn!(server, ?error, "{method} failed; continuing without them");
+            Vec::new()
+        }
+        Ok(entries) => entries,
+    };
+    let checked = entries.into_iter().filter_map(|mut entry| {
+        hide_secrets(&mut entry, redactor);
+        checked_entry(kind, entry, server)
+    });
+    Ok(checked.collect())
 }
 
 fn without_secrets(extensions: Map<String, Value>, redactor: &Redactor) -> Map<String, Value> {

@@ -30,7 +30,7 @@ impl Elicitation {
     ///
     /// # Errors
     ///
-    /// If the schema is no object, is too large or can't be checked in bounded time, or if the page
+    /// If the schema is not an object, is too large or can't be checked in bounded time, or if the page
     /// isn't one of the web.
     pub fn check_form(&self) -> Result<(), ElicitationError> {
         if let Some(url) = &self.url {
@@ -44,8 +44,7 @@ impl Elicitation {
         self.form().map(|_| ())
     }
 
-    /// Returns what is sent to the server: the filled in fields, without optional ones that are
-    /// `null`.
+    /// Returns the content for the server: all fields but the optional ones that are `null`.
     ///
     /// # Errors
     ///

@@ -67,22 +67,9 @@ pub(crate) async fn list_all(
             }
             entries.push(entry);
         }
-        match page.get("nextCursor").and_then(Value::as_str) {
-            None | Some("") => return Ok(entries),
-            Some(cursor) if cursor.len() > MAX_CURSOR_BYTES => {
-                warn!(server, "sent an over-long page cursor; the list ends here");
-                return Ok(entries);
-            }
-            Some(cursor) if cursors.insert(cursor.to_owned()) => {
-                params = json!({ "cursor": cursor });
-            }
-            Some(_) => {
-                warn!(
-                    server,
-                    "sent the same page cursor twice; the list ends here"
-                );
-                return Ok(entries);
-            }
+        match next_cursor(server, &page, &mut cursors) {
+            Some(cursor) => params = json!({ "cursor": cursor }),
+            None => return Ok(entries),
         }
     }
     warn!(
@@ -90,6 +77,18 @@ pub(crate) async fn list_all(
         "{method} has more than {MAX_PAGES} pages; the rest is left out"
     );
     Ok(entries)
+}
+
+fn next_cursor<'a>(server: &str, page: &'a Value, seen: &mut HashSet<String>) -> Option<&'a str> {
+    let cursor = page.get("nextCursor")?.as_str()?;
+    let problem = match cursor {
+        "" => return None,
+        cursor if cursor.len() > MAX_CURSOR_BYTES => "an over-long page cursor",
+        cursor if seen.insert(cursor.to_owned()) => return Some(cursor),
+        _ => "the same page cursor twice",
+    };
+    warn!(server, "sent {problem}; the list ends here");
+    None
 }
 
 #[cfg(test)]

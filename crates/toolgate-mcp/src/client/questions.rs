@@ -33,7 +33,7 @@ pub struct Elicitation {
     pub schema: Value,
     /// A page to open instead of filling in a form.
     pub url: Option<String>,
-    /// The call during which the server asks. `None` if nobody knows whose it is.
+    /// The call during which the server asks. `None` if the call isn't known.
     pub call: Option<RequestingCall>,
 }
 

@@ -49,7 +49,7 @@ pub trait Sampler: Send + Sync {
 #[non_exhaustive]
 pub struct SamplingRequest {
     pub server: String,
-    /// The call during which the server asks. `None` if nobody knows whose it is.
+    /// The call during which the server asks. `None` if the call isn't known.
     pub call: Option<RequestingCall>,
     /// Empty: none.
     pub system: String,

@@ -134,22 +134,9 @@ impl<P: Serialize> ServerRequest<'_, P> {
             state: Value::Null,
         };
         for _ in 0..MAX_QUESTION_ROUNDS {
-            let request = SessionRequest {
-                name: self.name,
-                headers: self.headers.clone(),
-                call: Some(context),
-                tasks: tasks.declared,
-                ..SessionRequest::new(self.method.clone(), &params)
-            };
-            let result = session.numbered_request(request).await;
-            let (request_id, mut result) = result.map_err(|failure| match failure {
-                // The server has seen the first request, so a restart would run the
-                // tool a second time.
-                SessionError::NotSent(reason) if params.responses.is_some() => {
-                    SessionError::Interrupted(reason)
-                }
-                other => other,
-            })?;
+            let (request_id, mut result) = self
+                .send_round(session, context, &params, tasks.declared)
+                .await?;
             if let Some(protocol) = tasks.expected
                 && let Some(state) = take_created_task(protocol, &mut result)
             {
@@ -180,6 +167,30 @@ impl<P: Serialize> ServerRequest<'_, P> {
             "The server of '{tool}' asked for input {MAX_QUESTION_ROUNDS} times without completing the call"
         );
         Ok(Err(ToolError::failed(text)))
+    }
+
+    async fn send_round(
+        &self,
+        session: &Arc<ClientSession>,
+        context: &CallContext,
+        params: &AnsweredParams<'_, P>,
+        tasks: TaskUse,
+    ) -> Result<(u64, Value), SessionError> {
+        let request = SessionRequest {
+            name: self.name,
+            headers: self.headers.clone(),
+            call: Some(context),
+            tasks,
+            ..SessionRequest::new(self.method.clone(), params)
+        };
+        let result = session.numbered_request(request).await;
+        result.map_err(|failure| match failure {
+            // The server has seen the first request, so a restart would run the tool a second time.
+            SessionError::NotSent(reason) if params.responses.is_some() => {
+                SessionError::Interrupted(reason)
+            }
+            other => other,
+        })
     }
 }
 

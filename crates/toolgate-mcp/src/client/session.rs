@@ -2,6 +2,7 @@
 
 mod asking;
 mod encode;
+mod error;
 mod freshness;
 mod logging;
 mod mailbox;
@@ -23,6 +24,7 @@ use tracing::{debug, warn};
 
 use self::encode::ModernMeta;
 pub(crate) use self::encode::{SessionRequest, TaskUse};
+pub(crate) use self::error::SessionError;
 use self::freshness::ListFreshness;
 pub(crate) use self::freshness::UNANNOUNCED_TTL;
 use self::logging::ServerLogLevel;
@@ -53,22 +55,6 @@ const MAX_ABANDONED_IDS: usize = 1024;
 const MAX_UNANSWERED_IN_A_ROW: u64 = 3;
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_OPEN_QUESTIONS: usize = 16;
-
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum SessionError {
-    /// The server has not received the request, so a retry is safe.
-    NotSent(FailureReason),
-    /// The connection ended while the request was open.
-    Stopped(SessionEnd),
-    /// Only this request failed; the connection stays.
-    Interrupted(FailureReason),
-    Refused {
-        status: HttpStatus,
-        body: Option<String>,
-    },
-    Rpc(RpcError),
-    Unreadable(UnreadableAnswer),
-}
 
 /// Request ids are never reused, so a late response can't be taken for that of another request.
 pub(crate) struct ClientSession {
@@ -375,7 +361,7 @@ struct RequestCancelGuard<'a> {
     session: &'a Arc<ClientSession>,
     id: u64,
     notify_server: bool,
-    /// If there is no answer, the server may be stuck.
+    /// A server that doesn't answer may be stuck.
     is_evidence: bool,
 }
 
@@ -383,16 +369,6 @@ impl Drop for RequestCancelGuard<'_> {
     fn drop(&mut self) {
         self.session
             .cancel_request(self.id, self.notify_server, self.is_evidence);
-    }
-}
-
-impl From<TransportError> for SessionError {
-    fn from(error: TransportError) -> Self {
-        match error {
-            TransportError::NotSent(reason) => Self::NotSent(reason),
-            TransportError::Interrupted(reason) => Self::Interrupted(reason),
-            TransportError::Refused { status, body } => Self::Refused { status, body },
-        }
     }
 }
 

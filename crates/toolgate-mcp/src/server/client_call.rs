@@ -219,22 +219,35 @@ impl McpService {
                 drop(round.answers.send(Err(QuestionError::Gone)));
                 continue;
             }
-            let scope = SuspensionScope {
-                limit: self.executor.rules().limits.approval_timeout,
-                ending: context.ending,
-                tasks: context.tasks,
-            };
-            let suspended = &self.shared.suspended;
-            // Between two requests nobody takes messages.
-            call.reports.set_log_level(None);
-            match suspended.suspend(call, round, binding.clone(), &scope) {
-                Ok(mut result) => {
-                    result["_meta"] = json!({ SERVER_INFO: self.result_meta[SERVER_INFO] });
-                    return ClientOutcome::Interim(result);
-                }
+            match self.suspend(call, round, binding.clone(), context) {
+                Ok(result) => return ClientOutcome::Interim(result),
                 Err(unasked) => call = *unasked,
             }
         }
+    }
+
+    /// Keeps the call until the client's next request brings the answers. Gives it back if too many
+    /// calls wait already.
+    fn suspend(
+        &self,
+        call: AskingCall,
+        round: QuestionRound,
+        binding: RequestBinding,
+        context: &RequestContext<'_>,
+    ) -> Result<Value, Box<AskingCall>> {
+        let scope = SuspensionScope {
+            limit: self.executor.rules().limits.approval_timeout,
+            ending: context.ending,
+            tasks: context.tasks,
+        };
+        // Between two requests nobody takes messages.
+        call.reports.set_log_level(None);
+        let mut result = self
+            .shared
+            .suspended
+            .suspend(call, round, binding, &scope)?;
+        result["_meta"] = json!({ SERVER_INFO: self.result_meta[SERVER_INFO] });
+        Ok(result)
     }
 
     fn binding(

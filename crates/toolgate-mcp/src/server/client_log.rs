@@ -19,8 +19,8 @@ const MAX_WAITING_BYTES: u64 = 256 << 10;
 /// Names us in the messages that we add.
 const OWN_LOGGER: &str = "toolgate";
 
-/// The least severe level that a client wants: in a session, until it sets another one; in 2026-07-28,
-/// for one request.
+/// The least severe level that a client wants. In a session it holds until the client sets another
+/// one, in 2026-07-28 for one request.
 pub(super) struct ClientLogLevel {
     level: Mutex<Option<LogLevel>>,
     // Tells clients apart.

@@ -103,7 +103,7 @@ impl McpService {
         declared
     }
 
-    /// `None` if there are no skills for this client, now or later.
+    /// `None` if this client can't see skills, now or later.
     fn skill_settings(&self, content: &ContentSet) -> Option<Value> {
         let rules = self.executor.rules();
         let offers = |owner: &&ContentSource, method| owner.is_offered(method, &rules, &self.scope);

@@ -45,18 +45,11 @@ impl McpService {
             uris.retain(|uri| subscriptions.subscribe(self, uri).is_ok());
         }
         let watch = ListWatch::new(self);
-        let meta = json!({ "io.modelcontextprotocol/subscriptionId": id });
+        let mut meta = json!({ "io.modelcontextprotocol/subscriptionId": id });
         let params = json!({ "_meta": &meta, "notifications": &accepted });
-        sink.send(notification(
-            "notifications/subscriptions/acknowledged",
-            params,
-        ))
-        .await;
-        let wanted = ListChanges {
-            tools: accepted.tools_list_changed == Some(true),
-            resources: accepted.resources_list_changed == Some(true),
-            prompts: accepted.prompts_list_changed == Some(true),
-        };
+        let acknowledged = "notifications/subscriptions/acknowledged";
+        sink.send(notification(acknowledged, params)).await;
+        let wanted = accepted.list_changes();
         let params = json!({ "_meta": &meta });
         let announcing = async {
             tokio::select! {
@@ -72,9 +65,18 @@ impl McpService {
             () = context.ending.cancelled() => {}
             () = announcing => {}
         }
-        let mut meta = meta;
         meta[SERVER_INFO] = self.result_meta[SERVER_INFO].clone();
         let result = json!({ "resultType": COMPLETE, "_meta": meta });
         Ok(MethodResult::Json(result))
+    }
+}
+
+impl SubscriptionFilter {
+    fn list_changes(&self) -> ListChanges {
+        ListChanges {
+            tools: self.tools_list_changed == Some(true),
+            resources: self.resources_list_changed == Some(true),
+            prompts: self.prompts_list_changed == Some(true),
+        }
     }
 }

@@ -166,6 +166,10 @@ impl McpService {
             }
             RequestParams::Json { method, params } => (method, params),
         };
+        if let Some(content) = ContentMethod::from_name(&method) {
+            self.check_offers_content(&method, context)?;
+            return self.use_content(content, params, &meta, context).await;
+        }
         let json_result = |result| Ok(MethodResult::Json(result));
         match (&*method, context.lifecycle) {
             ("initialize", RequestLifecycle::Session) | ("subscriptions/listen", _) => {
@@ -185,40 +189,9 @@ impl McpService {
             {
                 Box::pin(self.use_task(&method, &params, &meta, context)).await
             }
-            (
-                "resources/list"
-                | "resources/templates/list"
-                | "prompts/list"
-                | "resources/read"
-                | "prompts/get"
-                | "completion/complete"
-                | "skills/list"
-                | "skills/get"
-                | "resources/directory/read",
-                RequestLifecycle::SelfContained { is_modern: true },
-            ) if !self.offers_content() => Err(unknown_method_error(&method)),
             ("resources/list" | "resources/templates/list" | "prompts/list" | "skills/list", _) => {
+                self.check_offers_content(&method, context)?;
                 Box::pin(self.list_content(&method, &params, context.lifecycle)).await
-            }
-            ("resources/read", _) => {
-                self.use_content(ContentMethod::ReadResource, params, &meta, context)
-                    .await
-            }
-            ("prompts/get", _) => {
-                self.use_content(ContentMethod::GetPrompt, params, &meta, context)
-                    .await
-            }
-            ("completion/complete", _) => {
-                self.use_content(ContentMethod::Complete, params, &meta, context)
-                    .await
-            }
-            ("skills/get", _) => {
-                self.use_content(ContentMethod::GetSkill, params, &meta, context)
-                    .await
-            }
-            ("resources/directory/read", _) => {
-                self.use_content(ContentMethod::ReadDirectory, params, &meta, context)
-                    .await
             }
             ("logging/setLevel", RequestLifecycle::Session) => {
                 let level = context.log_level.ok_or_else(other_revision_error)?;
@@ -228,6 +201,18 @@ impl McpService {
                 self.subscribe(&method, &params, context)
             }
             _ => Box::pin(self.use_extension(&method, params, &meta, context)).await,
+        }
+    }
+
+    // In 2026-07-28, a server without resources and prompts doesn't know their methods.
+    fn check_offers_content(
+        &self,
+        method: &str,
+        context: &RequestContext<'_>,
+    ) -> Result<(), RequestError> {
+        match context.lifecycle.is_modern() && !self.offers_content() {
+            true => Err(unknown_method_error(method)),
+            false => Ok(()),
         }
     }
 

@@ -68,7 +68,7 @@ impl UpdateQueue {
     /// Adds the subscribed resource, or its sub-resource at `rest`.
     fn add(&self, subscription: &Arc<str>, rest: &str, meta: Option<&Map<String, Value>>) {
         let mut waiting = self.waiting.lock();
-        // There is no end of names for sub-resources.
+        // Nothing bounds the number of names of sub-resources.
         let changed = match rest.is_empty() || waiting.len() >= MAX_WAITING {
             true => Arc::clone(subscription),
             false => format!("{subscription}{rest}").into(),

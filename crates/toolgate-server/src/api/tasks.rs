@@ -55,16 +55,16 @@ pub(crate) struct TaskInfo {
     updated_at: String,
 }
 
-/// Calls that go on as tasks, the oldest first: the caller's own, or all of them for callers that
-/// see everything.
+/// Lists the calls that continue as tasks, the oldest first: the caller's own, or all for callers
+/// that may see everything.
 #[utoipa::path(get, path = "/api/tasks", tag = "calls",
     responses((status = 200, description = "Tasks that run or wait", body = Vec<TaskInfo>)))]
 pub(crate) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Json<Vec<TaskInfo>> {
     Json(visible_tasks(&gateway, &caller).unwrap_or_default())
 }
 
-/// Cancels a task. Its client learns that it was cancelled. Tasks of other callers need the right
-/// to operate.
+/// Cancels a task and tells its client so. Cancelling a task of another caller needs the right to
+/// operate.
 #[utoipa::path(post, path = "/api/tasks/{id}/cancel", tag = "calls",
     params(("id" = String, Path, description = "The id of the call", example = "0199f0c27b1a4fd2c39b5d0000000007")),
     responses((status = 204, description = "It is cancelled"),

@@ -132,9 +132,7 @@ async fn serve(
     #[cfg(feature = "otlp")]
     let builder = with_traces(builder, traces.as_ref());
     let executor = observers.attach(journal.attach(builder)).build();
-    let all = servers::settings(&config.servers);
-    let answers = ServerAnswers::in_clients_or_with(observers.questions.clone());
-    let fleet = ServerFleet::start_with(&config, tools, all, ServerStart::AtOnce, answers);
+    let fleet = start_servers(&config, tools, &observers);
     let (servers, config_writer) = (fleet.servers.clone(), config_writer(&config));
     let (followed, serves) = (executor.clone(), settings.clone());
     let gateway =
@@ -149,9 +147,9 @@ async fn serve(
     if let Some(asked) = signals.new_link.take() {
         tokio::spawn(print_links(asked, gateway.clone(), address));
     }
-    let reload = ConfigReload::new(config, tools, followed, fleet.servers.clone());
     let hangup = signals.reload.take();
-    let reload = reload.map(|reload| follow_file(reload, &gateway, bind).on_hangup(hangup));
+    let reload = ConfigReload::new(config, tools, followed, fleet.servers.clone())
+        .map(|reload| follow_file(reload, &gateway, bind).on_hangup(hangup));
     let (stop, over) = (CancellationToken::new(), gateway.closed());
     let serving = toolgate_server::serve(gateway, listener, stop.clone());
     #[cfg(feature = "otlp")]
@@ -169,6 +167,16 @@ async fn serve(
     journal.close().await;
     info!("stopped");
     Ok(exit)
+}
+
+fn start_servers(
+    config: &Config,
+    tools: &ConfiguredTools,
+    observers: &GatewayObservers,
+) -> ServerFleet {
+    let all = servers::settings(&config.servers);
+    let answers = ServerAnswers::in_clients_or_with(observers.questions.clone());
+    ServerFleet::start_with(config, tools, all, ServerStart::AtOnce, answers)
 }
 
 fn config_writer(config: &Config) -> Option<Arc<dyn ConfigWriter>> {

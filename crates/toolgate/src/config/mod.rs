@@ -15,6 +15,7 @@ mod schema_tests;
 mod sections;
 pub(crate) mod servers;
 mod syntax;
+mod unknown_keys;
 mod unset_variables;
 pub(crate) mod variables;
 #[cfg(all(test, feature = "voice"))]
@@ -23,7 +24,7 @@ mod voice_tests;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use toolgate_core::{Limits, Policy, Redactor, nearest_names};
+use toolgate_core::{Limits, Policy, Redactor};
 use toolgate_journal::{ForwardTarget, JournalSettings};
 use toolgate_mcp::RetryPolicy;
 use toolgate_mcp::skills::SkillsSettings;
@@ -43,6 +44,7 @@ use crate::features;
 use crate::folder_file::UnusedFile;
 use crate::secrets::{FetchedSecrets, SecretFetcher, SecretReference};
 use sections::SectionReader;
+use unknown_keys::unknown_root_keys;
 use variables::ReferenceLookup;
 
 pub(crate) use document::ConfigDocument;
@@ -91,30 +93,6 @@ pub(crate) struct Config {
     /// use the section fail.
     unset: Vec<(&'static str, ConfigError)>,
 }
-
-const ROOT_KEYS: [&str; 18] = [
-    "$schema",
-    "approvals",
-    "documents",
-    "journal",
-    "limits",
-    "mcpServers",
-    "model",
-    "mqtt",
-    "policy",
-    "resources",
-    "retry",
-    "search",
-    "serve",
-    "servers",
-    "skills",
-    "telemetry",
-    "tools",
-    "voice",
-];
-
-// Bytes of an unknown key. A longer one gets no suggestion, because comparing it would take long.
-const MAX_COMPARED_KEY: usize = 100;
 
 impl Config {
     /// Removes all tools and servers and simulates the web search, for a demo, which
@@ -355,41 +333,6 @@ impl Config {
         let mut entries = self.tools.iter();
         entries.any(|entry| entry["name"] == tool && entry["implementation"]["handler"] == handler)
     }
-}
-
-fn unknown_root_keys(
-    document: &ConfigDocument,
-    root: &serde_json::Map<String, Value>,
-) -> (Vec<ConfigError>, Vec<ConfigError>) {
-    let is_servers = |key: &str| servers::KEYS.contains(&key);
-    let is_ours = |key: &str| ROOT_KEYS.contains(&key) && !is_servers(key) && key != "$schema";
-    // A file that is shared with other clients also has their keys.
-    let foreign = root.keys().any(|key| is_servers(key)) && !root.keys().any(|key| is_ours(key));
-    let unknown = root.keys().filter(|key| !ROOT_KEYS.contains(&key.as_str()));
-    let errors = unknown.map(|key| {
-        let text = match foreign {
-            true => format!("'{key}' is not a Toolgate setting and is ignored"),
-            false => unknown_key(key, key, &ROOT_KEYS),
-        };
-        document.error_at(&[key], text)
-    });
-    let errors = errors.collect();
-    match foreign {
-        true => (errors, Vec::new()),
-        false => (Vec::new(), errors),
-    }
-}
-
-fn unknown_key(path: &str, key: &str, known: &[&str]) -> String {
-    let nearest = match key.len() <= MAX_COMPARED_KEY {
-        true => nearest_names(key, known.iter().copied(), 1).pop(),
-        false => None,
-    };
-    let hint = match nearest {
-        Some(name) => format!("did you mean '{name}'?"),
-        None => format!("known keys: {}", known.join(", ")),
-    };
-    format!("unknown key '{path}'; {hint}")
 }
 
 /// A path in the file is relative to the file; `~/` is the home folder.

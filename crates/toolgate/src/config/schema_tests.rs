@@ -16,7 +16,8 @@ use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::{DocumentsSettings, ResourcesSettings};
 use toolgate_voice::VoiceSettings;
 
-use super::{ConfigDocument, MqttSettings, ROOT_KEYS};
+use super::unknown_keys::ROOT_KEYS;
+use super::{ConfigDocument, MqttSettings};
 
 fn section<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     generator.subschema_for::<T>().into()

@@ -6,8 +6,9 @@ use serde_json::Value;
 use serde_path_to_error::Segment;
 use toolgate_core::describe_mismatch;
 
+use super::unknown_keys::unknown_key;
 use super::variables::{self, LookupError, ReferenceLookup};
-use super::{ConfigDocument, ConfigError, SecretScope, unknown_key};
+use super::{ConfigDocument, ConfigError, SecretScope};
 
 // After this many errors in one section, more don't help.
 const MAX_ERRORS: usize = 50;

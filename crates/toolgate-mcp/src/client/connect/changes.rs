@@ -35,7 +35,7 @@ pub(super) fn subscribe_to_changes(
 ) -> ChangeSubscription {
     let (session, wanted) = (Arc::clone(session), Arc::clone(wanted));
     ChangeSubscription(tokio::spawn(async move {
-        // Changes may have been missed while there was no connection.
+        // Changes may have been missed while the server was disconnected.
         wanted.announce_all();
         match era {
             ProtocolEra::Modern => listen(&session, &wanted).await,

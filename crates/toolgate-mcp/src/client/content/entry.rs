@@ -87,8 +87,8 @@ pub(super) fn checked_entry(kind: EntryKind, entry: Value, server: &str) -> Opti
     Some(Value::Object(entry))
 }
 
-/// True if the entry has all that clients require of one. Its files are a list, or not known before
-/// they are read.
+/// True if the entry has everything that clients require of a skill. Its files may be missing,
+/// because some servers list them only when they are read.
 pub(super) fn is_skill(entry: &Value) -> bool {
     let is_file = |file: &Value| {
         file["uri"].is_string() && file["digest"].is_string() && file["size"].is_u64()

@@ -96,7 +96,7 @@ mod tests {
             tokio::time::advance(Duration::from_secs(2)).await;
             assert_eq!(is_due().await, is_listed_again, "{era:?}");
             assert_eq!(session.take_routine_listing(), is_listed_again);
-            assert!(!is_due().await, "once for everybody who asks");
+            assert!(!is_due().await, "once for all callers");
         }
     }
 

@@ -41,8 +41,8 @@ impl ServerLogLevel {
 }
 
 impl ClientSession {
-    /// Asks a server up to 2025-11-25 for the messages that callers want. A modern server learns it
-    /// from each request.
+    /// Asks a server up to 2025-11-25 for the messages that callers want. A later server reads the
+    /// level in each request.
     pub(crate) async fn prepare_logging(self: &Arc<Self>, call: &CallContext) {
         let Some(wanted) = wanted_level(call) else {
             return;

@@ -65,8 +65,8 @@ impl TaskWait<'_> {
         Ok(self.not_yet(&state))
     }
 
-    /// Sends answers until the server has them. A second time does no harm, because their keys are
-    /// used only once.
+    /// Sends answers until the server has them. Sending them twice does no harm, because the server
+    /// uses each key only once.
     pub(super) async fn send_answers(
         &mut self,
         session: &Arc<ClientSession>,

@@ -87,7 +87,7 @@ impl<'a> TaskWait<'a> {
         self.last_message = Some(message);
     }
 
-    /// Sends a request about the task. `None` as the error means that there was no answer.
+    /// Sends a request about the task. `None` as the error means that the server didn't answer.
     // Keeps no reference to `self`, which can't be shared between threads.
     pub(super) fn request<'s>(
         &self,

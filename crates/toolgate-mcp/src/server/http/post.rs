@@ -41,6 +41,28 @@ impl Requester {
         }
     }
 
+    pub(super) fn context<'a>(
+        &'a self,
+        state: &'a HttpState,
+        owner: u64,
+        stop: &'a CancellationToken,
+        sink: Option<&'a dyn ClientSink>,
+    ) -> RequestContext<'a> {
+        RequestContext {
+            lifecycle: self.lifecycle(),
+            stop,
+            ending: &state.lifetime.ending,
+            shutdown: &state.lifetime.calls,
+            subscriptions: self.subscriptions(),
+            questions: self.questions(),
+            client: self.client(),
+            tasks: &state.calls,
+            log_level: self.log_level(),
+            owner,
+            sink,
+        }
+    }
+
     pub(super) fn questions(&self) -> Option<&SessionQuestions> {
         match self {
             Self::Session(session) => Some(&session.questions),
@@ -76,37 +98,46 @@ impl McpHttp {
         message: &[u8],
         owner: u64,
     ) -> Response<HttpBody> {
-        let mut request = match client_message::parse(message, self.service.max_message_values()) {
-            ClientMessage::Request(request) => request,
+        match client_message::parse(message, self.service.max_message_values()) {
+            ClientMessage::Request(request) => {
+                self.answer_request(headers, accepts, request, owner).await
+            }
             ClientMessage::Notification(notification) => {
                 let cancelled = notification.cancelled_request();
-                return self.accept(headers, owner, |session| {
+                self.accept(headers, owner, |session| {
                     if let Some(id) = cancelled {
                         session.requests.cancel(&id);
                     }
-                });
+                })
             }
-            ClientMessage::Response { id, answer } => {
-                return self.accept(headers, owner, |session| {
-                    if !session.questions.resolve(&id, answer) {
-                        debug!(%id, "the client answered a question that isn't open");
-                    }
-                });
-            }
+            ClientMessage::Response { id, answer } => self.accept(headers, owner, |session| {
+                if !session.questions.resolve(&id, answer) {
+                    debug!(%id, "the client answered a question that isn't open");
+                }
+            }),
             ClientMessage::Ignored(_) if message.trim_ascii().is_empty() => {
                 let text = "the body is empty; send one message";
                 let error = RequestError::new(RequestError::PARSE_ERROR, text);
-                return HttpError::new(StatusCode::BAD_REQUEST, error).into_response(None);
+                HttpError::new(StatusCode::BAD_REQUEST, error).into_response(None)
             }
             ClientMessage::Ignored(why) => {
                 debug!(why, "ignored a message");
-                return self.accept(headers, owner, |_| {});
+                self.accept(headers, owner, |_| {})
             }
             ClientMessage::Invalid { id, error } => {
                 debug!(problem = %error.message, "a client sent something that is not a request");
-                return HttpError::new(StatusCode::BAD_REQUEST, error).into_response(id.as_ref());
+                HttpError::new(StatusCode::BAD_REQUEST, error).into_response(id.as_ref())
             }
-        };
+        }
+    }
+
+    async fn answer_request(
+        &self,
+        headers: &HeaderMap,
+        accepts: AcceptedTypes,
+        mut request: ClientRequest,
+        owner: u64,
+    ) -> Response<HttpBody> {
         // Some clients send their trace in HTTP headers rather than in `_meta`.
         if request.meta.trace().0.is_none()
             && let Some(CallerTrace { parent, state }) = CallerTrace::from_headers(headers)
@@ -194,7 +225,6 @@ impl McpHttp {
         owner: u64,
         tracker: &mut Option<Box<RequestTracker>>,
     ) -> Result<Response<HttpBody>, HttpError> {
-        let lifecycle = requester.lifecycle();
         match &request.params {
             RequestParams::CallTool(_) | RequestParams::Json { .. }
                 if wants_stream(accepts, &request, &requester) =>
@@ -214,19 +244,7 @@ impl McpHttp {
         let _counts_as_running = self.state.calls.token();
         let id = request.id.clone();
         let (stop, running) = self.register(&id, &requester);
-        let context = RequestContext {
-            lifecycle,
-            stop: &stop,
-            ending: &self.state.lifetime.ending,
-            shutdown: &self.state.lifetime.calls,
-            subscriptions: requester.subscriptions(),
-            questions: requester.questions(),
-            client: requester.client(),
-            tasks: &self.state.calls,
-            log_level: requester.log_level(),
-            owner,
-            sink: None,
-        };
+        let context = requester.context(&self.state, owner, &stop, None);
         let capabilities = match &request.params {
             RequestParams::Initialize(params) => params.capabilities.clone(),
             _ => Map::new(),

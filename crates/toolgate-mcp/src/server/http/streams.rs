@@ -100,19 +100,7 @@ impl McpHttp {
         };
         let work = async move {
             let _held_while_running = (running, permit);
-            let context = RequestContext {
-                lifecycle,
-                stop: &stop,
-                ending: &state.lifetime.ending,
-                shutdown: &state.lifetime.calls,
-                subscriptions: requester.subscriptions(),
-                questions: requester.questions(),
-                client: requester.client(),
-                tasks: &state.calls,
-                log_level: requester.log_level(),
-                owner,
-                sink: Some(&*log),
-            };
+            let context = requester.context(&state, owner, &stop, Some(&*log));
             let result = service.dispatch(request, &context).await;
             if let Some(tracker) = &mut tracker {
                 tracker.record_result(&result);

@@ -60,8 +60,8 @@ impl ChatLoop<'_> {
         Ok(text + &attached)
     }
 
-    /// If a word looks like the address of a resource that nobody offers, its server may still be
-    /// starting.
+    /// Waits if a word looks like the address of a resource that nobody offers, because its server
+    /// may still be starting.
     async fn wait_for_addresses(&self, text: &str) {
         let toolbox = &self.session.toolbox;
         let addresses = || named_words(text).filter(|word| word.contains("://"));

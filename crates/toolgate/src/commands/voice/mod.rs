@@ -107,7 +107,7 @@ async fn converse(
     fleet.stop().await;
     session.journal.close().await;
     Ok(match (ended, signal_exit) {
-        // Unanswered requests are no failure if a person stopped the gateway.
+        // Unanswered requests don't count as a failure if a person stopped the gateway.
         (Ok(_), Some(signal_exit)) => signal_exit,
         (ended, _) => exit_for(ended, is_file, &view),
     })
