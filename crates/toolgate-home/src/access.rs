@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolgate_core::{ToolError, escape};
+use toolgate_core::ToolError;
+use toolgate_core::text::escape;
 
 use crate::names::{self, ResolveError};
 use crate::{Home, HomeDevice, HomeProtocol, HomeTool};

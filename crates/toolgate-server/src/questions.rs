@@ -198,9 +198,9 @@ impl DashboardQuestions {
         drop(open);
         // What was filled in is nobody else's business.
         info!(
-            server = %toolgate_core::escape(&question.shown.server),
+            server = %toolgate_core::text::escape(&question.shown.server),
             call = %question.shown.call,
-            by = %toolgate_core::escape(caller.scope.caller().unwrap_or_default()),
+            by = %toolgate_core::text::escape(caller.scope.caller().unwrap_or_default()),
             action = %word(&answer),
             "a server's question was answered"
         );

@@ -75,7 +75,7 @@ impl Caller {
             }
             (Some(name), _) => format!(
                 "the token '{}' does not have the right '{word}'; add \"rights\": [\"{word}\"] to its entry in serve.tokens",
-                toolgate_core::escape(name)
+                toolgate_core::text::escape(name)
             ),
         };
         Err(Problem::forbidden(detail))

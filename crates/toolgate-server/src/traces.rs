@@ -17,9 +17,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
+use toolgate_core::text::escape;
 use toolgate_core::{
-    CallRecord, Observer, Origin, Redactor, ToolDefinition, ToolSource, TraceContext, escape,
-    sanitize,
+    CallRecord, Observer, Origin, Redactor, ToolDefinition, ToolSource, TraceContext, sanitize,
 };
 use tracing::{error, info, warn};
 

@@ -6,10 +6,8 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolgate_core::{
-    DefinitionError, FunctionTool, HandlerKind, Tool, ToolDefinition, ToolSource,
-    describe_unknown_word, nearest_names,
-};
+use toolgate_core::text::{nearest_names, unknown_value_message};
+use toolgate_core::{DefinitionError, FunctionTool, HandlerKind, Tool, ToolDefinition, ToolSource};
 
 use crate::HandlerRegistry;
 use crate::handler_registry::MissingHandler;
@@ -160,7 +158,7 @@ impl DefinitionEntry<'_> {
                 let text = match kind.as_str() {
                     Some(word) => format!(
                         "implementation.type: {}",
-                        describe_unknown_word(word, &TYPES)
+                        unknown_value_message(word, &TYPES)
                     ),
                     None => format!("implementation.type: must be one of: {}", TYPES.join(", ")),
                 };
@@ -272,7 +270,7 @@ impl DefinitionEntry<'_> {
         DefinitionProblem {
             index: self.index,
             path,
-            text: toolgate_core::escape(text),
+            text: toolgate_core::text::escape(text),
             left_out,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use crate::VoiceSettings;
 use crate::capture::RECORDERS;

@@ -2,7 +2,7 @@
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use toolgate_mcp::{Elicitation, ElicitationAnswer, Elicitor};
 
 use crate::spinner::Spinner;

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use toolgate_core::{ToolManager, escape};
+use toolgate_core::ToolManager;
+use toolgate_core::text::escape;
 use toolgate_mcp::guard::ServerGuard;
 use toolgate_mcp::sandbox::{self, SandboxLauncher};
 use toolgate_mcp::{

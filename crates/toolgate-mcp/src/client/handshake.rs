@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use tracing::{debug, warn};
 
 use super::message::RpcError;

@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use toolgate_core::{Redactor, escape};
+use toolgate_core::Redactor;
+use toolgate_core::text::escape;
 use tracing::{info, warn};
 
 use super::message::RpcError;

@@ -18,7 +18,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
-use toolgate_core::{ListRefresher, ToolExecutor, ToolManager, ToolRank, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{ListRefresher, ToolExecutor, ToolManager, ToolRank};
 use tracing::{info, warn};
 
 use super::catalog::RememberedFailure;

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use toolgate_core::{ToolPattern, bytes_from_json, escape, nearest_names};
+use toolgate_core::ToolPattern;
+use toolgate_core::text::{bytes_from_json, escape, nearest_names};
 
 pub(super) use keys::KEYS;
 use keys::{

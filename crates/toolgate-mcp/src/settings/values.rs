@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use toolgate_core::{RenameMode, duration_from_json};
+use toolgate_core::RenameMode;
+use toolgate_core::text::duration_from_json;
 
 use super::{HealthToolChoice, PinPolicy};
 use crate::EraChoice;
@@ -161,7 +162,7 @@ pub(super) fn check_name(name: &str) -> Result<(), EntryError> {
         _ if name.chars().count() > MAX_CHARS => {
             Err(EntryError::entry("its name is longer than 64 characters"))
         }
-        _ if name.chars().any(toolgate_core::is_invisible) || name.trim() != name => {
+        _ if name.chars().any(toolgate_core::text::is_invisible) || name.trim() != name => {
             Err(EntryError::entry("its name has invisible characters"))
         }
         _ => Ok(()),

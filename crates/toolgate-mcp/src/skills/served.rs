@@ -14,9 +14,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::MutexGuard;
 use tokio::time::Instant;
+use toolgate_core::text::escape;
 use toolgate_core::{
     ContentMethod, FunctionTool, ListRefresher, SourceContent, ToolError, ToolManager, ToolRank,
-    ToolSource, escape,
+    ToolSource,
 };
 use tracing::warn;
 

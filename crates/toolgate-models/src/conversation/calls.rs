@@ -11,7 +11,8 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use toolgate_core::{ToolCall, ToolError, ToolOutcome, ToolWait, escape, nearest_names};
+use toolgate_core::text::{escape, nearest_names};
+use toolgate_core::{ToolCall, ToolError, ToolOutcome, ToolWait};
 use tracing::Instrument;
 
 use super::running_turn::RunningTurn;

@@ -220,7 +220,7 @@ impl WireFormat for OllamaFormat {
                 // The chat request will fail too, with an error that says why.
                 Err(ModelError::Unreachable { .. } | ModelError::Model { .. }) => return,
                 Err(error) => {
-                    tracing::debug!(model = %toolgate_core::escape(self.model()), %error, "Ollama didn't describe the model");
+                    tracing::debug!(model = %toolgate_core::text::escape(self.model()), %error, "Ollama didn't describe the model");
                     ModelDetails::default()
                 }
             };
@@ -240,7 +240,7 @@ impl WireFormat for OllamaFormat {
         if !lacks_tools || !has_tools || self.has_warned_about_tools.swap(true, Ordering::Relaxed) {
             return None;
         }
-        let model = toolgate_core::escape(self.model());
+        let model = toolgate_core::text::escape(self.model());
         Some(format!(
             "the model '{model}' can't use tools, according to Ollama, and may never see them ('toolgate doctor' says what helps)"
         ))

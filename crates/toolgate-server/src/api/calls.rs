@@ -212,7 +212,7 @@ pub(crate) async fn replay(
     };
     let only_reads = tool.definition().annotations().read_only == Some(true);
     if !only_reads && !replay.confirm {
-        let name = toolgate_core::escape(&name);
+        let name = toolgate_core::text::escape(&name);
         return Err(Problem::conflict(format!(
             "'{name}' is not marked as read-only, so another call may have another effect; send {{\"confirm\": true}} to call it anyway"
         )));

@@ -72,7 +72,7 @@ impl CliArguments {
             words => {
                 let pairs = words.iter().map(|word| {
                     let pair = command_words::split_pair(word).with_context(|| {
-                        let word = toolgate_core::escape(word);
+                        let word = toolgate_core::text::escape(word);
                         format!("'{word}' is not a key=value pair; give pairs, one JSON object, or - for stdin")
                     });
                     pair.map(|(key, text)| (key.to_owned(), text.to_owned()))
