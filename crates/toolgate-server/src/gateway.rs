@@ -41,7 +41,7 @@ pub struct GatewayParts {
     /// observer of the executor.
     pub traces: Option<Arc<dyn RequestObserver>>,
     pub approvals: Approvals,
-    /// The elicitor of the servers, if their questions are asked at the dashboard.
+    /// Handles the questions of servers, if their questions are asked at the dashboard.
     pub questions: DashboardQuestions,
     pub notifications: Notifications,
     pub redactor: Redactor,

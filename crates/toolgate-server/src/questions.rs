@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 use toolgate_core::{Redactor, sanitize};
-use toolgate_mcp::{Elicitation, ElicitationAnswer, ElicitationError, Elicitor};
+use toolgate_mcp::{Elicitation, ElicitationAnswer, ElicitationError, ElicitationHandler};
 use tracing::info;
 use utoipa::ToSchema;
 
@@ -208,7 +208,7 @@ impl DashboardQuestions {
     }
 }
 
-impl Elicitor for DashboardQuestions {
+impl ElicitationHandler for DashboardQuestions {
     fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async move {
             match self.0.ask(question).await {

@@ -208,7 +208,7 @@ impl Servers {
 
     /// Shuts all servers down concurrently. Returns once they have ended, but after ten seconds at
     /// the latest, or a minute if a download is interrupted. Slower servers end in the background,
-    /// watched by the guard.
+    /// watched by the watcher process.
     pub async fn stop(&self) {
         let (mut stopping, downloads) = {
             let mut members = self.inner.members.lock();

@@ -7,7 +7,7 @@ use toolgate_core::RenameMode;
 use toolgate_core::text::duration_from_json;
 
 use super::{HealthToolChoice, PinPolicy};
-use crate::EraChoice;
+use crate::EraSetting;
 
 pub(super) struct EntryError {
     pub(super) path: Vec<String>,
@@ -40,10 +40,10 @@ impl EntryError {
 /// The key that the entry uses for a setting, and its value.
 pub(super) type EntryValue<'a> = (&'static str, &'a Value);
 
-pub(super) const ERAS: [(&str, EraChoice); 3] = [
-    ("auto", EraChoice::Auto),
-    ("legacy", EraChoice::Legacy),
-    ("modern", EraChoice::Modern),
+pub(super) const ERAS: [(&str, EraSetting); 3] = [
+    ("auto", EraSetting::Auto),
+    ("legacy", EraSetting::Legacy),
+    ("modern", EraSetting::Modern),
 ];
 
 pub(super) const NORMALIZES: [(&str, RenameMode); 3] = [

@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolgate_core::{FunctionTool, ToolCall, ToolDefinition, ToolSource, is_redacted};
-use toolgate_journal::{CallSummary, JournalFilter, OUTCOMES};
+use toolgate_journal::{CallSummary, JournalFilter, OUTCOME_NAMES};
 use toolgate_mcp::CallerTrace;
 use utoipa::{IntoParams, ToSchema};
 
@@ -67,9 +67,9 @@ impl CallsQuery {
             time.map_err(|_| Problem::bad_request(detail()))
         };
         if let Some(outcome) = &self.outcome
-            && !OUTCOMES.contains(&outcome.as_str())
+            && !OUTCOME_NAMES.contains(&outcome.as_str())
         {
-            let known = OUTCOMES.join(", ");
+            let known = OUTCOME_NAMES.join(", ");
             let detail = format!("'outcome' must be one of {known}");
             return Err(Problem::bad_request(detail));
         }

@@ -236,7 +236,7 @@ impl ApiTestGateway {
             .build();
         let questions = DashboardQuestions::default();
         let mut options = ServersOptions::new();
-        options.elicitor = Some(Arc::new(questions.clone()));
+        options.elicitation_handler = Some(Arc::new(questions.clone()));
         options.relays_questions = true;
         let servers = Servers::new(manager, options);
         servers.apply(plan.mcp_servers);

@@ -101,7 +101,7 @@ pub(crate) struct CallsOptions {
     #[arg(long, value_name = "NAME")]
     pub(crate) caller: Option<String>,
     /// Only calls with this outcome; failed means every kind of failure
-    #[arg(long, value_name = "OUTCOME", value_parser = PossibleValuesParser::new(toolgate_journal::OUTCOMES))]
+    #[arg(long, value_name = "OUTCOME", value_parser = PossibleValuesParser::new(toolgate_journal::OUTCOME_NAMES))]
     pub(crate) outcome: Option<String>,
     /// Only calls since this time: 30m or 7d ago, or a date with or without a time
     #[arg(long, value_name = "TIME")]

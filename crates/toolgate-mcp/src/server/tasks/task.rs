@@ -55,7 +55,7 @@ struct OpenQuestion {
     is_asked: bool,
 }
 
-/// A task that runs or waits, for people.
+/// A task of an MCP client, as shown on the dashboard.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TaskSummary {
