@@ -27,7 +27,7 @@ pub enum Message {
     },
 }
 
-/// One reply of a model, or of sentences.
+/// One reply of a model, or of the built-in sentences.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AssistantMessage {
     pub parts: Vec<MessagePart>,

@@ -22,8 +22,8 @@ use self::queue::QuestionQueue;
 use crate::guard::Caller;
 use crate::notify::Notifier;
 
-/// Puts the questions of servers to the people who have the dashboard open. Clones share the open
-/// questions.
+/// An [`ElicitationHandler`] that shows questions of servers to the people who have the dashboard
+/// open. Clones share the open questions.
 #[derive(Clone, Default)]
 pub struct DashboardQuestions(Arc<QuestionQueue>);
 

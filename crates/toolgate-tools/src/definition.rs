@@ -12,7 +12,7 @@ use toolgate_core::{DefinitionError, FunctionTool, HandlerKind, Tool, ToolDefini
 use crate::HandlerRegistry;
 use crate::handler_registry::MissingHandler;
 
-/// The tools from a file, and the problems found in it.
+/// The result of [`HandlerRegistry::load`]: the tools from a file, and the problems found in it.
 #[derive(Default)]
 #[non_exhaustive]
 pub struct LoadedDefinitions {
@@ -20,7 +20,7 @@ pub struct LoadedDefinitions {
     pub problems: Vec<DefinitionProblem>,
 }
 
-/// A problem in one entry of a file with definitions.
+/// A problem in one tool definition of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DefinitionProblem {

@@ -42,7 +42,7 @@ pub struct SkillsSettings {
     pub folders: Vec<PathBuf>,
 }
 
-/// Skills of our own. They are offered to callers as long as it exists.
+/// Offers the skills in configured folders to callers, like those of a server, until it is dropped.
 pub struct SkillFolders {
     manager: Arc<ToolManager>,
     state: Mutex<SkillState>,

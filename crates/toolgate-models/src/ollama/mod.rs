@@ -54,6 +54,7 @@ const NO_WINDOW: usize = 0;
 /// The address comes from the settings; the environment is not read.
 pub type OllamaClient = ProviderClient<OllamaFormat>;
 
+/// Ollama's wire format, for [`OllamaClient`].
 pub struct OllamaFormat {
     core: FormatCore<OllamaCompat>,
     settings: ModelSettings,

@@ -333,8 +333,9 @@ fn mock_tool(entry: &Value) -> Result<FunctionTool, Problem> {
     Ok(FunctionTool::mock(definition, answer))
 }
 
-/// Builds an entry for `tools` in the configuration: a mock that always gives this answer. Takes its
-/// description and parameters from `tool`, unless the called tool no longer exists.
+/// Builds a configuration entry for a mock tool that always gives the answer of a recorded call.
+///
+/// The description and the parameters are those of `tool`, unless the called tool no longer exists.
 pub fn mock_entry(
     name: &str,
     tool: Option<&ToolDefinition>,
