@@ -15,8 +15,8 @@
 //! - A [`Tool`] is a [`ToolDefinition`] (name, description, JSON Schema of its arguments) and the
 //!   code that answers calls. [`FunctionTool`] makes one from an async function.
 //! - A *source* ([`ToolSource`]) is where tools come from: this program, or one MCP server. The
-//!   [`ToolManager`] is the registry of all tools. It can change at any time; running calls keep the
-//!   tool they found.
+//!   [`ToolManager`] is the registry of all tools. It can change at any time; running calls keep
+//!   the tool they found.
 //! - The [`ToolExecutor`] runs calls, and is the only thing that invokes a tool. It never fails and
 //!   never panics: a timeout, a panic or a refusal is an outcome like any other.
 //! - [`Limits`] bound time, size and concurrency. The [`Policy`] says which tools may be called and

@@ -2,8 +2,8 @@
 //!
 //! A protocol crate (today only Z-Wave) implements [`Home`]: it lists [`HomeDevice`]s and sends
 //! [`DeviceCommand`]s, each of which ends in a [`CommandOutcome`]. [`CommandConfirmation`] decides
-//! from the device's reports whether a command worked. [`home_tools`] turns any `Home`, wrapped in a
-//! [`HomeAccess`], into tools.
+//! from the device's reports whether a command worked. [`home_tools`] turns any `Home`, wrapped in
+//! a [`HomeAccess`], into tools.
 //!
 //! To add a protocol, also add it to [`PROTOCOLS`]. The built-in sentences and messages then work
 //! with it, because they refer to these tools.

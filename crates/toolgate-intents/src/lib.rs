@@ -1,5 +1,5 @@
-//! Turns plain sentences such as "turn on the kitchen light" into tool calls, and their results into
-//! spoken answers, without a model.
+//! Turns plain sentences such as "turn on the kitchen light" into tool calls, and their results
+//! into spoken answers, without a model.
 //!
 //! ```text
 //!  a sentence and its context ──▶ SentenceInterpreter::interpret   ──▶ Interpretation:

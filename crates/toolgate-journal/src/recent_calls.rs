@@ -14,8 +14,8 @@ use crate::{JournalFilter, JournalReader};
 /// Tools are made before the journal is opened, so [`set_reader`](Self::set_reader) sets the reader
 /// later. Clones share it.
 ///
-/// The tool takes `tool`, `outcome` and `limit`, and returns `{"calls": […]}`, newest first. The call of
-/// `recent_calls` itself is left out.
+/// The tool takes `tool`, `outcome` and `limit`, and returns `{"calls": […]}`, newest first. The
+/// call of `recent_calls` itself is left out.
 #[derive(Clone, Default)]
 pub struct RecentCallsHandler {
     reader: Arc<OnceLock<JournalReader>>,

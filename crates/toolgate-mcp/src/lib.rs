@@ -8,14 +8,14 @@
 //!  server/   McpServer: any ToolExecutor over stdin and stdout, or over HTTP as McpHttp
 //! ```
 //!
-//! To use servers, pass [`ServerSettings`] to [`Servers::apply`]. To be a server, wrap an executor in
-//! [`McpServer`].
+//! To use servers, pass [`ServerSettings`] to [`Servers::apply`]. To be a server, wrap an executor
+//! in [`McpServer`].
 //!
 //! The embedding program supplies what the client side can't do itself: an [`ElicitationHandler`]
 //! shows a server's question to a person, a [`SamplingHandler`] answers a server with a model, a
-//! [`watcher`] process stops the servers if the program is killed, and the [`sandbox`] confines them.
-//! [`Servers`] reports a [`ServerStatus`] for each server, and a [`ToolCatalog`] remembers tool lists
-//! between runs. [`skills`] serves folders with skills as resources.
+//! [`watcher`] process stops the servers if the program is killed, and the [`sandbox`] confines
+//! them. [`Servers`] reports a [`ServerStatus`] for each server, and a [`ToolCatalog`] remembers
+//! tool lists between runs. [`skills`] serves folders with skills as resources.
 //!
 //! Two generations of the protocol, called [eras](ProtocolEra), are supported: revisions up to
 //! 2025-11-25, where a session begins with `initialize`, and 2026-07-28, where every request stands

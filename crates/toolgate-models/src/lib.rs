@@ -11,8 +11,8 @@
 //! [`connect`] turns its selection into a [`ConnectedModel`], which has a [`SentenceRouter`]. Pass
 //! that router and a [`Toolbox`] to [`Conversation::new`]. [`Conversation::turn`] then asks the
 //! model, runs the calls that it asks for, and repeats this until there is an answer. A
-//! [`ModelListener`] receives text and calls as they arrive. [`CompletionRequest`] asks a model once,
-//! without tools or a conversation.
+//! [`ModelListener`] receives text and calls as they arrive. [`CompletionRequest`] asks a model
+//! once, without tools or a conversation.
 //!
 //! *Built-in sentences* (the provider `intents` in the settings) are requests of a known form, such
 //! as "turn on the kitchen light", which `toolgate-intents` understands without a model. The router

@@ -25,8 +25,8 @@ pub fn install_tls_provider() {
     }
 }
 
-/// Starts building an HTTP client with the rules of this project: no redirects, no retries, no proxy
-/// for this machine.
+/// Starts building an HTTP client with the rules of this project: no redirects, no retries, no
+/// proxy for this machine.
 ///
 /// Set `is_local` if it only connects to this machine: see [`is_local_url`](crate::is_local_url).
 ///

@@ -10,11 +10,11 @@ pub fn is_local_url(url: &Url) -> bool {
     url.host_str().is_some_and(is_local_host)
 }
 
-/// True for hosts that are this machine: loopback and unspecified addresses, and `localhost` with its
-/// subdomains.
+/// True for hosts that are this machine: loopback and unspecified addresses, and `localhost` with
+/// its subdomains.
 ///
-/// Loopback addresses include IPv4-mapped ones. Servers print the unspecified addresses `0.0.0.0` and
-/// `::` when they start, people copy them, and a connection to them reaches this machine.
+/// Loopback addresses include IPv4-mapped ones. Servers print the unspecified addresses `0.0.0.0`
+/// and `::` when they start, people copy them, and a connection to them reaches this machine.
 ///
 /// Names aren't resolved: the answer could change between this check and the request.
 pub fn is_local_host(host: &str) -> bool {

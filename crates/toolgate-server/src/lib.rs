@@ -7,9 +7,9 @@
 //!  router.rs     all routes                feed, stats, metrics, traces   observers of calls
 //! ```
 //!
-//! A program fills in [`GatewayParts`], creates a [`Gateway`] from them, and calls [`serve`]. Several
-//! parts are also observers of the executor: [`CallFeed`], [`Stats`], [`Metrics`] and, with the
-//! feature `otlp`, `Traces`. [`DashboardApprovals`] is its approver, and [`DashboardQuestions`]
+//! A program fills in [`GatewayParts`], creates a [`Gateway`] from them, and calls [`serve`].
+//! Several parts are also observers of the executor: [`CallFeed`], [`Stats`], [`Metrics`] and, with
+//! the feature `otlp`, `Traces`. [`DashboardApprovals`] is its approver, and [`DashboardQuestions`]
 //! handles the questions of MCP servers.
 //!
 //! A request passes the guard (host, origin, token, rate) and then a route. Calls go through the

@@ -66,8 +66,8 @@ impl OperatorKeys {
 /// Generates a secret key, with which the operator or a command of this machine signs in.
 ///
 /// It is for [`Gateway::accept_sign_in_key`](crate::Gateway::accept_sign_in_key) or
-/// [`Gateway::accept_command_key`](crate::Gateway::accept_command_key). Returns `None` if the system
-/// has no random numbers.
+/// [`Gateway::accept_command_key`](crate::Gateway::accept_command_key). Returns `None` if the
+/// system has no random numbers.
 pub fn random_key() -> Option<String> {
     let mut key = [0_u8; 16];
     SystemRandom::new().fill(&mut key).ok()?;

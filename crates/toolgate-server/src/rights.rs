@@ -6,8 +6,8 @@ use serde::Deserialize;
 use crate::guard::Caller;
 use crate::problem::Problem;
 
-/// What a token may do besides calling tools, if its entry in the configuration says so. The tools of
-/// a token never imply a right.
+/// What a token may do besides calling tools, if its entry in the configuration says so. The tools
+/// of a token never imply a right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Right {

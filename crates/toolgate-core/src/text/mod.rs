@@ -3,12 +3,12 @@
 //! - **Escaping.** [`escape`] for logs and terminals, [`escape_for_review`] for what a person must
 //!   approve. [`strip_invisible`] removes what only a model would read.
 //! - **Truncating.** [`truncate`], and [`mark_truncated`] for text that is already cut.
-//! - **Comparing.** [`nearest_names`] suggests names for a misspelled one, and [`fold_char`] ignores
-//!   case and accents.
+//! - **Comparing.** [`nearest_names`] suggests names for a misspelled one, and [`fold_char`]
+//!   ignores case and accents.
 //! - **Durations and sizes.** [`parse_duration`] and [`parse_bytes`] read text such as `30s` and
 //!   `1MiB`; [`deserialize_duration`] and [`deserialize_bytes`] do so for settings.
-//! - **Messages.** [`describe_mismatch`] and [`unknown_value_message`] explain mistakes in a settings
-//!   file.
+//! - **Messages.** [`describe_mismatch`] and [`unknown_value_message`] explain mistakes in a
+//!   settings file.
 
 mod deserialize_error;
 mod escape;
