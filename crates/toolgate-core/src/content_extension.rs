@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{ContentMethod, ContentRequest, ContentSet, ContentSource, Scope, ToolExecutor};
 
-/// Why nobody gets a request that only an extension defines.
+/// Why a request of an MCP extension can't be routed to exactly one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ExtensionRequestError {
     #[error("no server that this caller may use has an extension for it")]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use super::Conversation;
 use super::running_turn::RunningTurn;

@@ -1,6 +1,6 @@
 //! Checks which tools a model is offered with a question.
 
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use toolgate_models::{Conversation, ExcludedTool, OfferedTools, Toolbox};
 
 use super::DoctorFinding::{Good, Warning};

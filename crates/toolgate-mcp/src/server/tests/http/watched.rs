@@ -5,17 +5,17 @@ use parking_lot::Mutex;
 use toolgate_core::{CallRecord, Observer};
 
 use super::*;
-use crate::{AnsweredRequest, RequestObserver};
+use crate::{FinishedRequest, RequestObserver};
 
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const OTHER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 /// Records requests, and the parent spans of calls.
 #[derive(Clone, Default)]
-struct RecordedRequests(Arc<Mutex<Vec<AnsweredRequest>>>, Arc<Mutex<Vec<String>>>);
+struct RecordedRequests(Arc<Mutex<Vec<FinishedRequest>>>, Arc<Mutex<Vec<String>>>);
 
 impl RequestObserver for RecordedRequests {
-    fn answered(&self, request: &AnsweredRequest) {
+    fn answered(&self, request: &FinishedRequest) {
         self.0.lock().push(request.clone());
     }
 }
@@ -28,7 +28,7 @@ impl Observer for RecordedRequests {
 }
 
 impl RecordedRequests {
-    fn take(&self) -> Vec<AnsweredRequest> {
+    fn take(&self) -> Vec<FinishedRequest> {
         std::mem::take(&mut self.0.lock())
     }
 }
