@@ -34,13 +34,9 @@ use self::pending_calls::AbandonedCall;
 use self::running_tasks::RunningTask;
 pub(crate) use self::running_tasks::TaskRegistration;
 use super::diagnostics::ServerDiagnostics;
-use super::message::RpcError;
 use super::questions::ServerQuestions;
 use super::subscriptions::ResourceSubscriptions;
-use super::transport::{
-    FailureReason, HttpStatus, SessionEnd, Transport, TransportError, TransportInbox,
-    UnreadableAnswer,
-};
+use super::transport::{SessionEnd, Transport, TransportInbox};
 use crate::ProtocolEra;
 
 // Far above the ids that servers use. If a server echoes our response to its own request, it isn't

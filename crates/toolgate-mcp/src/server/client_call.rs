@@ -11,7 +11,7 @@ use super::call_reports::{CallReports, relay_reports};
 use super::client_message::RequestMeta;
 use super::jsonrpc::RequestError;
 use super::methods::{RequestContext, SERVER_INFO};
-use super::questions::{AskingCall, CallStage, SessionQuestions, can_be_asked};
+use super::questions::{AskingCall, CallStage, QuestionRound, SessionQuestions, can_be_asked};
 use super::service::McpService;
 use super::suspended::{ClientAnswers, RequestBinding, SuspensionScope};
 use super::tasks::TaskOffer;

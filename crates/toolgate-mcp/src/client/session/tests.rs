@@ -3,8 +3,9 @@ use toolgate_core::{FunctionTool, Redactor, ToolCall, ToolError, ToolExecutor, T
 
 use super::*;
 use crate::client::diagnostics::ServerDiagnostics;
-use crate::client::message::{OutgoingMessage, RpcMessage};
+use crate::client::message::{OutgoingMessage, RpcError, RpcMessage};
 use crate::client::subscriptions::ResourceSubscriptions;
+use crate::client::transport::{TransportError, UnreadableAnswer};
 use futures::future::BoxFuture;
 
 mod logging;

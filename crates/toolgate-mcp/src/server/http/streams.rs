@@ -21,7 +21,6 @@ use super::reply::{self, HttpError};
 use super::table::SessionGuard;
 use crate::server::client_message::ClientRequest;
 use crate::server::jsonrpc::response;
-use crate::server::methods::RequestContext;
 use crate::server::request_tracker::RequestTracker;
 
 // Bytes of finished responses that all sessions together keep for resuming.
@@ -82,7 +81,7 @@ impl McpHttp {
         permit: Option<OwnedSemaphorePermit>,
     ) -> Response<HttpBody> {
         let (state, service) = (Arc::clone(&self.state), Arc::clone(&self.service));
-        let (id, lifecycle) = (request.id.clone(), requester.lifecycle());
+        let id = request.id.clone();
         let (stop, running) = self.register(&id, &requester);
         let log = match &requester {
             Requester::Session(session) => session.open_stream(&state.kept_bytes),

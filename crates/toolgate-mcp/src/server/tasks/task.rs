@@ -26,11 +26,11 @@ pub(in crate::server) struct ClientTask {
     started: Instant,
     // How old it was when this process took it over.
     age: Duration,
-    state: Mutex<TaskState>,
+    state: Mutex<TaskProgress>,
     changes: watch::Sender<()>,
 }
 
-struct TaskState {
+struct TaskProgress {
     updated: SystemTime,
     message: Option<String>,
     progress: Option<Progress>,
@@ -84,7 +84,7 @@ impl ClientTask {
             stop,
             started: Instant::now(),
             age: age(SystemTime::now()),
-            state: Mutex::new(TaskState {
+            state: Mutex::new(TaskProgress {
                 updated: SystemTime::now(),
                 message: None,
                 progress: None,
@@ -210,7 +210,7 @@ impl ClientTask {
         is_first
     }
 
-    fn update(&self, change: impl FnOnce(&mut TaskState)) {
+    fn update(&self, change: impl FnOnce(&mut TaskProgress)) {
         let mut state = self.state.lock();
         change(&mut state);
         state.updated = SystemTime::now();
@@ -310,7 +310,7 @@ impl ClientTask {
     }
 }
 
-impl TaskState {
+impl TaskProgress {
     fn open(&mut self) -> impl Iterator<Item = &mut OpenQuestion> {
         let all = self.rounds.iter_mut();
         all.flat_map(|round| &mut round.questions)
