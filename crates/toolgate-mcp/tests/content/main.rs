@@ -13,8 +13,7 @@ mod faults;
 mod floods;
 mod gateway;
 mod lists;
-mod misuse;
-
+mod malformed_messages;
 mod passed_on;
 mod real_clients;
 mod real_servers;
