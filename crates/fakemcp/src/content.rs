@@ -1,5 +1,5 @@
-//! Resources, prompts, completion and subscriptions, as the file of the mode `content` defines them.
-//! URIs and names that start with `fault:` cause a fault.
+//! Resources, prompts, completion and subscriptions, as the file of the mode `content` defines
+//! them. URIs and names that start with `fault:` cause a fault.
 //!
 //! | member of the file | meaning |
 //! |---|---|
@@ -78,8 +78,8 @@ impl Subscriptions {
     }
 }
 
-/// The file of the mode `content`. Benchmarks use this server too, so it is read again only after it
-/// was replaced.
+/// The file of the mode `content`. Benchmarks use this server too, so it is read again only after
+/// it was replaced.
 #[derive(Default)]
 pub(crate) struct ContentFile {
     known: Mutex<(Option<FileStamp>, Arc<Value>)>,
@@ -147,8 +147,8 @@ pub(crate) fn extension(content: &Value, method: &str) -> Option<Value> {
     content["methods"].get(method).cloned()
 }
 
-/// Answers a method of content. Returns `None` when there is no response to send: none at all, or one
-/// that was already written.
+/// Answers a method of content. Returns `None` when there is no response to send: none at all, or
+/// one that was already written.
 pub(crate) fn answer(
     server: &FakeServer,
     id: &Value,
@@ -235,7 +235,8 @@ fn default_answer(method: &str, address: &str, text: &str) -> Value {
     result
 }
 
-/// Announces `times` updates if the client has subscribed or `always` is set. Returns whether it did.
+/// Announces `times` updates if the client has subscribed or `always` is set. Returns whether it
+/// did.
 pub(crate) fn update(server: &FakeServer, arguments: &Value) -> bool {
     let uri = arguments["uri"].as_str().unwrap_or_default();
     let is_wanted = server.subscriptions().includes(uri) || arguments["always"] == true;

@@ -22,8 +22,8 @@ pub(crate) fn elicit_content(server: &FakeServer, method: &str, params: &Value) 
     Ok(result)
 }
 
-/// Asks the client. Legacy protocol: sends a request and waits. Since 2026-07-28: returns the question
-/// as an `input_required` result, and the client repeats the call with the answer.
+/// Asks the client. Legacy protocol: sends a request and waits. Since 2026-07-28: returns the
+/// question as an `input_required` result, and the client repeats the call with the answer.
 pub(crate) fn ask_client(server: &FakeServer, tool: &str, params: &Value) -> RpcResult {
     let arguments = &params["arguments"];
     let times = arguments["times"].as_u64().unwrap_or(1);

@@ -1,5 +1,5 @@
-//! The tool `task`, whose calls run as tasks: those of protocol 2025-11-25 or of the extension. Each
-//! server counts its tasks from 1, so two servers have tasks of the same ids.
+//! The tool `task`, whose calls run as tasks: those of protocol 2025-11-25 or of the extension.
+//! Each server counts its tasks from 1, so two servers have tasks of the same ids.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -13,8 +13,8 @@ use crate::{content, tasks};
 /// The block size of `long_line`.
 const CHUNK: usize = 64 << 10;
 
-/// Returns `None` when there is no response to send: none at all, or one that the tool already wrote
-/// itself.
+/// Returns `None` when there is no response to send: none at all, or one that the tool already
+/// wrote itself.
 pub(crate) fn call(server: &FakeServer, id: &Value, params: &Value) -> Option<RpcResult> {
     let name = params["name"].as_str().unwrap_or_default();
     let arguments = &params["arguments"];
@@ -134,8 +134,8 @@ fn count_and_maybe_exit(server: &FakeServer, arguments: &Value) -> Value {
     text(runs.to_string())
 }
 
-/// Writes one line that no client should keep in memory: the start of a response whose text is never
-/// closed, or junk. Writes whole chunks only, so the length is rounded down.
+/// Writes one line that no client should keep in memory: the start of a response whose text is
+/// never closed, or junk. Writes whole chunks only, so the length is rounded down.
 fn write_long_line(server: &FakeServer, id: &Value, arguments: &Value) {
     if arguments["junk"] != true {
         let head = format!(

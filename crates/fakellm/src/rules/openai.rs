@@ -45,7 +45,8 @@ pub(super) fn check(
             .strip_prefix("Bearer ")
             .is_some_and(|key| !key.trim().is_empty())
     };
-    // A server on this machine needs no key, so it is optional; an empty one is a bug of the client.
+    // A server on this machine needs no key, so it is optional; an empty one is a bug of the
+    // client.
     ensure(request.header("authorization").is_none_or(bearer), || {
         "authorization: must be a bearer token".to_owned()
     })?;

@@ -171,8 +171,8 @@ impl TestClient {
         (id, receiver)
     }
 
-    /// Sends a request, and repeats it with the answers while the server asks for input. Returns the
-    /// whole response.
+    /// Sends a request, and repeats it with the answers while the server asks for input. Returns
+    /// the whole response.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
         let mut again = params.clone();
         loop {

@@ -1,5 +1,5 @@
-//! The tools of the reference server behind the gateway: everything that a tool can return, report or
-//! ask. Its resources and prompts are in `real_servers`.
+//! The tools of the reference server behind the gateway: everything that a tool can return, report
+//! or ask. Its resources and prompts are in `real_servers`.
 
 use serde_json::{Value, json};
 

@@ -113,8 +113,8 @@ async fn a_method_of_an_extension_reaches_the_server_that_has_it_and_no_other() 
         );
         assert!(gateway.received("own", "thing/find").await.is_empty());
 
-        // The server is ambiguous, the method is not one of an extension, or the client doesn't have
-        // the extension.
+        // The server is ambiguous, the method is not one of an extension, or the client doesn't
+        // have the extension.
         for method in ["vendor/x", "resources/x", "tasks/x", "ui/x", "skills/x"] {
             let error = client.expect_error(method, json!({})).await;
             assert_eq!(error["code"], -32601, "{method}: {error}");

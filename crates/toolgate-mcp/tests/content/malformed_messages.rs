@@ -1,5 +1,5 @@
-//! Servers that hang, or send malformed or excessive messages: subscriptions, questions to the client,
-//! and logs.
+//! Servers that hang, or send malformed or excessive messages: subscriptions, questions to the
+//! client, and logs.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use toolgate_mcp::ProtocolEra;
 use crate::client::TestClient;
 use crate::gateway::{ERAS, Gateway, era_pairs};
 
-/// A gateway for the server `s` and a healthy neighbour. `raw` has the bytes by which `s` replaces its
-/// responses, by method.
+/// A gateway for the server `s` and a healthy neighbour. `raw` has the bytes by which `s` replaces
+/// its responses, by method.
 async fn start_gateway(era: ProtocolEra, raw: Value) -> Gateway {
     let content = json!({
         "resources": [{ "uri": "x:1" }], "prompts": [{ "name": "p" }], "raw": raw,

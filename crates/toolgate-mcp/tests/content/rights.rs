@@ -41,8 +41,8 @@ enum PlannedRequest {
     Log(&'static str),
 }
 
-/// Addresses of resources: of the scheme that all servers list, of a scheme of one, with the name of
-/// a server in many forms, and random text.
+/// Addresses of resources: of the scheme that all servers list, of a scheme of one, with the name
+/// of a server in many forms, and random text.
 fn address() -> impl Strategy<Value = String> {
     let own = prop_oneof![
         3 => Just("x:N".to_owned()),
@@ -330,8 +330,8 @@ async fn check_received(gateway: &Gateway, actors: &[Actor]) {
     }
 }
 
-/// Checks that servers have only the subscriptions of clients that may read them, and that each update
-/// reaches exactly those clients.
+/// Checks that servers have only the subscriptions of clients that may read them, and that each
+/// update reaches exactly those clients.
 async fn check_updates(gateway: &Gateway, actors: &mut [Actor]) {
     let mut wanted: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for (server, own) in actors.iter().flat_map(|actor| actor.accepted.values()) {

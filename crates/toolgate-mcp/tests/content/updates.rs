@@ -32,7 +32,8 @@ async fn updates_come_between_subscribing_and_unsubscribing() {
             assert!(gateway.update(server, "x:1").await);
             assert_eq!(client.next_updated_uri().await, expected);
         }
-        // The client didn't subscribe to this one, so it isn't notified even if the server announces it.
+        // The client didn't subscribe to this one, so it isn't notified even if the server
+        // announces it.
         let unsubscribed = json!({ "uri": "x:2", "always": true });
         gateway.call("a", "update", unsubscribed).await;
         client.unsubscribe(&wanted).await;

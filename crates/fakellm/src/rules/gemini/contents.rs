@@ -1,4 +1,5 @@
-//! Checks the contents of a request: that the roles alternate, and that every call has its response.
+//! Checks the contents of a request: that the roles alternate, and that every call has its
+//! response.
 
 use std::collections::HashSet;
 
