@@ -159,12 +159,12 @@ async fn everything(real: &RealServer) {
         "Invalid parameters: 'a' must be number"
     );
     let steps = Arc::new(Mutex::new(0));
-    let heard = Arc::clone(&steps);
+    let counter = Arc::clone(&steps);
     let call = ToolCall::new(
         "trigger-long-running-operation",
         json!({ "duration": 0.5, "steps": 3 }),
     )
-    .on_progress(move |_| *heard.lock() += 1);
+    .on_progress(move |_| *counter.lock() += 1);
     let outcome = real.executor.execute(call).await;
     assert!(outcome.is_success(), "{:?}", outcome.error());
     assert_eq!(*steps.lock(), 3);

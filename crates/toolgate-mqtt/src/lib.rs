@@ -9,6 +9,7 @@ mod client;
 mod error;
 mod frames;
 mod message;
+mod packet_id;
 mod packet_writer;
 mod settings;
 

@@ -9,7 +9,7 @@ use tracing::{debug, warn};
 
 use super::message::RpcError;
 use super::session::{ClientSession, SessionError, SessionRequest};
-use super::transport::FailureReason;
+use super::transport::{FailureReason, UnreadableAnswer};
 use crate::era::{LEGACY, LEGACY_REVISIONS, MODERN};
 use crate::{EraSetting, ProtocolEra};
 
@@ -184,7 +184,13 @@ pub(crate) fn explain(error: &HandshakeError) -> FailureReason {
             let message = escape(&message.chars().take(500).collect::<String>());
             format!("it refused the handshake: {message} (code {code})").into()
         }
-        SessionError::Unreadable(_) => "its response to the handshake could not be read".into(),
+        SessionError::Unreadable(unreadable) => {
+            let text = "its response to the handshake could not be read";
+            match unreadable {
+                UnreadableAnswer::Broken(problem) => FailureReason::new(text, escape(problem), ""),
+                UnreadableAnswer::TooLarge { .. } => text.into(),
+            }
+        }
     }
 }
 

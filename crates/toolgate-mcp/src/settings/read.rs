@@ -12,7 +12,7 @@ use toolgate_core::text::{bytes_from_json, escape, nearest_names};
 
 pub(super) use keys::KEYS;
 use keys::{
-    ALLOWED, CHECK, CONTAINER, DISABLED, ERA, EXCLUDED, EntryKey, HEALTH, HOME, IDENTITY_KEYS,
+    ALLOWED, APPROVAL_KEYS, CHECK, CONTAINER, DISABLED, ERA, EXCLUDED, EntryKey, HEALTH, HOME,
     MAX_MEMORY, NORMALIZE, OVERRIDE, PARAMETER_NAMES, PIN, SAMPLING, SANDBOX, START_TIMEOUT,
     TIMEOUT, VALIDATE,
 };
@@ -97,7 +97,7 @@ impl ServerSettings {
     /// Returns the keys of an entry that decide what is run or contacted, as they are in the file.
     /// They are sorted, so that equal entries have equal parts.
     pub fn identity_part(entry: &Value) -> Value {
-        let names = IDENTITY_KEYS.iter().copied().flatten();
+        let names = APPROVAL_KEYS.iter().copied().flatten();
         let part = names.filter_map(|name| Some(((*name).to_owned(), entry.get(name)?.clone())));
         let mut part = Value::Object(part.collect());
         for (_, value) in part.as_object_mut().into_iter().flatten() {
