@@ -147,7 +147,10 @@ async fn pinned_tools_beyond_the_providers_limit_are_named() {
         "openai accepts at most 1 tools at once, so these can't be offered although they are pinned: 'set_lamp' (model.pinnedTools)."
     );
     let last = reported.notices().pop().unwrap();
-    assert!(last.ends_with("(openai accepts no more at once)."), "{last}");
+    assert!(
+        last.ends_with("(openai accepts no more at once)."),
+        "{last}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
