@@ -201,15 +201,13 @@ fn check_content(content: Option<&Value>, at: &str) -> CheckResult {
         Some(Value::Array(parts)) => {
             for part in parts {
                 match part["type"].as_str() {
-                    Some("text") => non_blank_string(part.get("text"), at).map(drop)?,
-                    Some("image_url") => {
-                        non_blank_string(part["image_url"].get("url"), at).map(drop)?
-                    }
+                    Some("text") => non_blank_string(part.get("text"), at)?,
+                    Some("image_url") => non_blank_string(part["image_url"].get("url"), at)?,
                     other => {
                         let kind = other.unwrap_or_default();
                         return Err(format!("{at}.content: unknown part type '{kind}'"));
                     }
-                }
+                };
             }
             Ok(())
         }
