@@ -18,7 +18,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{
-    CallId, ClientId, Question, QuestionError, QuestionHandler, ToolCall, ToolExecutor, ToolOutcome,
+    CallId, ClientId, Question, QuestionError, QuestionHandler, TaskHandle, ToolCall, ToolExecutor,
+    ToolOutcome,
 };
 
 use super::call_reports::CallReports;
@@ -113,8 +114,10 @@ pub(super) struct AskingCall {
     pub(super) id: CallId,
     pub(super) capabilities: Arc<Value>,
     outcome: BoxFuture<'static, ToolOutcome>,
+    has_begun: Arc<AtomicBool>,
     rounds: mpsc::Receiver<QuestionRound>,
     pub(super) stop: CancellationToken,
+    pub(super) task_handle: TaskHandle,
     pub(super) reports: Arc<CallReports>,
     // What `proceed` returns first, if it is known already.
     pub(super) next: Option<CallStage>,
@@ -139,9 +142,11 @@ impl AskingCall {
         let (rounds, waiting) = mpsc::channel(MAX_ROUNDS);
         let (id, stop) = (call.id(), CancellationToken::new());
         let reports = Arc::new(CallReports::new(log_level));
+        let task_handle = TaskHandle::default();
         let call = reports
             .listen(call)
             .cancellation(stop.clone())
+            .task_handle(task_handle.clone())
             .on_question(Arc::new(QuestionQueue {
                 client,
                 capabilities: Arc::clone(&capabilities),
@@ -152,8 +157,10 @@ impl AskingCall {
             id,
             capabilities,
             outcome: Box::pin(async move { executor.execute(call).await }),
+            has_begun: Arc::new(AtomicBool::new(true)),
             rounds: waiting,
             stop,
+            task_handle,
             reports,
             next: None,
             early_answers: Map::new(),
@@ -174,10 +181,18 @@ impl AskingCall {
     /// Makes the call wait before it begins. Must not be called after that.
     pub(super) fn begin_after(&mut self, ready: impl Future<Output = ()> + Send + 'static) {
         let call = std::mem::replace(&mut self.outcome, Box::pin(std::future::pending()));
+        let has_begun = Arc::clone(&self.has_begun);
+        has_begun.store(false, Ordering::Relaxed);
         self.outcome = Box::pin(async move {
             ready.await;
+            has_begun.store(true, Ordering::Relaxed);
             call.await
         });
+    }
+
+    /// False if nothing is on record yet, so that the call can be dropped.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Relaxed)
     }
 
     /// Runs the call until it ends or asks. Cancel safe. Must not be called after the end.

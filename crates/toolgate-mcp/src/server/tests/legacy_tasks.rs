@@ -66,6 +66,18 @@ async fn a_client_of_2025_11_25_asks_for_a_task_itself() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_task_of_2025_11_25_outlasts_the_limit_of_calls_too() {
+    let (server, endings) = task_server();
+    let (mut client, _) = legacy_client(server, "2025-11-25").await;
+    let params = json!({ "name": "slow", "arguments": { "a": 4000 }, "task": {} });
+    let created = client.ask("tools/call", params).await;
+    let id = json!({ "taskId": created["result"]["task"]["taskId"] });
+    let result = client.ask("tasks/result", id).await;
+    assert_eq!(result["result"]["content"][0]["text"], "after 4000 s");
+    assert_eq!(*endings.0.lock(), [None]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn tasks_result_relays_questions_to_a_client_of_2025_11_25() {
     let (server, _) = task_server();
     let (mut client, _) = legacy_client(server, "2025-11-25").await;
