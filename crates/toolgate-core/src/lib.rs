@@ -185,7 +185,7 @@ pub use outcome::{ToolOutcome, error_chain};
 pub use output::{ToolContent, ToolOutput};
 pub use parameter_names::{ParameterNames, RenameMode};
 pub use policy::{Decision, Destructive, DestructiveCaller, FlowPolicy, FlowState, Policy};
-pub use question::{ClientId, Question, QuestionError, QuestionHandler};
+pub use question::{ClientId, ElicitationListener, Question, QuestionError, QuestionHandler};
 pub use readiness::{ToolReadiness, ToolWait, ToolWaitListener};
 pub use redact::{Redactor, is_redacted};
 pub use remote_task::RemoteTask;

@@ -1,6 +1,7 @@
 //! A session with a server: matches responses to requests, and handles what the server sends.
 
 mod asking;
+mod elicitations;
 mod encode;
 mod error;
 mod freshness;
@@ -22,6 +23,7 @@ use tokio::sync::{Notify, Semaphore, oneshot, watch};
 use toolgate_core::{CallContext, SentRequest};
 use tracing::{debug, warn};
 
+use self::elicitations::OpenElicitations;
 use self::encode::ModernMeta;
 pub(crate) use self::encode::{SessionRequest, TaskUse};
 pub(crate) use self::error::SessionError;
@@ -64,6 +66,7 @@ pub(crate) struct ClientSession {
     freshness: Mutex<ListFreshness>,
     questions: Arc<ServerQuestions>,
     open_questions: Arc<Semaphore>,
+    elicitations: OpenElicitations,
     messages_received: AtomicU64,
     // Cancelled requests since the last message.
     unanswered_in_a_row: AtomicU64,
@@ -119,6 +122,7 @@ impl ClientSession {
             freshness: Mutex::default(),
             questions,
             open_questions: Arc::new(Semaphore::new(MAX_OPEN_QUESTIONS)),
+            elicitations: OpenElicitations::default(),
             messages_received: AtomicU64::new(0),
             unanswered_in_a_row: AtomicU64::new(0),
             meta: OnceLock::new(),

@@ -34,6 +34,8 @@ mod request_lines;
 mod request_tracker;
 mod resource_updates;
 mod service;
+mod session_notices;
+mod session_questions;
 mod stdio;
 mod suspended;
 mod tasks;

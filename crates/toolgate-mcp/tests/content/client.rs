@@ -33,6 +33,8 @@ pub(crate) struct TestClient {
     answer: Option<Value>,
     /// The messages of the forms that it was asked to fill in, or the methods of other questions.
     pub(crate) asked: Arc<Mutex<Vec<String>>>,
+    /// The questions that came as requests.
+    pub(crate) questions: Arc<Mutex<Vec<Value>>>,
 }
 
 fn asked_for(question: &Value) -> String {
@@ -101,7 +103,7 @@ impl TestClient {
         tokio::spawn(async move { server.serve(reader, writer, CancellationToken::new()).await });
         let (reader, writer) = tokio::io::split(ours);
         let writer = Arc::new(tokio::sync::Mutex::new(writer));
-        let (pending, asked) = (Arc::default(), Arc::default());
+        let (pending, asked, questions) = (Arc::default(), Arc::default(), Arc::default());
         let (sender, notifications) = mpsc::unbounded_channel();
         let listener = Listener {
             pending: Arc::clone(&pending),
@@ -109,6 +111,7 @@ impl TestClient {
             writer: Arc::clone(&writer),
             answer: answer.clone(),
             asked: Arc::clone(&asked),
+            questions: Arc::clone(&questions),
         };
         let reading = tokio::spawn(listener.read_messages(reader));
         let mut client = Self {
@@ -123,6 +126,7 @@ impl TestClient {
             reading,
             answer,
             asked,
+            questions,
         };
         client.hello = match era {
             ProtocolEra::Modern => client.result("server/discover", json!({})).await,
@@ -342,6 +346,7 @@ struct Listener {
     writer: Writer,
     answer: Option<Value>,
     asked: Arc<Mutex<Vec<String>>>,
+    questions: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Listener {
@@ -364,6 +369,7 @@ impl Listener {
 
     async fn answer_question(&self, question: &Value) {
         self.asked.lock().push(asked_for(question));
+        self.questions.lock().push(question.clone());
         let result = answer_to(question, self.answer.as_ref().unwrap());
         let response = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
         write_line(&self.writer, &response).await;

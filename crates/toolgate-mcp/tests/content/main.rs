@@ -14,7 +14,7 @@ mod floods;
 mod gateway;
 mod lists;
 mod misuse;
-
+mod pages;
 mod passed_on;
 mod real_clients;
 mod real_servers;

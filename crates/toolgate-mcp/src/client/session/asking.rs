@@ -82,6 +82,7 @@ impl ClientSession {
         }
         if let Some(handler) = handler.filter(|_| !relayed.is_empty()) {
             let (places, questions): (Vec<_>, Vec<_>) = relayed.into_iter().unzip();
+            self.note_pages(&questions, &*handler);
             let given = match handler.ask(questions.clone()).await {
                 Ok(given) => given,
                 Err(error) => questions

@@ -83,7 +83,13 @@ impl ClientSession {
     fn resolve_request(self: &Arc<Self>, id: u64, answer: Result<Value, SessionError>) {
         let request = self.pending.lock().requests.remove(&id);
         match request {
-            Some(request) => drop(request.reply.send(answer)),
+            Some(request) => {
+                if let (Err(SessionError::Rpc(error)), Some(call)) = (&answer, &request.call) {
+                    // At once, because the next message may say that a page is done.
+                    self.note_required_pages(error, call);
+                }
+                drop(request.reply.send(answer));
+            }
             None => {
                 let may_be_task = self.log_unexpected_answer(&Value::from(id));
                 if let (true, Ok(answer)) = (may_be_task, answer) {
@@ -136,6 +142,7 @@ impl ClientSession {
             "notifications/tasks" | "notifications/tasks/status" => {
                 self.mark_task_changed(params["taskId"].as_str().unwrap_or_default());
             }
+            "notifications/elicitation/complete" if self.complete_elicitation(params) => {}
             _ => self
                 .diagnostics
                 .log_ignored(NoiseKind::Notification, method),

@@ -13,8 +13,8 @@ use super::{EXTENSION, RELATED_TASK, missing_capability, task_key};
 use crate::server::client_message::RequestMeta;
 use crate::server::jsonrpc::RequestError;
 use crate::server::methods::{COMPLETE, MethodResult, RequestContext, SERVER_INFO};
-use crate::server::questions::AskedQuestions;
 use crate::server::service::McpService;
+use crate::server::session_questions::AskedQuestions;
 use crate::server::suspended::KEY_TEXT_LEN;
 
 impl McpService {

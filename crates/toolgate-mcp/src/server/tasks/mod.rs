@@ -5,11 +5,13 @@
 //!  runner.rs   runs the call behind a task          restore.rs  goes on after a restart
 //!  methods.rs  answers tasks/get and the others     updates.rs  tells clients of changes
 //!  wire.rs     tasks as clients see them            task_end.rs how a task ended
+//!  followed_task.rs  tells a client with a session of changes
 //! ```
 //!
 //! A task begins as the call of an ordinary request. The two eras differ in who decides: in
 //! 2025-11-25 the client asks for a task, in 2026-07-28 we make one of each call that takes long.
 
+mod followed_task;
 mod methods;
 mod restore;
 mod runner;
@@ -28,7 +30,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolgate_core::DurationText;
 
-pub(super) use runner::{TaskOffer, TaskScope};
+pub(super) use followed_task::{FollowedTask, TaskNotice};
+pub(super) use runner::{StartedTask, TaskOffer, TaskScope};
 pub(super) use table::TaskTable;
 pub use task::TaskSummary;
 pub(super) use updates::TaskWatch;

@@ -12,7 +12,7 @@ use super::runner::TaskScope;
 use super::task::ClientTask;
 use super::task_end::TaskEnd;
 use crate::server::methods::RequestContext;
-use crate::server::questions::AskingCall;
+use crate::server::questions::{AskedClient, AskingCall};
 use crate::server::service::McpService;
 
 impl McpService {
@@ -65,9 +65,12 @@ impl McpService {
             self.continue_unattended(record, call, &scope);
             return None;
         };
-        let capabilities = Arc::new(record.client["capabilities"].clone());
-        let (client, executor) = (ClientId::unique(), self.executor.clone());
-        let mut call = AskingCall::new(executor, call, client, capabilities, None);
+        let client = AskedClient {
+            id: ClientId::unique(),
+            capabilities: Arc::new(record.client["capabilities"].clone()),
+            listener: None,
+        };
+        let mut call = AskingCall::new(self.executor.clone(), call, client, None);
         let (service, tool, ending) = (Arc::clone(self), record.tool.clone(), scope.ending.clone());
         // Its server may still be starting.
         call.begin_after(async move {

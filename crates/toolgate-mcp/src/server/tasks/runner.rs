@@ -34,8 +34,8 @@ pub(in crate::server) struct TaskOffer {
 
 /// A task whose client doesn't know it yet.
 pub(in crate::server) struct StartedTask {
-    id: String,
-    task: Arc<ClientTask>,
+    pub(super) id: String,
+    pub(super) task: Arc<ClientTask>,
 }
 
 /// Where tasks run.

@@ -4,7 +4,7 @@ use super::asking::accepted;
 use super::tasks::task_server;
 use super::*;
 
-async fn legacy_client(server: McpServer, version: &str) -> (LineClient, Value) {
+pub(super) async fn legacy_client(server: McpServer, version: &str) -> (LineClient, Value) {
     let mut client = LineClient::new(server);
     let params = json!({
         "protocolVersion": version, "capabilities": { "elicitation": {} },

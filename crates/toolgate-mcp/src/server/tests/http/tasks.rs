@@ -102,6 +102,40 @@ async fn a_client_that_listens_is_told_of_every_state() {
     assert!(seen.contains(&"12 of 13".to_owned()), "{seen:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_session_hears_of_its_tasks_on_its_stream() {
+    let (server, _) = task_server();
+    let mcp = server.http(HttpOptions::default());
+    let session = HttpCaller::with_session(&mcp, "2025-11-25").await;
+    let other = HttpCaller::with_session(&mcp, "2025-11-25").await;
+    let mut others = TestEvents::new(other.get().await);
+    let call = |seconds: u64| {
+        json!({ "name": "slow", "arguments": { "a": seconds }, "task": {},
+            "_meta": { "progressToken": seconds } })
+    };
+    // Without a stream nothing is lost but what the latest state replaces.
+    let json_only = session.with("accept", "application/json");
+    let ended = json_only.ask("tools/call", call(2)).await;
+    let running = json_only.ask("tools/call", call(9)).await;
+    tokio::time::sleep(Duration::from_millis(5500)).await;
+    let mut events = TestEvents::new(session.get().await);
+    let task = |answer: &Value| answer["result"]["task"]["taskId"].clone();
+    let first = events.message().await;
+    assert_eq!(first["params"]["taskId"], task(&ended), "{first}");
+    assert_eq!(first["params"]["status"], "completed");
+    for done in [5.0, 6.0, 7.0, 8.0] {
+        let progress = events.message().await;
+        assert_eq!(progress["method"], "notifications/progress");
+        assert_eq!(progress["params"]["progressToken"], 9);
+        assert_eq!(progress["params"]["progress"], done);
+    }
+    let last = events.message().await;
+    assert_eq!(last["params"]["taskId"], task(&running), "{last}");
+    assert_eq!(last["params"]["status"], "completed");
+    let quiet = tokio::time::timeout(Duration::from_secs(60), others.message()).await;
+    assert!(quiet.is_err(), "another session hears nothing: {quiet:?}");
+}
+
 /// A journal's part, in memory.
 #[derive(Clone, Default)]
 struct MemoryStore(Arc<parking_lot::Mutex<MemoryState>>);
