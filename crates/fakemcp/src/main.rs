@@ -28,6 +28,7 @@
 
 mod content;
 mod modes;
+mod requests;
 mod server;
 mod start;
 mod tasks;

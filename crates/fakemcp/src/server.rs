@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::content::{self, ContentFile, Subscriptions};
 use crate::modes::{CursorMode, FaultModes, unescape};
+use crate::requests;
 use crate::start::{block_forever, pause, run_action};
 use crate::tasks::{self, FakeTasks};
 use crate::tools;
@@ -120,7 +121,7 @@ impl FakeServer {
                 Ok(content_list())
             }
             "resources/read" | "prompts/get" if self.modes.asking_content => {
-                tools::ask_for_content(self, method, params)
+                requests::ask_for_content(self, method, params)
             }
             "resources/list" | "resources/templates/list" | "prompts/list" | "skills/list" => {
                 self.list_content(method, params)

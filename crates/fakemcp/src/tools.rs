@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::content;
 use crate::modes::{FaultModes, unescape};
+use crate::requests;
 use crate::server::{Answer, FakeServer};
 use crate::start::{count_run, pause, signal};
 
@@ -16,7 +17,7 @@ type FakeToolRow = (
 );
 
 /// Name, description, and parameters with their types. All are optional except those of `echo`.
-const TOOLS: [FakeToolRow; 29] = [
+const TOOLS: [FakeToolRow; 30] = [
     ("echo", "Gives back its text", &[("text", "string")]),
     ("arguments", "Gives back all of its arguments", &[]),
     (
@@ -90,6 +91,11 @@ const TOOLS: [FakeToolRow; 29] = [
     ),
     ("sample", "Asks the model", &[("request", "object")]),
     ("roots", "Asks for the roots", &[]),
+    (
+        "requests",
+        "Sends requests to the client, and answers with the responses",
+        &[("requests", "array")],
+    ),
     (
         "raw",
         "Writes bytes, $ID being the id of the call, and answers nothing else",
@@ -207,7 +213,8 @@ pub(crate) fn call(server: &FakeServer, id: &Value, params: &Value) -> Option<An
         "blocks" => blocks(),
         "structured" => json!({ "content": [], "structuredContent": given["value"] }),
         "count" | "count_read_only" | "count_idempotent" => count_and_maybe_exit(server, given),
-        "elicit" | "sample" | "roots" => return Some(ask(server, name, params)),
+        "elicit" | "sample" | "roots" => return Some(requests::ask(server, name, params)),
+        "requests" => text(requests::send_all(server, &given["requests"]).to_string()),
         "raw" => {
             let written = string("text").replace("$ID", &id.to_string());
             server.write(&unescape(&written));
@@ -246,7 +253,7 @@ fn eat_memory(megabytes: u64) -> Value {
     text(eaten.len().to_string())
 }
 
-fn text(text: impl Into<String>) -> Value {
+pub(crate) fn text(text: impl Into<String>) -> Value {
     json!({ "content": [{ "type": "text", "text": text.into() }], "resultType": "complete" })
 }
 
@@ -323,86 +330,4 @@ fn blocks() -> Value {
         { "type": "resource", "resource": { "uri": "file:///b.txt", "text": "inside" } },
         { "type": "hologram", "depth": 3 },
     ] })
-}
-
-/// Asks the person before it answers with what they said.
-pub(crate) fn ask_for_content(server: &FakeServer, method: &str, params: &Value) -> Answer {
-    let answer = ask(server, "elicit", params)?;
-    if answer["resultType"] == "input_required" {
-        return Ok(answer);
-    }
-    let said = &answer["content"][0]["text"];
-    let message = json!({ "role": "user", "content": { "type": "text", "text": said } });
-    let mut result = match method {
-        "prompts/get" => json!({ "messages": [message] }),
-        _ => json!({ "contents": [{ "uri": params["uri"], "text": said }] }),
-    };
-    result["resultType"] = json!("complete");
-    Ok(result)
-}
-
-/// In the legacy era it sends a request to the client. In the modern era the result contains the
-/// request, and the client repeats the call with the response.
-fn ask(server: &FakeServer, name: &str, params: &Value) -> Answer {
-    let given = &params["arguments"];
-    let times = given["times"].as_u64().unwrap_or(1);
-    let message = given["message"].as_str().unwrap_or("Who?");
-    let (method, asked) = match name {
-        "elicit" if given["question"].is_object() => {
-            ("elicitation/create", given["question"].clone())
-        }
-        "sample" if given["request"].is_object() => {
-            ("sampling/createMessage", given["request"].clone())
-        }
-        "elicit" if given["url"] == true => (
-            "elicitation/create",
-            json!({
-                "message": message, "mode": "url", "url": "https://example.org/who",
-                "elicitationId": "1",
-            }),
-        ),
-        "elicit" => (
-            "elicitation/create",
-            json!({
-                "message": message, "mode": "form",
-                "requestedSchema": { "type": "object", "properties": { "who": { "type": "string" } } },
-            }),
-        ),
-        "sample" => (
-            "sampling/createMessage",
-            json!({
-                "messages": [{ "role": "user", "content": { "type": "text", "text": "Hello" } }], "maxTokens": 10,
-            }),
-        ),
-        _ => ("roots/list", json!({})),
-    };
-    let modern = &params["_meta"]["io.modelcontextprotocol/protocolVersion"];
-    if modern.is_null() {
-        let mut accepted = 0;
-        for _ in 1..times {
-            let answer = server.ask(method, &asked).recv().unwrap_or_default();
-            accepted += u64::from(answer["result"]["action"] == "accept");
-        }
-        let mut answer = server.ask(method, &asked).recv().unwrap_or_default();
-        if times > 1 {
-            answer["accepted"] = json!(accepted);
-        }
-        return Ok(text(answer.to_string()));
-    }
-    // The state counts the rounds.
-    let round = match params["requestState"].as_str() {
-        Some(state) => state.len() as u64,
-        None => 0,
-    };
-    if round < times {
-        return Ok(json!({
-            "resultType": "input_required",
-            "inputRequests": { "one": { "method": method, "params": asked } },
-            "requestState": "s".repeat(usize::try_from(round).unwrap_or(0) + 1),
-        }));
-    }
-    Ok(text(
-        json!({ "responses": params["inputResponses"], "state": params["requestState"] })
-            .to_string(),
-    ))
 }

@@ -28,6 +28,7 @@ mod retry;
 mod server;
 mod settings;
 pub mod skills;
+mod task_fields;
 
 pub use client::{
     AgreementError, ChainError, DefinitionDifference, Elicitation, ElicitationAnswer,

@@ -8,6 +8,7 @@ mod freshness;
 mod logging;
 mod mailbox;
 mod offer;
+mod own_tasks;
 mod pending_calls;
 mod running_tasks;
 
@@ -32,6 +33,7 @@ pub(crate) use self::freshness::UNANNOUNCED_TTL;
 use self::logging::ServerLogLevel;
 use self::mailbox::SessionMailbox;
 pub(crate) use self::offer::ServerOffer;
+use self::own_tasks::OwnTasks;
 use self::pending_calls::AbandonedCall;
 use self::running_tasks::RunningTask;
 pub(crate) use self::running_tasks::TaskRegistration;
@@ -67,6 +69,7 @@ pub(crate) struct ClientSession {
     questions: Arc<ServerQuestions>,
     open_questions: Arc<Semaphore>,
     elicitations: OpenElicitations,
+    own_tasks: OwnTasks,
     messages_received: AtomicU64,
     // Cancelled requests since the last message.
     unanswered_in_a_row: AtomicU64,
@@ -123,6 +126,7 @@ impl ClientSession {
             questions,
             open_questions: Arc::new(Semaphore::new(MAX_OPEN_QUESTIONS)),
             elicitations: OpenElicitations::default(),
+            own_tasks: OwnTasks::default(),
             messages_received: AtomicU64::new(0),
             unanswered_in_a_row: AtomicU64::new(0),
             meta: OnceLock::new(),

@@ -53,6 +53,7 @@ use toolgate_core::{Scope, TaskStore, ToolExecutor, ToolPattern};
 
 pub use self::http::{CallerTrace, HttpBody, HttpOptions, McpHttp};
 pub use self::request_tracker::{AnsweredRequest, RequestObserver};
+pub(crate) use self::suspended::random_key;
 pub use self::tasks::{TaskSettings, TaskSummary};
 
 use service::McpService;

@@ -33,6 +33,7 @@ async fn every_tool_of_the_reference_server_works_in_both_eras() {
         check_results(&mut client).await;
         check_links(&mut client).await;
         check_questions(&mut client).await;
+        check_questions_as_tasks(&mut client).await;
         check_required_page(&mut client).await;
         check_reports(&mut client).await;
     }
@@ -109,18 +110,12 @@ async fn check_questions(client: &mut TestClient) {
     )
     .await;
     assert!(sampled.contains("the model says so"), "{sampled}");
-    // This server asks for roots once, when it starts, on behalf of no client.
-    let roots = text(client, "get-roots-list", json!({})).await;
-    assert!(
-        roots.contains("no roots are currently configured"),
-        "{roots}"
-    );
     let asked = [
         "Please provide inputs for the following fields:",
         "Open it",
         "sampling/createMessage",
     ];
-    assert_eq!(*client.asked.lock(), asked);
+    assert_eq!(questions(client), asked);
     // It asks for roots once, shortly after it starts: on behalf of a call, or of nobody.
     let roots = text(client, "get-roots-list", json!({})).await;
     let is_known = roots.contains("file:///home/ada");
@@ -128,6 +123,27 @@ async fn check_questions(client: &mut TestClient) {
         is_known || roots.contains("no roots are currently configured"),
         "{roots}"
     );
+}
+
+/// The server polls for the answers to its questions.
+async fn check_questions_as_tasks(client: &mut TestClient) {
+    client.asked.lock().clear();
+    let form = text(client, "trigger-elicitation-request-async", json!({})).await;
+    assert!(form.contains("[COMPLETED]"), "{form}");
+    assert!(form.contains("- Name: Ada"), "{form}");
+    let prompt = json!({ "prompt": "Hi" });
+    let sampled = text(client, "trigger-sampling-request-async", prompt).await;
+    assert!(sampled.contains("[COMPLETED]"), "{sampled}");
+    assert!(sampled.contains("the model says so"), "{sampled}");
+    let form = "Please provide inputs for the following fields (async task demo):";
+    assert_eq!(questions(client), [form, "sampling/createMessage"]);
+}
+
+/// What the client was asked since it was last looked at, but for its roots.
+fn questions(client: &TestClient) -> Vec<String> {
+    let mut asked = std::mem::take(&mut *client.asked.lock());
+    asked.retain(|question| question != "roots/list");
+    asked
 }
 
 /// A client that has to open a page first gets the error that says so.

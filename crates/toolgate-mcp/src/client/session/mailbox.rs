@@ -177,13 +177,28 @@ impl ClientSession {
     ) {
         // Held until the response is written. A server that sends many requests and doesn't read
         // the responses blocks only itself.
-        let Ok(permit) = Arc::clone(&self.open_questions).try_acquire_owned() else {
+        let is_about_task = self.is_about_own_task(&method, &params);
+        let permits = match is_about_task {
+            true => &self.own_tasks.requests,
+            false => &self.open_questions,
+        };
+        let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
             return self.diagnostics.log_ignored(NoiseKind::Request, &method);
         };
         let session = Arc::clone(self);
         tokio::spawn(async move {
+            let answering = async {
+                match is_about_task {
+                    true => {
+                        session
+                            .answer_about_own_task(method, params, on_stream_of)
+                            .await
+                    }
+                    false => session.answer_request(method, params, on_stream_of).await,
+                }
+            };
             let answer = tokio::select! {
-                answer = session.answer_request(method, params, on_stream_of) => answer,
+                answer = answering => answer,
                 _ = session.ended() => return,
             };
             let body = match answer {

@@ -7,12 +7,12 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::RELATED_TASK;
 use super::runner::StartedTask;
 use super::task::ClientTask;
 use super::task_end::TaskStatus;
 use crate::server::call_reports::progress_message;
 use crate::server::jsonrpc::{RequestId, notification};
+use crate::task_fields::RELATED_TASK;
 
 // Changes within this time are announced once.
 const COALESCE: Duration = Duration::from_millis(100);

@@ -39,8 +39,6 @@ pub(super) use wire::missing_capability;
 
 /// The name of the extension of 2026-07-28.
 pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
-/// The key in `_meta` that names a task, in 2025-11-25.
-const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
 /// When calls of MCP clients become tasks, and how long results are kept for them.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
