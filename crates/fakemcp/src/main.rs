@@ -31,6 +31,7 @@
 mod content;
 mod modes;
 mod questions;
+mod requests;
 mod server;
 mod start;
 mod tasks;

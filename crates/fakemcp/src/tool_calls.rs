@@ -8,7 +8,7 @@ use crate::modes::unescape;
 use crate::questions::ask_client;
 use crate::server::{FakeServer, RpcResult};
 use crate::start::{count_run, pause, signal};
-use crate::{content, tasks};
+use crate::{content, requests, tasks};
 
 /// The block size of `long_line`.
 const CHUNK: usize = 64 << 10;
@@ -56,6 +56,7 @@ pub(crate) fn call(server: &FakeServer, id: &Value, params: &Value) -> Option<Rp
         "structured" => json!({ "content": [], "structuredContent": arguments["value"] }),
         "count" | "count_read_only" | "count_idempotent" => count_and_maybe_exit(server, arguments),
         "elicit" | "sample" | "roots" => return Some(ask_client(server, name, params)),
+        "requests" => text(requests::send_all(server, &arguments["requests"]).to_string()),
         "raw" => {
             let written = string("text").replace("$ID", &id.to_string());
             server.write(&unescape(&written));

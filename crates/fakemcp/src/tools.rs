@@ -11,7 +11,7 @@ type FakeToolRow = (
 );
 
 /// Name, description, and parameters with their types. All are optional except those of `echo`.
-const TOOLS: [FakeToolRow; 29] = [
+const TOOLS: [FakeToolRow; 30] = [
     ("echo", "Returns its text", &[("text", "string")]),
     ("arguments", "Returns all of its arguments", &[]),
     (
@@ -97,6 +97,11 @@ const TOOLS: [FakeToolRow; 29] = [
         &[("request", "object")],
     ),
     ("roots", "Asks for the client's roots", &[]),
+    (
+        "requests",
+        "Sends requests to the client, and answers with the responses",
+        &[("requests", "array")],
+    ),
     (
         "raw",
         "Writes its text, with $ID replaced by the id of the call, instead of a response",

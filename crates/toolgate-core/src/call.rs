@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use crate::context::ProgressSink;
 use crate::policy::CallFlow;
 use crate::{
-    CallId, FlowState, LogHandler, Progress, QuestionHandler, RemoteTask, Scope, Tool, ToolError,
-    parse_object_within,
+    CallId, FlowState, LogHandler, Progress, QuestionHandler, RemoteTask, Scope, TaskHandle, Tool,
+    ToolError, parse_object_within,
 };
 
 /// A request to run one tool once.
@@ -30,6 +30,7 @@ pub struct ToolCall {
     pub(crate) meta: Option<Arc<Map<String, Value>>>,
     pub(crate) extensions: Option<Arc<Map<String, Value>>>,
     pub(crate) resumes: Option<RemoteTask>,
+    pub(crate) task_handle: Option<TaskHandle>,
     pub(crate) trace_parent: Option<String>,
     pub(crate) trace_state: Option<String>,
     pub(crate) trace_of: Option<CallId>,
@@ -125,6 +126,7 @@ impl ToolCall {
             meta: None,
             extensions: None,
             resumes: None,
+            task_handle: None,
             trace_parent: None,
             trace_state: None,
             trace_of: None,
@@ -178,6 +180,13 @@ impl ToolCall {
     #[must_use]
     pub fn resume(mut self, task: RemoteTask) -> Self {
         self.resumes = Some(task);
+        self
+    }
+
+    /// Lets the caller make the call a task of its own while it runs.
+    #[must_use]
+    pub fn task_handle(mut self, handle: TaskHandle) -> Self {
+        self.task_handle = Some(handle);
         self
     }
 

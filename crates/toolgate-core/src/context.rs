@@ -1,10 +1,10 @@
 //! [`CallContext`]: what a running tool knows about its call, and how it learns to stop.
 
 mod guards;
+mod tasks;
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -14,9 +14,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
 
-use crate::executor::panic_text;
 use crate::policy::CallFlow;
 use crate::slots::CallSlot;
 use crate::{
@@ -27,6 +25,7 @@ use crate::{
 use guards::ClockPauses;
 pub(crate) use guards::HeldSlot;
 pub use guards::PausedClock;
+pub use tasks::TaskHandle;
 
 // A timer that fires late by more than this shows that the whole process was suspended, for example
 // by SIGSTOP or because the machine slept. The answer may have arrived meanwhile.
@@ -65,12 +64,15 @@ struct CallContextState {
     meta: Option<Arc<Map<String, Value>>>,
     extensions: Option<Arc<Map<String, Value>>>,
     resumes: Option<RemoteTask>,
+    task_handle: Option<TaskHandle>,
+    is_left: AtomicBool,
     executor: ToolExecutor,
     scope: Scope,
     flow: Option<Arc<FlowState>>,
     user_initiated: bool,
     started: Instant,
-    // Nanoseconds after `started`, without pauses. Progress moves it, but never past `hard_limit`.
+    // Nanoseconds after `started`, without pauses. Progress moves it; what counts is never later than
+    // `hard_limit`, which may be raised until then.
     deadline: AtomicU64,
     slot: Mutex<Option<CallSlot>>,
     pauses: Mutex<ClockPauses>,
@@ -79,7 +81,7 @@ struct CallContextState {
     idle_limit: Duration,
     // How long the tool may run in all, in nanoseconds.
     hard_limit: AtomicU64,
-    // The same once its server goes on with it as a task.
+    // The same once the call is a task.
     task_limit: Duration,
     sent: OnceLock<SentRequest>,
 }
@@ -127,6 +129,8 @@ impl CallContext {
             meta: call.meta.take(),
             extensions: call.extensions.take(),
             resumes: call.resumes.take(),
+            task_handle: call.task_handle.take(),
+            is_left: AtomicBool::new(false),
             executor,
             scope: call.scope.clone(),
             flow: call.flow.as_ref().map(CallFlow::state),
@@ -188,6 +192,9 @@ impl CallContext {
         if let Some(logs) = &self.0.logs {
             call = call.on_log(Arc::clone(logs));
         }
+        if let Some(handle) = &self.0.task_handle {
+            call = call.task_handle(handle.clone());
+        }
         // Boxed, because a call that makes calls would be a future of infinite size.
         Box::pin(async move {
             let _paused = self.pause_clock();
@@ -245,30 +252,6 @@ impl CallContext {
         self.0.logs.as_ref()
     }
 
-    /// The task to wait for, if this call continues one. The tool must not run again.
-    pub fn resumed_task(&self) -> Option<&RemoteTask> {
-        self.0.resumes.as_ref()
-    }
-
-    /// Tells the observers that the server continues this call as a task, so that it can be resumed
-    /// after a restart. From now on, `limits.maxTask` or the caller's own limit counts instead of
-    /// the tool's, and the call's slot is free for others.
-    pub fn announce_task(&self, task: &RemoteTask) {
-        let limit = nanos(self.0.task_limit);
-        self.0.hard_limit.fetch_max(limit, Ordering::Relaxed);
-        self.0.deadline.fetch_max(limit, Ordering::Relaxed);
-        // A slot bounds the requests that a server works on at the same time. Nothing is open while
-        // a task runs, only short polls, and tasks of hours would keep all other calls out.
-        self.release_slot();
-        for observer in self.0.executor.observers() {
-            // An observer that panics must not end the call.
-            let announced = AssertUnwindSafe(|| observer.became_task(self.id(), task));
-            if let Err(panic) = catch_unwind(announced) {
-                warn!(panic = panic_text(&*panic), "an observer panicked");
-            }
-        }
-    }
-
     /// The extensions of MCP that the caller declares; `None` for a caller that doesn't speak MCP.
     pub fn extensions(&self) -> Option<&Map<String, Value>> {
         self.0.extensions.as_deref()
@@ -293,6 +276,7 @@ impl CallContext {
     /// When the call times out. Reporting progress moves it, and so does a pause of the clock.
     pub fn deadline(&self) -> Instant {
         let offset = Duration::from_nanos(self.0.deadline.load(Ordering::Relaxed));
+        let offset = offset.min(self.hard_limit());
         let offset = offset.saturating_add(self.0.pauses.lock().total);
         // A limit of centuries overflows the clock. A day from now is as good as never.
         self.0
@@ -314,7 +298,6 @@ impl CallContext {
         let running = self.0.started.elapsed();
         let running = running.saturating_sub(self.0.pauses.lock().total);
         let extended = running.saturating_add(self.0.idle_limit);
-        let extended = extended.min(self.hard_limit());
         self.0
             .deadline
             .fetch_max(nanos(extended), Ordering::Relaxed);
@@ -359,7 +342,11 @@ impl CallContext {
     }
 
     fn hard_limit(&self) -> Duration {
-        Duration::from_nanos(self.0.hard_limit.load(Ordering::Relaxed))
+        let handle = self.0.task_handle.as_ref();
+        match handle.is_some_and(TaskHandle::is_task) {
+            true => self.0.task_limit,
+            false => Duration::from_nanos(self.0.hard_limit.load(Ordering::Relaxed)),
+        }
     }
 
     fn is_paused(&self) -> bool {

@@ -14,6 +14,7 @@ use arc_swap::ArcSwap;
 use futures::FutureExt;
 use serde_json::Value;
 use tokio::time::error::Elapsed;
+use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::arguments::JsonSize;
@@ -44,6 +45,7 @@ struct ExecutorShared {
     approver: Option<Arc<dyn Approver>>,
     observers: Vec<Arc<dyn Observer>>,
     traced: bool,
+    leaving: CancellationToken,
 }
 
 impl ToolExecutor {
@@ -154,6 +156,16 @@ impl ToolExecutor {
             let tool = self.shared.manager.find(name);
             conversation.restore(flow, tool.as_ref().map(|tool| tool.definition()));
         }
+    }
+
+    /// From now on, calls that wait for tasks of servers end here, while their servers go on with
+    /// them. For a process that stops, if another one [continues](ToolCall::resume) these calls.
+    pub fn leave_tasks(&self) {
+        self.shared.leaving.cancel();
+    }
+
+    pub(crate) fn leaving(&self) -> &CancellationToken {
+        &self.shared.leaving
     }
 
     pub(crate) fn is_traced(&self) -> bool {
@@ -301,7 +313,7 @@ async fn invoke(
         // A shutdown cancels calls and stops their servers, and chance decides which of the two
         // this call notices first. Report the cancellation, because it is the cause.
         Ok(Err(ToolError::ServerStopped { .. } | ToolError::Unavailable { .. }))
-            if context.cancellation().is_cancelled() =>
+            if context.cancellation().is_cancelled() && !context.is_left_to_server() =>
         {
             Err(ToolError::Cancelled { tool: name() })
         }

@@ -181,6 +181,7 @@ impl<'a> InFlightCall<'a> {
             // Tells work that continues on a thread or a server that nobody waits for it any more.
             context.cancellation().cancel();
         }
+        let is_left = (self.context.as_ref()).is_some_and(CallContext::is_left_to_server);
         let end = self.close_step();
         let elapsed = end - self.start - self.timings.approval;
         if self.context.is_none() {
@@ -201,6 +202,7 @@ impl<'a> InFlightCall<'a> {
             sent: self.context.as_ref().and_then(CallContext::sent).cloned(),
             started_at: self.start_time,
             timings: self.timings,
+            left_to_server: is_left && result.is_err(),
             slow: elapsed > self.rules.limits.slow_after,
             outcome: ToolOutcome {
                 call_id: self.id,

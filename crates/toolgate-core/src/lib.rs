@@ -178,7 +178,7 @@ pub use content_extension::ExtensionRequestError;
 pub use content_offer::OfferedEntry;
 pub use content_request::ContentRequest;
 pub use content_set::{ContentSet, ListedPrompt, ListedResource};
-pub use context::{CallContext, PausedClock, Progress, SentRequest};
+pub use context::{CallContext, PausedClock, Progress, SentRequest, TaskHandle};
 pub use definition::{DefinitionBuilder, DefinitionError, ToolDefinition};
 pub use error::{ErrorKind, HandlerKind, ServerFailure, ToolError};
 pub use executor::{DryRun, ToolExecutor, ToolExecutorBuilder};
@@ -197,7 +197,7 @@ pub use parameter_names::{ParameterNames, RenameMode};
 pub use policy::{
     DestructivePolicy, DestructivePolicyCaller, FlowPolicy, FlowState, Policy, PolicyDecision,
 };
-pub use question::{ClientId, Question, QuestionError, QuestionHandler};
+pub use question::{ClientId, ElicitationListener, Question, QuestionError, QuestionHandler};
 pub use readiness::{ToolReadiness, ToolWait, ToolWaitListener};
 pub use redact::{Redactor, is_redacted};
 pub use remote_task::RemoteTask;

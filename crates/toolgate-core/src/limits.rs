@@ -19,12 +19,12 @@ pub struct Limits {
     #[serde(deserialize_with = "units::deserialize_duration")]
     #[schemars(with = "DurationText")]
     pub timeout: Duration,
-    /// The hard end of a call that keeps reporting progress.
+    /// The hard end of a call that keeps reporting progress and isn't a task.
     #[serde(deserialize_with = "units::deserialize_duration")]
     #[schemars(with = "DurationText")]
     pub max_total: Duration,
-    /// The hard end of a call that its MCP server continues as a task, instead of `timeout` and
-    /// `maxTotal`.
+    /// The hard end of a task: of a call that its MCP server continues as a task, instead of
+    /// `timeout` and `maxTotal`, or that its MCP client has as a task, instead of `maxTotal`.
     #[serde(deserialize_with = "units::deserialize_duration")]
     #[schemars(with = "DurationText")]
     pub max_task: Duration,

@@ -29,6 +29,9 @@ impl LogObserver {
 
 impl Observer for LogObserver {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+        if record.left_to_server {
+            return None; // It hasn't ended.
+        }
         let slow = record.slow;
         let level = match &record.outcome.result {
             Ok(_) if slow => Level::WARN,

@@ -101,6 +101,9 @@ pub struct CallRecord {
     pub sent: Option<SentRequest>,
     pub started_at: SystemTime,
     pub timings: Timings,
+    /// True if its server goes on with it as a task while this process ends. Another process will
+    /// record how it ended.
+    pub left_to_server: bool,
     /// True if it took longer than [`Limits::slow_after`](crate::Limits::slow_after).
     pub slow: bool,
     pub outcome: ToolOutcome,

@@ -1,5 +1,6 @@
 //! [`QuestionHandler`]: lets the MCP server of a running call ask the caller something.
 
+use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::BoxFuture;
@@ -21,6 +22,17 @@ pub trait QuestionHandler: Send + Sync {
         &'a self,
         questions: Vec<Question>,
     ) -> BoxFuture<'a, Result<Vec<Value>, QuestionError>>;
+
+    /// Who wants to hear that a page the caller was sent to is done. `None` if nobody does.
+    fn elicitation_listener(&self) -> Option<&Weak<dyn ElicitationListener>> {
+        None
+    }
+}
+
+/// A client that was sent to a page. It may outlive the call that asked.
+pub trait ElicitationListener: Send + Sync {
+    /// Called when the server says that the page of the elicitation with this id is done.
+    fn elicitation_completed(&self, id: &str);
 }
 
 /// Identifies one connected client within this process.

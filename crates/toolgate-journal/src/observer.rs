@@ -177,6 +177,9 @@ impl Observer for JournalObserver {
     }
 
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+        if record.left_to_server {
+            return None; // The process that continues it records how it ends.
+        }
         self.journal.end_task(record.outcome.call_id);
         self.record(JournalRow::finished(record, &self.journal.shared.redactor))
     }

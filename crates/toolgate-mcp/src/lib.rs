@@ -35,6 +35,7 @@ mod retry;
 mod server;
 mod settings;
 pub mod skills;
+mod task_fields;
 
 pub use client::{
     AgreementError, DefinitionDifference, Elicitation, ElicitationAnswer, ElicitationError,

@@ -184,10 +184,10 @@ impl ConnectionManager {
         }
         let gateway = self.gateway.clone();
         // A call over MCP may outlive its connection, so MCP is closed separately. The extra
-        // interval lets the wait below end first and log the calls before they are cancelled.
-        let mcp =
-            tokio::spawn(async move { gateway.mcp.close(SHUTDOWN_GRACE + POLL_INTERVAL).await });
-        if self.wait_until_idle(SHUTDOWN_GRACE).await {
+        // intervals let the waits below end first and log the calls before they are cancelled.
+        let grace = SHUTDOWN_GRACE + 2 * POLL_INTERVAL;
+        let mcp = tokio::spawn(async move { gateway.mcp.close(grace).await });
+        if self.wait_until_idle(SHUTDOWN_GRACE).await || self.leave_tasks().await {
             // No call is running any more; this completes `Gateway::closed`.
             self.gateway.calls.cancel();
             return drop(mcp.await);
@@ -214,6 +214,16 @@ impl ConnectionManager {
         }
         self.open.shutdown().await;
         drop(mcp.await);
+    }
+
+    // Leaves calls to servers that go on with them as tasks, because the journal lets the next
+    // gateway continue them. Returns true if no other call is running.
+    async fn leave_tasks(&mut self) -> bool {
+        if self.gateway.parts.journal.is_none() {
+            return false;
+        }
+        self.gateway.parts.executor.leave_tasks();
+        self.wait_until_idle(POLL_INTERVAL).await
     }
 
     // Returns true once all connections are closed and no call is running, or false on timeout.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use tokio_util::sync::CancellationToken;
 
 use super::{ExecutorShared, ToolExecutor};
 use crate::{Approver, ExecutionRules, Limits, LogObserver, Observer, Policy, ToolManager};
@@ -77,6 +78,7 @@ impl ToolExecutorBuilder {
                 rules: ArcSwap::from_pointee(ExecutionRules::new(self.limits, self.policy)),
                 approver: self.approver,
                 traced: self.traced,
+                leaving: CancellationToken::new(),
             }),
         }
     }

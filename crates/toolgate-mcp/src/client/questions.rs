@@ -141,6 +141,7 @@ impl ServerQuestions {
             capabilities["sampling"] = json!({});
         }
         capabilities["extensions"] = declared_to_servers(self.relays).into();
+        add_tasks(&mut capabilities);
         capabilities
     }
 
@@ -227,6 +228,20 @@ impl ServerQuestions {
     }
 }
 
+/// Servers of 2025-11-25 may have these requests answered as tasks.
+fn add_tasks(capabilities: &mut Value) {
+    let kinds = [("elicitation", "create"), ("sampling", "createMessage")];
+    let mut requests = Map::new();
+    for (kind, method) in kinds {
+        if capabilities[kind].is_object() {
+            requests.insert(kind.to_owned(), json!({ method: {} }));
+        }
+    }
+    if !requests.is_empty() {
+        capabilities["tasks"] = json!({ "list": {}, "cancel": {}, "requests": requests });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,6 +313,9 @@ mod tests {
             nobody.capabilities("house"),
             json!({ "extensions": skills })
         );
-        assert!(somebody.capabilities("house")["elicitation"].is_object());
+        let offered = somebody.capabilities("house");
+        assert!(offered["elicitation"].is_object());
+        let requests = json!({ "elicitation": { "create": {} } });
+        assert_eq!(offered["tasks"]["requests"], requests, "and no sampling");
     }
 }

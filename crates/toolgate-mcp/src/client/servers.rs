@@ -239,14 +239,6 @@ impl Servers {
         }
     }
 
-    /// From now on, tasks at servers go on when their calls end here. For a shutdown after which
-    /// the calls are [continued](toolgate_core::ToolCall::resume); otherwise tasks are cancelled.
-    pub fn leave_tasks_running(&self) {
-        for member in &self.inner.members.lock().list {
-            member.link.tasks().leave_running();
-        }
-    }
-
     async fn wait_for_tasks(&self, stopping: &mut HashMap<String, JoinHandle<()>>) {
         let running = stopping.values_mut().filter(|task| !task.is_finished());
         join_all(running).await;

@@ -1,12 +1,14 @@
 //! A session with a server: matches responses to requests, and handles what the server sends.
 
 mod asking;
+mod elicitations;
 mod encode;
 mod error;
 mod freshness;
 mod logging;
 mod mailbox;
 mod offer;
+mod own_tasks;
 mod pending_calls;
 mod running_tasks;
 
@@ -22,6 +24,7 @@ use tokio::sync::{Notify, Semaphore, oneshot, watch};
 use toolgate_core::{CallContext, SentRequest};
 use tracing::{debug, warn};
 
+use self::elicitations::OpenElicitations;
 use self::encode::ModernMeta;
 pub(crate) use self::encode::{SessionRequest, TaskUse};
 pub(crate) use self::error::SessionError;
@@ -30,6 +33,7 @@ pub(crate) use self::freshness::UNANNOUNCED_TTL;
 use self::logging::ServerLogLevel;
 use self::mailbox::SessionMailbox;
 pub(crate) use self::offer::ServerOffer;
+use self::own_tasks::OwnTasks;
 use self::pending_calls::AbandonedCall;
 use self::running_tasks::RunningTask;
 pub(crate) use self::running_tasks::TaskRegistration;
@@ -64,6 +68,8 @@ pub(crate) struct ClientSession {
     freshness: Mutex<ListFreshness>,
     questions: Arc<ServerQuestions>,
     open_questions: Arc<Semaphore>,
+    elicitations: OpenElicitations,
+    own_tasks: OwnTasks,
     messages_received: AtomicU64,
     // Cancelled requests since the last message.
     unanswered_in_a_row: AtomicU64,
@@ -119,6 +125,8 @@ impl ClientSession {
             freshness: Mutex::default(),
             questions,
             open_questions: Arc::new(Semaphore::new(MAX_OPEN_QUESTIONS)),
+            elicitations: OpenElicitations::default(),
+            own_tasks: OwnTasks::default(),
             messages_received: AtomicU64::new(0),
             unanswered_in_a_row: AtomicU64::new(0),
             meta: OnceLock::new(),

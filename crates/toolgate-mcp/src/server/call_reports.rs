@@ -109,6 +109,20 @@ pub(super) async fn relay_reports<T>(
     }
 }
 
+pub(super) fn progress_message(token: &RequestId, progress: Progress) -> Vec<u8> {
+    let mut params = json!({ "progressToken": token, "progress": progress.done });
+    if let Some(total) = progress.total.filter(|total| total.is_finite()) {
+        params["total"] = json!(total);
+    }
+    if let Some(message) = progress.message {
+        params["message"] = json!(message);
+    }
+    if let Some(meta) = progress.meta {
+        params["_meta"] = meta.into();
+    }
+    notification("notifications/progress", params)
+}
+
 struct ReportRelay<'a> {
     reports: &'a CallReports,
     sink: &'a dyn ClientSink,
@@ -133,18 +147,7 @@ impl ReportRelay<'_> {
                 continue;
             }
             self.last = progress.done;
-            let mut params = json!({ "progressToken": token, "progress": progress.done });
-            if let Some(total) = progress.total.filter(|total| total.is_finite()) {
-                params["total"] = json!(total);
-            }
-            if let Some(message) = progress.message {
-                params["message"] = json!(message);
-            }
-            if let Some(meta) = progress.meta {
-                params["_meta"] = meta.into();
-            }
-            let message = notification("notifications/progress", params);
-            if !self.sink.send(message).await {
+            if !self.sink.send(progress_message(token, progress)).await {
                 return;
             }
         }

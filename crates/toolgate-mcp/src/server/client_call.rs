@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use tokio::time::sleep;
-use toolgate_core::{ContentMethod, Origin, QuestionError, ToolCall, ToolOutcome};
+use toolgate_core::{
+    ContentMethod, ElicitationListener, Origin, QuestionError, ToolCall, ToolOutcome,
+};
 
 use super::call_reports::{CallReports, relay_reports};
 use super::client_message::RequestMeta;
 use super::jsonrpc::RequestError;
 use super::methods::{RequestContext, SERVER_INFO};
-use super::questions::{AskingCall, CallStage, QuestionRound, SessionQuestions, can_be_asked};
+use super::questions::{AskedClient, AskingCall, CallStage, QuestionRound, can_be_asked};
 use super::service::McpService;
+use super::session_questions::SessionQuestions;
 use super::suspended::{ClientAnswers, RequestBinding, SuspensionScope};
 use super::tasks::TaskOffer;
 use crate::extensions::declared_by;
@@ -88,9 +91,9 @@ impl McpService {
             // A later request of a client of 2026-07-28 may want messages that this one doesn't.
             let is_modern = context.lifecycle.is_modern();
             let log_level = log_level.or_else(|| is_modern.then(Arc::default));
-            let client = context.client;
+            let client = context.asked_client(capabilities);
             let executor = self.executor.clone();
-            let mut call = AskingCall::new(executor, call, client, capabilities, log_level);
+            let mut call = AskingCall::new(executor, call, client, log_level);
             call.early_answers = answers.responses;
             let binding = self.binding(identity, context);
             // Boxed because few clients need it, and it would make the future of each call larger.
@@ -120,10 +123,15 @@ impl McpService {
         let call = self.prepare_for_client(call, meta, context);
         let questions = context.questions.map(SessionQuestions::capabilities);
         let capabilities = questions.unwrap_or_default();
-        let executor = self.executor.clone();
-        let call = AskingCall::new(executor, call, context.client, capabilities, None);
+        let (executor, client) = (self.executor.clone(), context.asked_client(capabilities));
+        let call = AskingCall::new(executor, call, client, None);
         match self.start_task(call, offer, context).await {
-            Ok(started) => Ok(started.to_result(self)),
+            Ok(started) => {
+                if let Some(notices) = context.notices {
+                    notices.follow_task(&started, meta.progress_token());
+                }
+                Ok(started.to_result(self))
+            }
             Err(_unstarted) => {
                 let text = "too many tasks are kept; try again later, or without a task";
                 Err(RequestError::new(RequestError::INTERNAL_ERROR, text))
@@ -265,6 +273,16 @@ impl McpService {
 }
 
 impl RequestContext<'_> {
+    fn asked_client(&self, capabilities: Arc<Value>) -> AskedClient {
+        let notices = self.notices.filter(|_| self.has_legacy_tasks());
+        let listener = notices.map(|notices| Arc::clone(notices) as Arc<dyn ElicitationListener>);
+        AskedClient {
+            id: self.client,
+            capabilities,
+            listener: listener.as_ref().map(Arc::downgrade),
+        }
+    }
+
     /// What the client supports, if it can be asked while or between its requests.
     fn askable_capabilities(&self, meta: &RequestMeta) -> Option<Arc<Value>> {
         let capabilities = match self.questions {

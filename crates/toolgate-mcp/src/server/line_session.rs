@@ -24,10 +24,11 @@ use super::jsonrpc::{RequestError, RequestId, error_response, response};
 use super::list_watch::{ListChanges, ListWatch, send_list_changes};
 use super::methods::{RequestContext, RequestLifecycle};
 use super::outbox::Outbox;
-use super::questions::SessionQuestions;
 use super::request_lines::{RequestLine, RequestLines};
 use super::resource_updates::{ClientSubscriptions, send_updates};
 use super::service::McpService;
+use super::session_notices::{SessionNotices, send_notices};
+use super::session_questions::SessionQuestions;
 
 // Far above the executor's own limit for arguments, whose error message is more helpful.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
@@ -50,6 +51,7 @@ pub(super) async fn serve_lines(
         requests: Arc::default(),
         subscriptions: Arc::default(),
         questions: Arc::default(),
+        notices: Arc::default(),
         log_level: Arc::default(),
         lifetime: SessionLifetime {
             ending: stop.child_token(),
@@ -77,6 +79,7 @@ struct LineSession {
     requests: Arc<InFlightRequests>,
     subscriptions: Arc<ClientSubscriptions>,
     questions: Arc<SessionQuestions>,
+    notices: Arc<SessionNotices>,
     log_level: Arc<ClientLogLevel>,
     lifetime: SessionLifetime,
     tasks: TaskTracker,
@@ -138,7 +141,7 @@ impl LineSession {
         let (ending, shutdown) = (self.lifetime.ending.clone(), self.lifetime.calls.clone());
         let subscriptions = Arc::clone(&self.subscriptions);
         let (questions, tasks) = (Arc::clone(&self.questions), self.tasks.clone());
-        let log_level = Arc::clone(&self.log_level);
+        let (log_level, notices) = (Arc::clone(&self.log_level), Arc::clone(&self.notices));
         let is_session = lifecycle == RequestLifecycle::Session;
         let is_handshake = matches!(request.params, RequestParams::Initialize(_));
         let answer = async move {
@@ -149,6 +152,7 @@ impl LineSession {
                 shutdown: &shutdown,
                 subscriptions: Some(&subscriptions),
                 questions: is_session.then_some(&*questions),
+                notices: is_session.then_some(&notices),
                 client: questions.client,
                 tasks: &tasks,
                 log_level: is_session.then_some(&log_level),
@@ -216,11 +220,13 @@ impl LineSession {
             let (service, subscriptions) =
                 (Arc::clone(&self.service), Arc::clone(&self.subscriptions));
             let (outbox, ending) = (Arc::clone(&self.outbox), self.lifetime.ending.clone());
+            let notices = Arc::clone(&self.notices);
             self.tasks.spawn(async move {
                 let announcing = async {
                     tokio::join!(
                         send_list_changes(watch, ListChanges::ALL, &Value::Null, &*outbox),
                         send_updates(&service, &subscriptions, None, &*outbox),
+                        send_notices(&notices, &*outbox),
                     )
                 };
                 ending.run_until_cancelled(announcing).await;

@@ -16,9 +16,10 @@ use super::client_log::ClientLogLevel;
 use super::client_message::{ClientRequest, RequestMeta, RequestParams};
 use super::handshake::InitializeResult;
 use super::jsonrpc::RequestError;
-use super::questions::SessionQuestions;
 use super::resource_updates::ClientSubscriptions;
 use super::service::McpService;
+use super::session_notices::SessionNotices;
+use super::session_questions::SessionQuestions;
 use super::tool_call::CallToolResult;
 use super::tool_list::ListedTool;
 use crate::era::{MODERN, REVISIONS};
@@ -95,6 +96,8 @@ pub(super) struct RequestContext<'a> {
     pub(super) log_level: Option<&'a Arc<ClientLogLevel>>,
     // The questions to a client with a session.
     pub(super) questions: Option<&'a SessionQuestions>,
+    // What a client with a session is told between its requests.
+    pub(super) notices: Option<&'a Arc<SessionNotices>>,
     // Tells clients apart. A client of 2026-07-28 over HTTP is a new one with every request.
     pub(super) client: ClientId,
     // What a shutdown waits for.

@@ -34,6 +34,8 @@ mod request_lines;
 mod request_tracker;
 mod resource_updates;
 mod service;
+mod session_notices;
+mod session_questions;
 mod stdio;
 mod suspended;
 mod tasks;
@@ -51,6 +53,7 @@ use toolgate_core::{Scope, TaskStore, ToolExecutor, ToolPattern};
 
 pub use self::http::{CallerTrace, HttpBody, HttpOptions, McpHttp};
 pub use self::request_tracker::{FinishedRequest, RequestObserver};
+pub(crate) use self::suspended::random_key;
 pub use self::tasks::{TaskSettings, TaskSummary};
 
 use service::McpService;

@@ -1,31 +1,24 @@
 //! Asks clients what a running call's server wants to know.
 //!
-//! A client with a session is asked by a request of ours while its own request runs. A client of
-//! 2026-07-28 gets the questions as the result of its request, and answers them with the next one.
-//! Either way the call goes on where it stopped.
+//! A client with a session is asked by a request of ours while its own request runs, in
+//! `session_questions.rs`. A client of 2026-07-28 gets the questions as the result of its request, and
+//! answers them with the next one. Either way the call goes on where it stopped.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
-use futures::StreamExt;
-use futures::future::{BoxFuture, join_all};
-use futures::stream::FuturesUnordered;
-use parking_lot::Mutex;
-use serde_json::{Map, Value, json};
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{
-    CallId, ClientId, Question, QuestionError, QuestionHandler, ToolCall, ToolExecutor, ToolOutcome,
+    CallId, ClientId, ElicitationListener, Question, QuestionError, QuestionHandler, TaskHandle,
+    ToolCall, ToolExecutor, ToolOutcome,
 };
 
 use super::call_reports::CallReports;
 use super::client_log::ClientLogLevel;
-use super::jsonrpc::{RequestId, notification};
-use super::methods::ClientSink;
-use crate::era::LEGACY;
 
 // Rounds of questions of one call that wait to be taken.
 const MAX_ROUNDS: usize = 4;
@@ -64,21 +57,32 @@ impl QuestionRound {
     }
 }
 
+/// The client that a call may ask.
+pub(super) struct AskedClient {
+    pub(super) id: ClientId,
+    pub(super) capabilities: Arc<Value>,
+    // Hears of pages that are done. Only in 2025-11-25.
+    pub(super) listener: Option<Weak<dyn ElicitationListener>>,
+}
+
 /// Hands the questions of one call to whoever runs it.
 struct QuestionQueue {
-    client: ClientId,
-    capabilities: Arc<Value>,
+    client: AskedClient,
     rounds: mpsc::Sender<QuestionRound>,
     asked: AtomicUsize,
 }
 
 impl QuestionHandler for QuestionQueue {
     fn client(&self) -> ClientId {
-        self.client
+        self.client.id
     }
 
     fn capabilities(&self) -> &Value {
-        &self.capabilities
+        &self.client.capabilities
+    }
+
+    fn elicitation_listener(&self) -> Option<&Weak<dyn ElicitationListener>> {
+        self.client.listener.as_ref()
     }
 
     fn ask<'a>(&'a self, questions: Vec<Question>) -> BoxFuture<'a, Answers> {
@@ -113,8 +117,10 @@ pub(super) struct AskingCall {
     pub(super) id: CallId,
     pub(super) capabilities: Arc<Value>,
     outcome: BoxFuture<'static, ToolOutcome>,
+    has_begun: Arc<AtomicBool>,
     rounds: mpsc::Receiver<QuestionRound>,
     pub(super) stop: CancellationToken,
+    pub(super) task_handle: TaskHandle,
     pub(super) reports: Arc<CallReports>,
     // What `proceed` returns first, if it is known already.
     pub(super) next: Option<CallStage>,
@@ -132,19 +138,20 @@ impl AskingCall {
     pub(super) fn new(
         executor: ToolExecutor,
         call: ToolCall,
-        client: ClientId,
-        capabilities: Arc<Value>,
+        client: AskedClient,
         log_level: Option<Arc<ClientLogLevel>>,
     ) -> Self {
         let (rounds, waiting) = mpsc::channel(MAX_ROUNDS);
         let (id, stop) = (call.id(), CancellationToken::new());
+        let capabilities = Arc::clone(&client.capabilities);
         let reports = Arc::new(CallReports::new(log_level));
+        let task_handle = TaskHandle::default();
         let call = reports
             .listen(call)
             .cancellation(stop.clone())
+            .task_handle(task_handle.clone())
             .on_question(Arc::new(QuestionQueue {
                 client,
-                capabilities: Arc::clone(&capabilities),
                 rounds,
                 asked: AtomicUsize::new(0),
             }));
@@ -152,8 +159,10 @@ impl AskingCall {
             id,
             capabilities,
             outcome: Box::pin(async move { executor.execute(call).await }),
+            has_begun: Arc::new(AtomicBool::new(true)),
             rounds: waiting,
             stop,
+            task_handle,
             reports,
             next: None,
             early_answers: Map::new(),
@@ -174,10 +183,18 @@ impl AskingCall {
     /// Makes the call wait before it begins. Must not be called after that.
     pub(super) fn begin_after(&mut self, ready: impl Future<Output = ()> + Send + 'static) {
         let call = std::mem::replace(&mut self.outcome, Box::pin(std::future::pending()));
+        let has_begun = Arc::clone(&self.has_begun);
+        has_begun.store(false, Ordering::Relaxed);
         self.outcome = Box::pin(async move {
             ready.await;
+            has_begun.store(true, Ordering::Relaxed);
             call.await
         });
+    }
+
+    /// False if nothing is on record yet, so that the call can be dropped.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Relaxed)
     }
 
     /// Runs the call until it ends or asks. Cancel safe. Must not be called after the end.
@@ -196,186 +213,5 @@ impl AskingCall {
     /// be called after the end.
     pub(super) async fn finish(&mut self) -> ToolOutcome {
         (&mut self.outcome).await
-    }
-}
-
-/// The questions that a client with a session was asked and has not answered.
-pub(super) struct SessionQuestions {
-    pub(super) client: ClientId,
-    capabilities: Mutex<Arc<Value>>,
-    // The revision has tasks.
-    has_tasks: AtomicBool,
-    pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, QuestionError>>>>,
-    last_id: AtomicU64,
-}
-
-impl Default for SessionQuestions {
-    fn default() -> Self {
-        Self {
-            client: ClientId::unique(),
-            capabilities: Mutex::default(),
-            has_tasks: AtomicBool::new(false),
-            pending: Mutex::default(),
-            last_id: AtomicU64::new(0),
-        }
-    }
-}
-
-impl SessionQuestions {
-    /// Sets what the client said in its handshake, and the revision that was agreed on.
-    pub(super) fn set_client(&self, capabilities: Value, revision: &str) {
-        *self.capabilities.lock() = Arc::new(capabilities);
-        self.has_tasks.store(revision == LEGACY, Ordering::Relaxed);
-    }
-
-    pub(super) fn has_tasks(&self) -> bool {
-        self.has_tasks.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn capabilities(&self) -> Arc<Value> {
-        Arc::clone(&self.capabilities.lock())
-    }
-
-    /// Takes the client's response to one of our requests. False if it wasn't asked.
-    pub(super) fn resolve(&self, id: &RequestId, answer: Result<Value, QuestionError>) -> bool {
-        let number = match id {
-            RequestId::Number(number) => u64::try_from(*number).ok(),
-            RequestId::Text(_) => None,
-        };
-        let waiting = number.and_then(|number| self.pending.lock().remove(&number));
-        waiting.is_some_and(|waiting| waiting.send(answer).is_ok())
-    }
-
-    pub(super) fn asking<'a>(
-        &'a self,
-        limit: Duration,
-        sink: &'a dyn ClientSink,
-    ) -> AskedQuestions<'a> {
-        AskedQuestions {
-            session: self,
-            sink,
-            limit,
-            abandoned: Mutex::default(),
-        }
-    }
-
-    /// Runs a call to its end, and asks its questions by requests of our own.
-    pub(super) async fn run(
-        &self,
-        mut call: AskingCall,
-        stopped: impl Future<Output = ()>,
-        limit: Duration,
-        sink: &dyn ClientSink,
-    ) -> ToolOutcome {
-        let stop = call.stop.clone();
-        let asked = self.asking(limit, sink);
-        let outcome = {
-            let mut running = std::pin::pin!(asked.run_to_end(&mut call));
-            tokio::select! {
-                outcome = &mut running => outcome,
-                () = stopped => {
-                    stop.cancel();
-                    running.await
-                }
-            }
-        };
-        asked.withdraw_abandoned().await;
-        outcome
-    }
-}
-
-/// What one call asks a client with a session.
-pub(super) struct AskedQuestions<'a> {
-    session: &'a SessionQuestions,
-    sink: &'a dyn ClientSink,
-    limit: Duration,
-    // Our requests that nobody waits for any more, though the client hasn't answered.
-    abandoned: Mutex<Vec<u64>>,
-}
-
-impl AskedQuestions<'_> {
-    async fn run_to_end(&self, call: &mut AskingCall) -> ToolOutcome {
-        // A server up to 2025-11-25 may ask again before its last question is answered.
-        let mut rounds = FuturesUnordered::new();
-        loop {
-            // The call runs on meanwhile, since its server may end while a person thinks.
-            tokio::select! {
-                stage = call.proceed() => match stage {
-                    CallStage::Finished(outcome) => return outcome,
-                    CallStage::Asks(round) => rounds.push(self.ask_round(round)),
-                },
-                Some(()) = rounds.next() => {}
-            }
-        }
-    }
-
-    async fn ask_round(&self, round: QuestionRound) {
-        let QuestionRound {
-            questions,
-            mut answers,
-            ..
-        } = round;
-        let given = {
-            let asking = join_all(questions.iter().map(|question| self.ask(question)));
-            tokio::select! {
-                given = asking => Some(given),
-                () = answers.closed() => None,
-            }
-        };
-        if let Some(given) = given {
-            drop(answers.send(given.into_iter().collect()));
-        }
-        self.withdraw_abandoned().await;
-    }
-
-    pub(super) async fn ask(&self, question: &Question) -> Result<Value, QuestionError> {
-        let session = self.session;
-        let id = session.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let (answer, given) = oneshot::channel();
-        session.pending.lock().insert(id, answer);
-        let _abandoned = AbandonOnDrop { asked: self, id };
-        let mut request = json!({ "jsonrpc": "2.0", "id": id, "method": question.method });
-        if !question.params.is_null() {
-            request["params"] = question.params.clone();
-        }
-        let asking = async {
-            if !self.sink.send(request.to_string().into_bytes()).await {
-                return Err(QuestionError::Gone);
-            }
-            given.await.unwrap_or(Err(QuestionError::Gone))
-        };
-        let answer = tokio::time::timeout(self.limit, asking).await;
-        let answer = answer.map_err(|_| QuestionError::TimedOut)?;
-        answer.and_then(|answer| match question.accepts(&answer) {
-            true => Ok(answer),
-            false => Err(QuestionError::Unusable),
-        })
-    }
-
-    /// Lets the client close the forms that nobody waits for any more.
-    pub(super) async fn withdraw_abandoned(&self) {
-        let abandoned = std::mem::take(&mut *self.abandoned.lock());
-        for id in abandoned {
-            let params = json!({ "requestId": id, "reason": "the answer is no longer needed" });
-            let message = notification("notifications/cancelled", params);
-            if !self.sink.send(message).await {
-                return;
-            }
-        }
-    }
-}
-
-/// Removes an unanswered question, so that a late answer is ignored.
-struct AbandonOnDrop<'a> {
-    asked: &'a AskedQuestions<'a>,
-    id: u64,
-}
-
-impl Drop for AbandonOnDrop<'_> {
-    fn drop(&mut self) {
-        let unanswered = self.asked.session.pending.lock().remove(&self.id);
-        if unanswered.is_some() {
-            self.asked.abandoned.lock().push(self.id);
-        }
     }
 }

@@ -238,7 +238,7 @@ pub(super) fn input_request(question: &Question) -> Value {
     request
 }
 
-pub(super) fn random_key() -> Option<String> {
+pub(crate) fn random_key() -> Option<String> {
     let mut bytes = [0; KEY_BYTES];
     SystemRandom::new().fill(&mut bytes).ok()?;
     Some(URL_SAFE_NO_PAD.encode(bytes))

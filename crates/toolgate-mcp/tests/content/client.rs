@@ -33,6 +33,8 @@ pub(crate) struct TestClient {
     answer: Option<Value>,
     /// The questions so far: the messages of forms, and the methods of other requests.
     pub(crate) received_questions: Arc<Mutex<Vec<String>>>,
+    /// The questions that came as requests, in full.
+    pub(crate) question_requests: Arc<Mutex<Vec<Value>>>,
 }
 
 fn question_label(question: &Value) -> String {
@@ -102,6 +104,7 @@ impl TestClient {
         let (reader, writer) = tokio::io::split(ours);
         let writer = Arc::new(tokio::sync::Mutex::new(writer));
         let (pending, received_questions) = (Arc::default(), Arc::default());
+        let question_requests: Arc<Mutex<Vec<Value>>> = Arc::default();
         let (sender, notifications) = mpsc::unbounded_channel();
         let listener = Listener {
             pending: Arc::clone(&pending),
@@ -109,6 +112,7 @@ impl TestClient {
             writer: Arc::clone(&writer),
             answer: answer.clone(),
             received_questions: Arc::clone(&received_questions),
+            question_requests: Arc::clone(&question_requests),
         };
         let reading = tokio::spawn(listener.read_messages(reader));
         let mut client = Self {
@@ -123,6 +127,7 @@ impl TestClient {
             reading,
             answer,
             received_questions,
+            question_requests,
         };
         client.hello = match era {
             ProtocolEra::Modern => client.result("server/discover", json!({})).await,
@@ -348,6 +353,7 @@ struct Listener {
     writer: Writer,
     answer: Option<Value>,
     received_questions: Arc<Mutex<Vec<String>>>,
+    question_requests: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Listener {
@@ -373,6 +379,7 @@ impl Listener {
         self.received_questions
             .lock()
             .push(question_label(question));
+        self.question_requests.lock().push(question.clone());
         let result = answer_to(question, self.answer.as_ref().unwrap());
         let response = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
         write_line(&self.writer, &response).await;

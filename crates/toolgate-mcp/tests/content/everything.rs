@@ -33,6 +33,7 @@ async fn every_tool_of_the_reference_server_works_in_both_eras() {
         check_results(&mut client).await;
         check_links(&mut client).await;
         check_questions(&mut client).await;
+        check_questions_as_tasks(&mut client).await;
         check_required_page(&mut client).await;
         check_reports(&mut client).await;
     }
@@ -114,9 +115,7 @@ async fn check_questions(client: &mut TestClient) {
         "Open it",
         "sampling/createMessage",
     ];
-    let mut received = client.received_questions.lock().clone();
-    received.retain(|question| question != "roots/list");
-    assert_eq!(received, questions);
+    assert_eq!(take_questions(client), questions);
     // It asks for roots once, shortly after it starts: on behalf of a call, or of none.
     let roots = text(client, "get-roots-list", json!({})).await;
     let is_known = roots.contains("file:///home/ada");
@@ -124,6 +123,27 @@ async fn check_questions(client: &mut TestClient) {
         is_known || roots.contains("no roots are currently configured"),
         "{roots}"
     );
+}
+
+/// The server polls for the answers to its questions.
+async fn check_questions_as_tasks(client: &mut TestClient) {
+    client.received_questions.lock().clear();
+    let form = text(client, "trigger-elicitation-request-async", json!({})).await;
+    assert!(form.contains("[COMPLETED]"), "{form}");
+    assert!(form.contains("- Name: Ada"), "{form}");
+    let prompt = json!({ "prompt": "Hi" });
+    let sampled = text(client, "trigger-sampling-request-async", prompt).await;
+    assert!(sampled.contains("[COMPLETED]"), "{sampled}");
+    assert!(sampled.contains("the model says so"), "{sampled}");
+    let form = "Please provide inputs for the following fields (async task demo):";
+    assert_eq!(take_questions(client), [form, "sampling/createMessage"]);
+}
+
+/// The questions since the last call of this function, except those for roots.
+fn take_questions(client: &TestClient) -> Vec<String> {
+    let mut received = std::mem::take(&mut *client.received_questions.lock());
+    received.retain(|question| question != "roots/list");
+    received
 }
 
 /// A client that must open a page first gets the error -32042.

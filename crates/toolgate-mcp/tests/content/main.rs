@@ -14,6 +14,7 @@ mod floods;
 mod gateway;
 mod lists;
 mod malformed_messages;
+mod pages;
 mod passed_on;
 mod real_clients;
 mod real_servers;

@@ -64,12 +64,12 @@ impl PersonClient {
         self.writer.write_all(line.as_bytes()).await.unwrap();
     }
 
-    async fn next(&mut self) -> Value {
+    pub(crate) async fn next(&mut self) -> Value {
         let line = self.lines.next_line().await.unwrap().unwrap();
         serde_json::from_str(&line).unwrap()
     }
 
-    async fn request(&mut self, method: &str, mut params: Value) {
+    pub(crate) async fn request(&mut self, method: &str, mut params: Value) {
         if self.is_modern {
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -14,6 +14,7 @@ mod fault_test;
 mod listings;
 mod many_servers;
 mod names;
+mod own_tasks;
 mod pinning;
 mod questions;
 mod request_ids;

@@ -156,12 +156,17 @@ async fn a_shutdown_cancels_tasks_unless_they_are_to_be_continued() {
                     .await;
                 tokio::time::sleep(Duration::from_millis(300)).await;
                 if leaves_running {
-                    test.servers.leave_tasks_running();
+                    test.executor.leave_tasks();
                 }
+                let stopping = tokio::time::Instant::now();
                 test.servers.stop().await;
+                // A task that is left alone doesn't hold up its server.
+                assert!(!leaves_running || stopping.elapsed() < Duration::from_millis(1500));
             };
             let (envelope, ()) = join(test.call("task", json!({ "ms": 60_000 })), stop).await;
             assert_eq!(envelope["error_kind"], "unavailable", "{envelope}");
+            let text = envelope["error"].as_str().unwrap();
+            assert_eq!(text.contains("continued"), leaves_running, "{text}");
             let cancelled = kept(&test)["task-1"]["cancelled"] == true;
             assert_eq!(cancelled, !leaves_running, "{era}");
         }
@@ -225,7 +230,7 @@ async fn a_second_gateway_continues_the_task_of_the_first() {
             first
                 .wait_until("the task runs", |_| keeper.0.lock().is_some())
                 .await;
-            first.servers.leave_tasks_running();
+            executor.leave_tasks();
             first.servers.stop().await;
         };
         let (outcome, ()) = join(call, stop).await;

@@ -12,7 +12,7 @@ use super::pending_calls::PendingCall;
 use crate::client::diagnostics::NoiseKind;
 use crate::client::message::RpcError;
 use crate::client::questions::RequestingCall;
-use crate::client::tasks::RELATED_TASK;
+use crate::task_fields::RELATED_TASK;
 
 impl ClientSession {
     /// Answers a request of the server. On the stream of a request of ours it is about that call, and
@@ -82,6 +82,7 @@ impl ClientSession {
         }
         if let Some(handler) = handler.filter(|_| !relayed.is_empty()) {
             let (places, questions): (Vec<_>, Vec<_>) = relayed.into_iter().unzip();
+            self.note_pages(&questions, &*handler);
             let given = match handler.ask(questions.clone()).await {
                 Ok(given) => given,
                 Err(error) => questions

@@ -83,7 +83,13 @@ impl ClientSession {
     fn resolve_request(self: &Arc<Self>, id: u64, answer: Result<Value, SessionError>) {
         let request = self.pending.lock().requests.remove(&id);
         match request {
-            Some(request) => drop(request.reply.send(answer)),
+            Some(request) => {
+                if let (Err(SessionError::Rpc(error)), Some(call)) = (&answer, &request.call) {
+                    // At once, because the next message may say that a page is done.
+                    self.note_required_pages(error, call);
+                }
+                drop(request.reply.send(answer));
+            }
             None => {
                 let may_be_task = self.log_unexpected_answer(&Value::from(id));
                 if let (true, Ok(answer)) = (may_be_task, answer) {
@@ -136,6 +142,7 @@ impl ClientSession {
             "notifications/tasks" | "notifications/tasks/status" => {
                 self.mark_task_changed(params["taskId"].as_str().unwrap_or_default());
             }
+            "notifications/elicitation/complete" if self.complete_elicitation(params) => {}
             _ => self
                 .diagnostics
                 .log_ignored(NoiseKind::Notification, method),
@@ -170,13 +177,28 @@ impl ClientSession {
     ) {
         // Held until the response is written. A server that sends many requests and doesn't read
         // the responses blocks only itself.
-        let Ok(permit) = Arc::clone(&self.open_questions).try_acquire_owned() else {
+        let is_about_task = self.is_about_own_task(&method, &params);
+        let permits = match is_about_task {
+            true => &self.own_tasks.requests,
+            false => &self.open_questions,
+        };
+        let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
             return self.diagnostics.log_ignored(NoiseKind::Request, &method);
         };
         let session = Arc::clone(self);
         tokio::spawn(async move {
+            let answering = async {
+                match is_about_task {
+                    true => {
+                        session
+                            .answer_about_own_task(method, params, on_stream_of)
+                            .await
+                    }
+                    false => session.answer_request(method, params, on_stream_of).await,
+                }
+            };
             let answer = tokio::select! {
-                answer = session.answer_request(method, params, on_stream_of) => answer,
+                answer = answering => answer,
                 _ = session.ended() => return,
             };
             let body = match answer {

@@ -9,6 +9,7 @@ use crate::client::transport::{TransportError, UnreadableAnswer};
 use futures::future::BoxFuture;
 
 mod logging;
+mod own_tasks;
 
 /// A transport that records what is sent.
 #[derive(Default)]

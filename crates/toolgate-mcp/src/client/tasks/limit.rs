@@ -1,7 +1,6 @@
 //! [`RunningTaskLimit`]: bounds the tasks of one server.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -11,14 +10,12 @@ pub(crate) const MAX_TASKS: usize = 1000;
 #[derive(Clone)]
 pub(crate) struct RunningTaskLimit {
     permits: Arc<Semaphore>,
-    leave_running: Arc<AtomicBool>,
 }
 
 impl Default for RunningTaskLimit {
     fn default() -> Self {
         Self {
             permits: Arc::new(Semaphore::new(MAX_TASKS)),
-            leave_running: Arc::default(),
         }
     }
 }
@@ -37,14 +34,5 @@ impl RunningTaskLimit {
     /// Returns once no task runs and every cancellation was sent.
     pub(crate) async fn ended(&self) {
         drop(self.permits.acquire_many(MAX_TASKS as u32).await);
-    }
-
-    /// From now on, tasks aren't cancelled when their calls end.
-    pub(crate) fn leave_running(&self) {
-        self.leave_running.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn are_left_running(&self) -> bool {
-        self.leave_running.load(Ordering::Relaxed)
     }
 }

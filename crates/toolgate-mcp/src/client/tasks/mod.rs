@@ -19,8 +19,6 @@ pub(crate) use wait::TaskWait;
 use crate::era::{LEGACY, MODERN};
 
 pub(crate) const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
-/// The key in `_meta` under which 2025-11-25 says which task a message is about.
-pub(crate) const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 // It has to fit into a header.
 const MAX_TASK_ID_LEN: usize = 1024;
 

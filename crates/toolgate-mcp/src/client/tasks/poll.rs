@@ -8,13 +8,14 @@ use tokio::time::timeout;
 use toolgate_core::text::escape;
 use toolgate_core::{Progress, ToolError};
 
+use super::TaskProtocol;
 use super::poll_error::PollError;
 use super::state::{TaskState, TaskStatus};
 use super::wait::{ResultRequest, TaskWait};
-use super::{RELATED_TASK, TaskProtocol};
 use crate::client::call_result::{self, ServerAnswer, unreadable_error};
 use crate::client::message::RpcError;
 use crate::client::session::{ClientSession, SessionError, SessionRequest, TaskUse};
+use crate::task_fields::RELATED_TASK;
 
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_STATUS_MESSAGE: usize = 1000;

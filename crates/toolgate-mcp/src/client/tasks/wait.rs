@@ -42,6 +42,8 @@ pub(crate) struct TaskWait<'a> {
     pub(super) last_message: Option<String>,
     pub(super) messages: u32,
     pub(super) is_over: bool,
+    // The task goes on without this process.
+    is_left: bool,
     permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -136,20 +138,37 @@ impl<'a> TaskWait<'a> {
             last_message: None,
             messages: 0,
             is_over: false,
+            is_left: false,
             permit: link.tasks().count(),
         }
     }
 
     /// Returns the complete result of the call.
     pub(crate) async fn run(mut self) -> Result<Value, ToolError> {
-        let (link, server) = (self.link, self.server);
+        let (link, server, context) = (self.link, self.server, self.context);
         tokio::select! {
+            biased; // What is left alone isn't cancelled, even if its server stops too.
+            () = context.leave_requested() => Err(self.leave()),
             result = self.follow() => result,
             () = link.closed() => {
                 let reason = format!("its server '{}' was stopped", escape(server));
-                Err(ToolError::unavailable(self.context.tool_name(), reason))
+                Err(ToolError::unavailable(context.tool_name(), reason))
             }
         }
+    }
+
+    /// Leaves the task to the process that continues the call.
+    fn leave(&mut self) -> ToolError {
+        self.is_left = true;
+        self.context.leave_to_server();
+        let (server, tool) = (self.server, self.context.tool_name());
+        let call = self.context.id();
+        info!(server = %escape(server), tool = %escape(tool), %call, "the call goes on at its server while Toolgate is stopped");
+        let reason = format!(
+            "Toolgate is stopping; its server '{}' goes on with the call, which is continued after a restart",
+            escape(server)
+        );
+        ToolError::unavailable(tool, reason)
     }
 
     async fn follow(&mut self) -> Result<Value, ToolError> {
@@ -230,8 +249,12 @@ impl<'a> TaskWait<'a> {
 
 impl Drop for TaskWait<'_> {
     fn drop(&mut self) {
-        if self.is_over || self.link.tasks().are_left_running() {
+        if self.is_over || self.is_left {
             return;
+        }
+        if self.context.is_leave_requested() && !self.context.cancellation().is_cancelled() {
+            // Its caller was cut off by the shutdown, and didn't cancel it.
+            return drop(self.leave());
         }
         let Some(registration) = &self.registration else {
             return;

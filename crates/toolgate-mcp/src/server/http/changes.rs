@@ -20,8 +20,8 @@ use crate::server::service::McpService;
 pub(super) const STANDALONE_STREAM: u64 = 0;
 
 impl McpHttp {
-    /// Streams an event for each change since the lists that the session's client knows, and for each
-    /// update of a resource it watches. `read` is the last event that a reconnecting client received.
+    /// Streams an event for each change since the lists that the session's client knows, for each
+    /// update of a resource it watches, and for what happens to its tasks. `read` is the last event that a reconnecting client received.
     pub(super) fn changes(
         &self,
         session: SessionGuard,
@@ -95,6 +95,7 @@ impl ChangeStream {
                 Some(list_events(changes, |_| Some(session.announce_change(lists.clone()))))
             }
             update = session.subscriptions.next(&self.service) => Some(event(None, &update.to_message(None))),
+            notice = session.notices.next() => Some(event(None, &notice)),
             () = tokio::time::sleep(self.keep_alive) => Some(keep_alive_comment()),
         }
     }

@@ -21,9 +21,11 @@ use crate::server::handshake::InitializeResult;
 use crate::server::in_flight::InFlightRequest;
 use crate::server::jsonrpc::{RequestError, RequestId, response};
 use crate::server::methods::{ClientSink, MethodResult, RequestContext, RequestLifecycle};
-use crate::server::questions::{SessionQuestions, can_be_asked};
+use crate::server::questions::can_be_asked;
 use crate::server::request_tracker::RequestTracker;
 use crate::server::resource_updates::ClientSubscriptions;
+use crate::server::session_notices::SessionNotices;
+use crate::server::session_questions::SessionQuestions;
 
 /// Where a request belongs.
 pub(super) enum Requester {
@@ -55,6 +57,7 @@ impl Requester {
             shutdown: &state.lifetime.calls,
             subscriptions: self.subscriptions(),
             questions: self.questions(),
+            notices: self.notices(),
             client: self.client(),
             tasks: &state.calls,
             log_level: self.log_level(),
@@ -66,6 +69,13 @@ impl Requester {
     pub(super) fn questions(&self) -> Option<&SessionQuestions> {
         match self {
             Self::Session(session) => Some(&session.questions),
+            _ => None,
+        }
+    }
+
+    fn notices(&self) -> Option<&Arc<SessionNotices>> {
+        match self {
+            Self::Session(session) => Some(&session.notices),
             _ => None,
         }
     }

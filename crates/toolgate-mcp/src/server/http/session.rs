@@ -12,8 +12,9 @@ use crate::era::LEGACY;
 use crate::server::client_log::ClientLogLevel;
 use crate::server::in_flight::{InFlightRequests, SessionLifetime};
 use crate::server::list_watch::KnownLists;
-use crate::server::questions::SessionQuestions;
 use crate::server::resource_updates::ClientSubscriptions;
+use crate::server::session_notices::SessionNotices;
+use crate::server::session_questions::SessionQuestions;
 use crate::server::tool_list::ListedTool;
 
 // Responses that one session keeps for a client that may reconnect.
@@ -32,6 +33,7 @@ pub(super) struct HttpSession {
     pub(super) uses: AtomicUsize,
     pub(super) subscriptions: ClientSubscriptions,
     pub(super) questions: SessionQuestions,
+    pub(super) notices: Arc<SessionNotices>,
     pub(super) log_level: Arc<ClientLogLevel>,
     state: Mutex<SessionState>,
 }
@@ -65,6 +67,7 @@ impl HttpSession {
             uses: AtomicUsize::new(0),
             subscriptions: ClientSubscriptions::default(),
             questions: SessionQuestions::default(),
+            notices: Arc::default(),
             log_level: Arc::default(),
             state: Mutex::new(SessionState {
                 known,

@@ -9,13 +9,14 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::TaskRecord;
 
 use super::task::{AskAgainOnDrop, ClientTask};
-use super::{EXTENSION, RELATED_TASK, missing_capability, task_key};
+use super::{EXTENSION, missing_capability, task_key};
 use crate::server::client_message::RequestMeta;
 use crate::server::jsonrpc::RequestError;
 use crate::server::methods::{COMPLETE, MethodResult, RequestContext, SERVER_INFO};
-use crate::server::questions::AskedQuestions;
 use crate::server::service::McpService;
+use crate::server::session_questions::AskedQuestions;
 use crate::server::suspended::KEY_TEXT_LEN;
+use crate::task_fields::RELATED_TASK;
 
 impl McpService {
     /// Answers `tasks/get`, `tasks/update`, `tasks/cancel` and `tasks/result`.

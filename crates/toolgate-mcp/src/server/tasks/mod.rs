@@ -5,11 +5,13 @@
 //!  runner.rs   runs the call behind a task          restore.rs  goes on after a restart
 //!  methods.rs  answers tasks/get and the others     updates.rs  tells clients of changes
 //!  wire.rs     tasks as clients see them            task_end.rs how a task ended
+//!  followed_task.rs  tells a client with a session of changes
 //! ```
 //!
 //! A task begins as the call of an ordinary request. The two eras differ in who decides: in
 //! 2025-11-25 the client asks for a task, in 2026-07-28 we make one of each call that takes long.
 
+mod followed_task;
 mod methods;
 mod restore;
 mod runner;
@@ -28,7 +30,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolgate_core::text::DurationText;
 
-pub(super) use runner::{TaskOffer, TaskScope};
+pub(super) use followed_task::{FollowedTask, TaskNotice};
+pub(super) use runner::{StartedTask, TaskOffer, TaskScope};
 pub(super) use table::TaskTable;
 pub use task::TaskSummary;
 pub(super) use updates::TaskWatch;
@@ -36,8 +39,6 @@ pub(super) use wire::missing_capability;
 
 /// The name of the extension of 2026-07-28.
 pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
-/// The key in `_meta` that names a task, in 2025-11-25.
-const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
 /// When calls of MCP clients become tasks, and how long results are kept for them.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]

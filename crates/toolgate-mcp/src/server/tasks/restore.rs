@@ -5,14 +5,14 @@ use std::sync::Arc;
 use futures::future::join_all;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use toolgate_core::{ClientId, RemoteTask, Scope, TaskRecord, ToolCall};
+use toolgate_core::{ClientId, RemoteTask, Scope, TaskHandle, TaskRecord, ToolCall};
 use tracing::{info, warn};
 
 use super::runner::TaskScope;
 use super::task::ClientTask;
 use super::task_end::TaskEnd;
 use crate::server::methods::RequestContext;
-use crate::server::questions::AskingCall;
+use crate::server::questions::{AskedClient, AskingCall};
 use crate::server::service::McpService;
 
 impl McpService {
@@ -65,12 +65,21 @@ impl McpService {
             self.continue_unattended(record, call, &scope);
             return None;
         };
-        let capabilities = Arc::new(record.client["capabilities"].clone());
-        let (client, executor) = (ClientId::unique(), self.executor.clone());
-        let mut call = AskingCall::new(executor, call, client, capabilities, None);
+        let client = AskedClient {
+            id: ClientId::unique(),
+            capabilities: Arc::new(record.client["capabilities"].clone()),
+            listener: None,
+        };
+        let mut call = AskingCall::new(self.executor.clone(), call, client, None);
         let (service, tool, ending) = (Arc::clone(self), record.tool.clone(), scope.ending.clone());
         // Its server may still be starting.
-        call.begin_after(async move { drop(service.find_or_wait(&tool, &ending).await) });
+        call.begin_after(async move {
+            drop(service.find_or_wait(&tool, &ending).await);
+            if ending.is_cancelled() {
+                // The next process continues it.
+                std::future::pending::<()>().await;
+            }
+        });
         let task = Arc::new(ClientTask::new(record, call.stop.clone()));
         if !self.shared.tasks.add(key, Arc::clone(&task)) {
             warn!(call = %task.record.call, "a task was not continued: there are too many");
@@ -107,7 +116,9 @@ impl McpService {
         let (service, scope) = (Arc::clone(self), scope.clone());
         let tracker = scope.tracker.clone();
         tracker.spawn(async move {
+            let handle = TaskHandle::default();
             let call = call.cancellation(scope.shutdown.clone());
+            let call = call.task_handle(handle.clone());
             let (_, found) = service.find_or_wait(&record.tool, &scope.ending).await;
             if found.is_err() {
                 return; // It stays interrupted.
@@ -115,8 +126,10 @@ impl McpService {
             let mut running = Box::pin(service.executor.execute(call));
             tokio::select! {
                 _ = &mut running => {}
-                // Not dropped, which would record the call as cancelled: it goes on at its server.
-                () = scope.ending.cancelled() => std::mem::forget(running),
+                () = scope.ending.cancelled() => {
+                    handle.request_leave();
+                    running.await;
+                }
             }
         });
     }

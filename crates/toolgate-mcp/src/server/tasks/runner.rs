@@ -35,8 +35,8 @@ pub(in crate::server) struct TaskOffer {
 
 /// A task whose client doesn't know it yet.
 pub(in crate::server) struct StartedTask {
-    id: String,
-    task: Arc<ClientTask>,
+    pub(super) id: String,
+    pub(super) task: Arc<ClientTask>,
 }
 
 /// Where tasks run.
@@ -109,6 +109,7 @@ impl McpService {
         task: &Arc<ClientTask>,
         scope: TaskScope,
     ) -> oneshot::Receiver<()> {
+        call.task_handle.become_task();
         // Nobody takes log messages of a task.
         call.reports.set_log_level(None);
         let (kept, created) = oneshot::channel();
@@ -133,9 +134,7 @@ impl McpService {
             match end {
                 CallEnd::Outcome(outcome) => service.finish_task(&task, *outcome).await,
                 CallEnd::CutOff => service.end_task(&task, TaskEnd::lost()).await,
-                // Dropping the call would record that it was cancelled, but it goes on at its
-                // server, and here after the restart.
-                CallEnd::Parked => std::mem::forget(runner),
+                CallEnd::LeftToServer => {}
             }
         };
         tracker.spawn(work.in_current_span());
@@ -227,15 +226,15 @@ enum CallEnd {
     Outcome(Box<ToolOutcome>),
     // The call was cancelled because we stop.
     CutOff,
-    // The server of the call goes on with it while we stop.
-    Parked,
+    // The server of the call goes on with it while we stop, and so do we after a restart.
+    LeftToServer,
 }
 
 impl TaskRunner {
     async fn run(&mut self) -> CallEnd {
         let reports = Arc::clone(&self.call.reports);
         let (ending, shutdown) = (self.scope.ending.clone(), self.scope.shutdown.clone());
-        let (mut is_ending, mut is_cut_off) = (false, false);
+        let (mut is_ending, mut is_cut_off, mut is_leaving) = (false, false, false);
         loop {
             let expiry = self.task.next_expiry();
             let expired = async {
@@ -246,6 +245,9 @@ impl TaskRunner {
             };
             tokio::select! {
                 stage = self.call.proceed() => match stage {
+                    CallStage::Finished(outcome) if is_leaving && outcome.result.is_err() => {
+                        return CallEnd::LeftToServer;
+                    }
                     CallStage::Finished(outcome) if is_cut_off && outcome.result.is_err() => {
                         return CallEnd::CutOff;
                     }
@@ -260,12 +262,20 @@ impl TaskRunner {
                 () = expired => self.task.expire_questions(),
                 () = ending.cancelled(), if !is_ending => is_ending = true,
                 () = shutdown.cancelled(), if !is_cut_off => {
-                    is_cut_off = true;
-                    self.call.stop.cancel();
+                    (is_ending, is_cut_off) = (true, true);
                 }
             }
-            if is_ending && !is_cut_off && self.goes_on_elsewhere() {
-                return CallEnd::Parked;
+            // The server may announce its task even now.
+            if is_ending && !is_leaving && self.goes_on_elsewhere() {
+                if !self.call.has_begun() {
+                    return CallEnd::LeftToServer;
+                }
+                is_leaving = true;
+                self.call.task_handle.request_leave();
+            }
+            // Last, because a call that is cancelled isn't left to its server.
+            if is_cut_off {
+                self.call.stop.cancel();
             }
         }
     }

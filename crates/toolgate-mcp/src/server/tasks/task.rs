@@ -189,6 +189,10 @@ impl ClientTask {
         }
     }
 
+    pub(super) fn progress(&self) -> Option<Progress> {
+        self.state.lock().progress.clone()
+    }
+
     pub(super) fn report(&self, progress: Progress) {
         self.update(|state| {
             let text = progress_text(&progress);

@@ -16,6 +16,11 @@ pub(in crate::server) enum TaskStatus {
 impl TaskStatus {
     const ENDS: [Self; 3] = [Self::Completed, Self::Failed, Self::Cancelled];
 
+    /// True if the task can't change any more.
+    pub(super) fn is_end(self) -> bool {
+        Self::ENDS.contains(&self)
+    }
+
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Working => "working",

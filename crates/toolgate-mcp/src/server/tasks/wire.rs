@@ -1,8 +1,7 @@
 //! Tasks as clients of both eras see them.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::EXTENSION;
@@ -10,6 +9,7 @@ use super::task::ClientTask;
 use super::task_end::TaskStatus;
 use crate::server::jsonrpc::RequestError;
 use crate::server::suspended::input_request;
+use crate::task_fields::timestamp;
 
 impl ClientTask {
     /// The task without what is in it.
@@ -68,11 +68,6 @@ pub(in crate::server) fn missing_capability() -> RequestError {
     let mut error = RequestError::new(RequestError::MISSING_CAPABILITY, text);
     error.data = Some(json!({ "requiredCapabilities": { "extensions": { EXTENSION: {} } } }));
     error
-}
-
-fn timestamp(time: SystemTime) -> String {
-    let time = Timestamp::try_from(time).unwrap_or_default();
-    format!("{time:.3}")
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -4,7 +4,7 @@ use super::asking::accepted;
 use super::tasks::task_server;
 use super::*;
 
-async fn legacy_client(server: McpServer, version: &str) -> (LineClient, Value) {
+pub(super) async fn legacy_client(server: McpServer, version: &str) -> (LineClient, Value) {
     let mut client = LineClient::new(server);
     let params = json!({
         "protocolVersion": version, "capabilities": { "elicitation": {} },
@@ -63,6 +63,18 @@ async fn a_client_of_2025_11_25_asks_for_a_task_itself() {
             .unwrap()
             .contains("out of paper")
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_of_2025_11_25_outlasts_the_limit_of_calls_too() {
+    let (server, endings) = task_server();
+    let (mut client, _) = legacy_client(server, "2025-11-25").await;
+    let params = json!({ "name": "slow", "arguments": { "a": 4000 }, "task": {} });
+    let created = client.ask("tools/call", params).await;
+    let id = json!({ "taskId": created["result"]["task"]["taskId"] });
+    let result = client.ask("tasks/result", id).await;
+    assert_eq!(result["result"]["content"][0]["text"], "after 4000 s");
+    assert_eq!(*endings.0.lock(), [None]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,6 +8,7 @@ mod legacy_tasks;
 mod lists;
 mod logging;
 mod streams;
+mod task_notices;
 mod tasks;
 
 use std::io;

@@ -13,7 +13,9 @@ pub(super) struct Endings(pub(super) Arc<parking_lot::Mutex<Vec<Option<ErrorKind
 impl Observer for Endings {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
         let error = record.outcome.result.as_ref().err();
-        self.0.lock().push(error.map(ToolError::kind));
+        if !record.left_to_server {
+            self.0.lock().push(error.map(ToolError::kind));
+        }
         None
     }
 }
@@ -159,6 +161,22 @@ async fn a_slow_call_becomes_a_task_and_a_fast_one_does_not() {
     tokio::time::sleep(Duration::from_secs(20)).await;
     let gone = client.ask_with("tasks/get", id, capabilities()).await;
     assert_eq!(gone["error"]["code"], -32602);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_local_tool_outlasts_the_limit_of_calls_as_a_task_and_only_then() {
+    let (server, endings) = task_server();
+    let mut client = LineClient::new(server);
+    let seed = client.start("slow", json!({ "a": 4000 })).await;
+    tokio::time::sleep(Duration::from_secs(4000)).await;
+    let done = client
+        .task("tasks/get", json!({ "taskId": seed["taskId"] }))
+        .await;
+    assert_eq!(done["result"]["content"][0]["text"], "after 4000 s");
+    let params = json!({ "name": "slow", "arguments": { "a": 4000 } });
+    let plain = client.ask_modern("tools/call", params).await;
+    assert_eq!(plain["result"]["isError"], true, "{plain}");
+    assert_eq!(*endings.0.lock(), [None, Some(ErrorKind::Timeout)]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -153,38 +153,54 @@ async fn the_limit_for_tasks_and_that_of_the_caller_end_a_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_that_leaves_cancels_the_task_unless_tasks_are_to_go_on() {
-    for leaves_running in [false, true] {
+async fn a_caller_that_leaves_or_cancels_cancels_the_task() {
+    let test = TaskTest::modern(polls(vec![task("working", &json!({}))])).await;
+    let minute = Duration::from_secs(60);
+    assert!(tokio::time::timeout(minute, test.call()).await.is_err());
+    settle().await;
+    assert_eq!(test.count("tasks/cancel"), 1);
+    assert_eq!(test.first_sent("tasks/cancel")["params"]["taskId"], ID);
+    assert_eq!(test.server.names().last().unwrap().as_deref(), Some(ID));
+    let token = tokio_util::sync::CancellationToken::new();
+    let call = ToolCall::new("t", json!({})).cancellation(token.clone());
+    let cancel = async {
+        tokio::time::sleep(minute).await;
+        token.cancel();
+    };
+    let (envelope, ()) = tokio::join!(test.execute(call), cancel);
+    assert_eq!(
+        envelope["error"],
+        "Tool 't' was cancelled before it answered"
+    );
+    settle().await;
+    assert_eq!(test.count("tasks/cancel"), 2);
+    // A shutdown waits for these cancellations.
+    tokio::time::timeout(minute, test.link.tasks().ended())
+        .await
+        .unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_is_left_to_its_server_is_not_cancelled() {
+    let minute = Duration::from_secs(60);
+    for is_dropped in [false, true] {
         let test = TaskTest::modern(polls(vec![task("working", &json!({}))])).await;
-        let minute = Duration::from_secs(60);
-        assert!(tokio::time::timeout(minute, test.call()).await.is_err());
-        settle().await;
-        assert_eq!(test.count("tasks/cancel"), 1);
-        assert_eq!(test.first_sent("tasks/cancel")["params"]["taskId"], ID);
-        assert_eq!(test.server.names().last().unwrap().as_deref(), Some(ID));
-        if leaves_running {
-            test.link.tasks().leave_running();
+        let mut call = Box::pin(test.call());
+        assert!(tokio::time::timeout(minute, &mut call).await.is_err());
+        test.executor.leave_tasks();
+        match is_dropped {
+            true => drop(call),
+            false => {
+                let envelope = call.await;
+                assert_eq!(envelope["error_kind"], "unavailable", "{envelope}");
+            }
         }
-        let token = tokio_util::sync::CancellationToken::new();
-        let call = ToolCall::new("t", json!({})).cancellation(token.clone());
-        let cancel = async {
-            tokio::time::sleep(minute).await;
-            token.cancel();
-        };
-        let (envelope, ()) = tokio::join!(test.execute(call), cancel);
-        assert_eq!(
-            envelope["error"],
-            "Tool 't' was cancelled before it answered"
-        );
-        settle().await;
-        assert_eq!(
-            test.count("tasks/cancel"),
-            if leaves_running { 1 } else { 2 }
-        );
-        // A shutdown waits for these cancellations.
-        tokio::time::timeout(minute, test.link.tasks().ended())
+        assert_eq!(test.seconds(), 60, "nothing waits for it");
+        tokio::time::timeout(Duration::ZERO, test.link.tasks().ended())
             .await
             .unwrap();
+        settle().await;
+        assert_eq!(test.count("tasks/cancel"), 0);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use proptest::prelude::*;
-use toolgate_core::{CallId, RemoteTask, Scope, TaskRecord, TaskStore};
+use toolgate_core::{CallId, CallRecord, Observer, RemoteTask, Scope, TaskRecord, TaskStore};
 
 use super::super::tasks::{Endings, capabilities, slow_tools, task_server};
 use super::*;
@@ -102,6 +102,40 @@ async fn a_client_that_listens_is_told_of_every_state() {
     assert!(seen.contains(&"12 of 13".to_owned()), "{seen:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_session_hears_of_its_tasks_on_its_stream() {
+    let (server, _) = task_server();
+    let mcp = server.http(HttpOptions::default());
+    let session = HttpCaller::with_session(&mcp, "2025-11-25").await;
+    let other = HttpCaller::with_session(&mcp, "2025-11-25").await;
+    let mut others = TestEvents::new(other.get().await);
+    let call = |seconds: u64| {
+        json!({ "name": "slow", "arguments": { "a": seconds }, "task": {},
+            "_meta": { "progressToken": seconds } })
+    };
+    // Without a stream nothing is lost but what the latest state replaces.
+    let json_only = session.with("accept", "application/json");
+    let ended = json_only.ask("tools/call", call(2)).await;
+    let running = json_only.ask("tools/call", call(9)).await;
+    tokio::time::sleep(Duration::from_millis(5500)).await;
+    let mut events = TestEvents::new(session.get().await);
+    let task = |answer: &Value| answer["result"]["task"]["taskId"].clone();
+    let first = events.message().await;
+    assert_eq!(first["params"]["taskId"], task(&ended), "{first}");
+    assert_eq!(first["params"]["status"], "completed");
+    for done in [5.0, 6.0, 7.0, 8.0] {
+        let progress = events.message().await;
+        assert_eq!(progress["method"], "notifications/progress");
+        assert_eq!(progress["params"]["progressToken"], 9);
+        assert_eq!(progress["params"]["progress"], done);
+    }
+    let last = events.message().await;
+    assert_eq!(last["params"]["taskId"], task(&running), "{last}");
+    assert_eq!(last["params"]["status"], "completed");
+    let quiet = tokio::time::timeout(Duration::from_secs(60), others.message()).await;
+    assert!(quiet.is_err(), "another session hears nothing: {quiet:?}");
+}
+
 /// A journal's part, in memory.
 #[derive(Clone, Default)]
 struct MemoryStore(Arc<parking_lot::Mutex<MemoryState>>);
@@ -109,7 +143,7 @@ struct MemoryStore(Arc<parking_lot::Mutex<MemoryState>>);
 #[derive(Default)]
 struct MemoryState {
     records: Vec<TaskRecord>,
-    remote: Option<RemoteTask>,
+    remote: Option<(CallId, RemoteTask)>,
 }
 
 impl TaskStore for MemoryStore {
@@ -133,13 +167,39 @@ impl TaskStore for MemoryStore {
         open.retain(|task| task.outcome.is_none());
         open.retain(|task| key.is_none() || task.key.as_deref() == key);
         for task in &mut open {
-            task.remote.clone_from(&state.remote);
+            let remote = state.remote.clone().filter(|(call, _)| *call == task.call);
+            task.remote = remote.map(|(_, task)| task);
         }
         Box::pin(async { open })
     }
 
-    fn remote_task(&self, _: CallId) -> Option<RemoteTask> {
-        self.0.lock().remote.clone()
+    fn remote_task(&self, call: CallId) -> Option<RemoteTask> {
+        let state = self.0.lock();
+        let remote = state.remote.as_ref();
+        remote
+            .filter(|(known, _)| *known == call)
+            .map(|(_, task)| task.clone())
+    }
+}
+
+impl Observer for MemoryStore {
+    fn became_task(&self, call: CallId, task: &RemoteTask) {
+        self.0.lock().remote = Some((call, task.clone()));
+    }
+
+    fn finished<'a>(&'a self, _: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+        None
+    }
+}
+
+/// Waits for a task of the server, unless the call is to be continued later.
+async fn wait_for_task(seconds: u64, context: &CallContext) -> Result<ToolOutput, ToolError> {
+    tokio::select! {
+        () = tokio::time::sleep(Duration::from_secs(seconds)) => Ok(ToolOutput::text("the end")),
+        () = context.leave_requested() => {
+            context.leave_to_server();
+            Err(ToolError::unavailable("slow", "we are stopping"))
+        }
     }
 }
 
@@ -149,16 +209,22 @@ fn restarted(store: &MemoryStore, endings: &Endings) -> McpHttp {
     let far = ToolSource::Mcp("far".into());
     manager.add(tool_from(far, "slow", |arguments, context| {
         Box::pin(async move {
-            let Some(task) = context.resumed_task() else {
-                let seconds = arguments["a"].as_u64().unwrap_or_default();
-                tokio::time::sleep(Duration::from_secs(seconds)).await;
-                return Ok(ToolOutput::text("not continued"));
-            };
-            tokio::time::sleep(Duration::from_secs(5)).await;
-            Ok(ToolOutput::text(format!("the end of {}", task.task_id)))
+            let seconds = arguments["a"].as_u64().unwrap_or_default();
+            if let Some(task) = context.resumed_task().cloned() {
+                context.announce_task(&task);
+                let waited = wait_for_task(5, &context).await;
+                return waited.map(|_| ToolOutput::text(format!("the end of {}", task.task_id)));
+            }
+            if arguments["b"] == "task" {
+                context.announce_task(&remote());
+                return wait_for_task(seconds, &context).await;
+            }
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            Ok(ToolOutput::text("not continued"))
         })
     }));
     let executor = ToolExecutor::builder(manager).observer(endings.clone());
+    let executor = executor.observer(store.clone());
     let server = McpServer::new(executor.build(), ServeOptions::new("test", "1.2.3"));
     server.keep_tasks(Arc::new(store.clone()));
     server.http(HttpOptions::default())
@@ -204,8 +270,7 @@ async fn results_tasks_of_servers_and_cut_off_calls_survive_a_restart() {
     assert_eq!(task["result"]["error"]["code"], -32603);
 
     // Its server goes on with it while we are away.
-    let going_on = start(&mcp, "slow", json!({ "a": 25 })).await;
-    store.0.lock().remote = Some(remote());
+    let going_on = start(&mcp, "slow", json!({ "a": 25, "b": "task" })).await;
     let began = tokio::time::Instant::now();
     mcp.close(Duration::from_secs(20)).await;
     assert_eq!(began.elapsed(), Duration::ZERO, "nothing waits for it");
@@ -230,8 +295,7 @@ async fn results_tasks_of_servers_and_cut_off_calls_survive_a_restart() {
 async fn a_task_whose_client_asks_first_is_continued_without_a_general_restore() {
     let (store, endings) = (MemoryStore::default(), Endings::default());
     let mcp = restarted(&store, &endings);
-    let id = start(&mcp, "slow", json!({ "a": 25 })).await;
-    store.0.lock().remote = Some(remote());
+    let id = start(&mcp, "slow", json!({ "a": 25, "b": "task" })).await;
     mcp.close(Duration::ZERO).await;
     let mcp = restarted(&store, &endings);
     let task = use_task(&mcp, "tasks/get", &id).await;
@@ -245,10 +309,39 @@ async fn a_task_whose_client_asks_first_is_continued_without_a_general_restore()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_continued_task_is_left_again_at_every_stop() {
+    let (store, endings) = (MemoryStore::default(), Endings::default());
+    let mcp = restarted(&store, &endings);
+    let id = start(&mcp, "slow", json!({ "a": 25, "b": "task" })).await;
+    mcp.close(Duration::ZERO).await;
+    for _ in 0..3 {
+        let mcp = restarted(&store, &endings);
+        mcp.restore_tasks().await;
+        // The second time, its call has begun.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let began = tokio::time::Instant::now();
+        mcp.close(Duration::from_secs(20)).await;
+        assert_eq!(began.elapsed(), Duration::ZERO, "nothing waits for it");
+        let mcp = restarted(&store, &endings);
+        mcp.restore_tasks().await;
+        mcp.close(Duration::from_secs(20)).await;
+    }
+    assert!(endings.0.lock().is_empty(), "nothing has ended");
+    let mcp = restarted(&store, &endings);
+    mcp.restore_tasks().await;
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let task = use_task(&mcp, "tasks/get", &id).await;
+    assert_eq!(
+        task["result"]["result"]["content"][0]["text"],
+        "the end of theirs"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_nobody_waits_for_is_continued_and_recorded() {
     let (store, endings) = (MemoryStore::default(), Endings::default());
     let call = "019aa0000000000000000000000000ff".parse().unwrap();
-    store.0.lock().remote = Some(remote());
+    store.0.lock().remote = Some((call, remote()));
     store.0.lock().records.push(TaskRecord {
         call,
         key: None,
@@ -263,6 +356,11 @@ async fn a_call_that_nobody_waits_for_is_continued_and_recorded() {
         keep: Duration::ZERO,
         outcome: None,
     });
+    let mcp = restarted(&store, &endings);
+    mcp.restore_tasks().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    mcp.close(Duration::from_secs(20)).await;
+    assert!(endings.0.lock().is_empty(), "its server goes on with it");
     let mcp = restarted(&store, &endings);
     mcp.restore_tasks().await;
     tokio::time::sleep(Duration::from_secs(6)).await;
