@@ -1,5 +1,6 @@
 //! [`CallContext`]: what a running tool knows about its call, and how it learns to stop.
 
+mod extensions;
 mod guards;
 
 use std::fmt;
@@ -20,8 +21,8 @@ use crate::executor::panic_text;
 use crate::policy::CallFlow;
 use crate::slots::CallSlot;
 use crate::{
-    CallId, FlowState, Limits, LogHandler, LogLevel, LogMessage, Origin, QuestionHandler,
-    RemoteTask, Scope, ToolCall, ToolExecutor, ToolOutcome, TraceContext,
+    CallId, ExtensionListener, FlowState, Limits, LogHandler, LogLevel, LogMessage, Origin,
+    QuestionHandler, RemoteTask, Scope, ToolCall, ToolExecutor, ToolOutcome, TraceContext,
 };
 
 use guards::ClockPauses;
@@ -64,6 +65,7 @@ struct CallContextState {
     logs: Option<Arc<dyn LogHandler>>,
     meta: Option<Arc<Map<String, Value>>>,
     extensions: Option<Arc<Map<String, Value>>>,
+    extension_listener: Option<Arc<dyn ExtensionListener>>,
     resumes: Option<RemoteTask>,
     executor: ToolExecutor,
     scope: Scope,
@@ -126,6 +128,7 @@ impl CallContext {
             logs: call.logs.take(),
             meta: call.meta.take(),
             extensions: call.extensions.take(),
+            extension_listener: call.extension_listener.take(),
             resumes: call.resumes.take(),
             executor,
             scope: call.scope.clone(),
@@ -267,11 +270,6 @@ impl CallContext {
                 warn!(panic = panic_text(&*panic), "an observer panicked");
             }
         }
-    }
-
-    /// The extensions of MCP that the caller declares; `None` for a caller that doesn't speak MCP.
-    pub fn extensions(&self) -> Option<&Map<String, Value>> {
-        self.0.extensions.as_deref()
     }
 
     /// The caller's `_meta` for the tool's server.

@@ -18,7 +18,7 @@ use tracing::warn;
 use super::call_result::unreadable_error;
 use super::link::ServerLink;
 use super::listing::list_all;
-use super::server_request::ServerRequest;
+use super::server_request::{RequestOutcome, ServerRequest, unexpected_task_error};
 use super::session::{ClientSession, ServerOffer, SessionError, UNANNOUNCED_TTL};
 use super::tool::{hide_secrets, is_wanted};
 use crate::ServerSettings;
@@ -281,8 +281,15 @@ impl Tool for ContentTool {
                 pinned_tool: None,
                 task_support: None,
             };
-            let outcome = request.run(context).await?;
-            let result = outcome.into_result(context.tool_name())?;
+            let result = match request.run(context).await? {
+                RequestOutcome::Complete(result) => result,
+                RequestOutcome::Extension(result) => {
+                    return Ok(ToolOutput::extension_result(result));
+                }
+                RequestOutcome::Task(_) => {
+                    return Err(unexpected_task_error(context.tool_name()));
+                }
+            };
             match find_flaw(self.method, &result) {
                 None => Ok(ToolOutput::json(result)),
                 Some(flaw) => Err(unreadable_error(context.tool_name(), flaw.to_owned())),

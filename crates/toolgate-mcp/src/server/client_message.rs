@@ -301,9 +301,10 @@ fn parse_response(id: Option<RequestId>, mut message: Map<String, Value>) -> Cli
         return ClientMessage::Ignored("a response without an id");
     };
     let answer = match (message.remove("error"), message.remove("result")) {
-        (Some(error), _) => Err(QuestionError::Refused {
+        (Some(mut error), _) => Err(QuestionError::Refused {
             code: error["code"].as_i64().unwrap_or_default(),
             message: error["message"].as_str().unwrap_or_default().to_owned(),
+            data: error.get_mut("data").map(Value::take),
         }),
         (None, result) => Ok(result.unwrap_or_default()),
     };

@@ -19,6 +19,7 @@ pub(crate) mod client_message;
 mod content_block;
 mod content_call;
 mod content_list;
+mod extension_result;
 mod handshake;
 mod http;
 mod in_flight;

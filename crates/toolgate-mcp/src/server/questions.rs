@@ -26,6 +26,7 @@ use super::client_log::ClientLogLevel;
 use super::jsonrpc::{RequestId, notification};
 use super::methods::ClientSink;
 use crate::era::LEGACY;
+use crate::extensions::declares_messages;
 
 // Rounds of questions of one call that wait to be taken.
 const MAX_ROUNDS: usize = 4;
@@ -105,7 +106,7 @@ impl QuestionHandler for QuestionQueue {
 /// True if a client with these capabilities can be asked anything.
 pub(super) fn can_be_asked(capabilities: &Value) -> bool {
     let kinds = ["elicitation", "sampling", "roots"];
-    kinds.iter().any(|kind| capabilities[kind].is_object())
+    kinds.iter().any(|kind| capabilities[kind].is_object()) || declares_messages(capabilities)
 }
 
 /// A call that may ask questions. It owns all it needs, so it can outlive the request that began it.
