@@ -86,6 +86,7 @@ const TOOLS: [FakeToolRow; 29] = [
             ("times", "integer"),
             ("message", "string"),
             ("question", "object"),
+            ("method", "string"),
         ],
     ),
     ("sample", "Asks the model", &[("request", "object")]),
@@ -348,9 +349,10 @@ fn ask(server: &FakeServer, name: &str, params: &Value) -> Answer {
     let times = given["times"].as_u64().unwrap_or(1);
     let message = given["message"].as_str().unwrap_or("Who?");
     let (method, asked) = match name {
-        "elicit" if given["question"].is_object() => {
-            ("elicitation/create", given["question"].clone())
-        }
+        "elicit" if given["question"].is_object() => (
+            given["method"].as_str().unwrap_or("elicitation/create"),
+            given["question"].clone(),
+        ),
         "sample" if given["request"].is_object() => {
             ("sampling/createMessage", given["request"].clone())
         }

@@ -3,6 +3,7 @@
 mod asking;
 mod encode;
 mod error;
+mod extensions;
 mod freshness;
 mod logging;
 mod mailbox;
@@ -25,6 +26,7 @@ use tracing::{debug, warn};
 use self::encode::ModernMeta;
 pub(crate) use self::encode::{SessionRequest, TaskUse};
 pub(crate) use self::error::SessionError;
+use self::extensions::SessionUsers;
 use self::freshness::ListFreshness;
 pub(crate) use self::freshness::UNANNOUNCED_TTL;
 use self::logging::ServerLogLevel;
@@ -73,6 +75,7 @@ pub(crate) struct ClientSession {
     subscriptions: Arc<ResourceSubscriptions>,
     log_level: Mutex<ServerLogLevel>,
     tasks: Mutex<Vec<RunningTask>>,
+    users: Mutex<SessionUsers>,
 }
 
 #[derive(Default)]
@@ -127,6 +130,7 @@ impl ClientSession {
             subscriptions,
             log_level: Mutex::default(),
             tasks: Mutex::default(),
+            users: Mutex::default(),
         })
     }
 
@@ -196,6 +200,9 @@ impl ClientSession {
             ended: watch::Sender::new(()),
             may_become_task: request.tasks == TaskUse::MayBecome,
         };
+        if let Some(call) = request.call {
+            self.users.lock().add(call);
+        }
         self.register_request(id, pending)?;
         let mut cancel_guard = RequestCancelGuard {
             session: self,

@@ -22,7 +22,7 @@ use toolgate_core::{
 };
 
 use super::call_reports::CallReports;
-use super::client_log::ClientLogLevel;
+use super::extension_notices::ExtensionNotices;
 use super::jsonrpc::{RequestId, notification};
 use super::methods::ClientSink;
 use crate::era::LEGACY;
@@ -135,11 +135,11 @@ impl AskingCall {
         call: ToolCall,
         client: ClientId,
         capabilities: Arc<Value>,
-        log_level: Option<Arc<ClientLogLevel>>,
+        reports: CallReports,
     ) -> Self {
         let (rounds, waiting) = mpsc::channel(MAX_ROUNDS);
         let (id, stop) = (call.id(), CancellationToken::new());
-        let reports = Arc::new(CallReports::new(log_level));
+        let reports = Arc::new(reports);
         let call = reports
             .listen(call)
             .cancellation(stop.clone())
@@ -208,12 +208,16 @@ pub(super) struct SessionQuestions {
     has_tasks: AtomicBool,
     pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, QuestionError>>>>,
     last_id: AtomicU64,
+    // Notifications of extensions that are about no call.
+    pub(super) notices: Arc<ExtensionNotices>,
 }
 
 impl Default for SessionQuestions {
     fn default() -> Self {
+        let client = ClientId::unique();
         Self {
-            client: ClientId::unique(),
+            client,
+            notices: Arc::new(ExtensionNotices::new(client, None)),
             capabilities: Mutex::default(),
             has_tasks: AtomicBool::new(false),
             pending: Mutex::default(),

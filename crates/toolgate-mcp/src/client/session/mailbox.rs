@@ -136,9 +136,7 @@ impl ClientSession {
             "notifications/tasks" | "notifications/tasks/status" => {
                 self.mark_task_changed(params["taskId"].as_str().unwrap_or_default());
             }
-            _ => self
-                .diagnostics
-                .log_ignored(NoiseKind::Notification, method),
+            _ => self.handle_other_notification(method, params, request),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Announces changes of lists and resources to HTTP clients.
+//! Announces changes of lists and resources, and what extensions say between calls, to HTTP clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +20,8 @@ use crate::server::service::McpService;
 pub(super) const STANDALONE_STREAM: u64 = 0;
 
 impl McpHttp {
-    /// Streams an event for each change since the lists that the session's client knows, and for each
-    /// update of a resource it watches. `read` is the last event that a reconnecting client received.
+    /// Streams an event for each change since the lists that the session's client knows, for each
+    /// update of a resource it watches, and for each notification of an extension. `read` is the last event that a reconnecting client received.
     pub(super) fn changes(
         &self,
         session: SessionGuard,
@@ -95,6 +95,7 @@ impl ChangeStream {
                 Some(list_events(changes, |_| Some(session.announce_change(lists.clone()))))
             }
             update = session.subscriptions.next(&self.service) => Some(event(None, &update.to_message(None))),
+            notice = session.questions.next_notice(&self.service) => Some(event(None, &notice)),
             () = tokio::time::sleep(self.keep_alive) => Some(keep_alive_comment()),
         }
     }

@@ -11,6 +11,7 @@ use tracing::{info, warn};
 use super::runner::TaskScope;
 use super::task::ClientTask;
 use super::task_end::TaskEnd;
+use crate::server::call_reports::CallReports;
 use crate::server::methods::RequestContext;
 use crate::server::questions::AskingCall;
 use crate::server::service::McpService;
@@ -67,7 +68,8 @@ impl McpService {
         };
         let capabilities = Arc::new(record.client["capabilities"].clone());
         let (client, executor) = (ClientId::unique(), self.executor.clone());
-        let mut call = AskingCall::new(executor, call, client, capabilities, None);
+        let mut call =
+            AskingCall::new(executor, call, client, capabilities, CallReports::default());
         let (service, tool, ending) = (Arc::clone(self), record.tool.clone(), scope.ending.clone());
         // Its server may still be starting.
         call.begin_after(async move { drop(service.find_or_wait(&tool, &ending).await) });
