@@ -151,10 +151,10 @@ async fn a_deleted_or_moved_file_is_recreated() {
     executor
         .execute(ToolCall::new("echo", json!({ "n": 1 })))
         .await;
+    journal.flush().await;
     for name in ["journal.db", "journal.db-wal", "journal.db-shm"] {
         std::fs::remove_file(fixture.file().with_file_name(name)).unwrap();
     }
-    tokio::time::sleep(Duration::from_millis(1100)).await;
     let call = ToolCall::new("echo", json!({ "n": 2 }));
     executor.execute(call).await;
     assert_eq!(fixture.only_call().requested, json!({ "n": 2 }));
@@ -170,7 +170,7 @@ fn foreign_and_newer_files_are_left_alone() {
         ),
         (
             "PRAGMA application_id = 0x54476a6f; PRAGMA user_version = 99; CREATE TABLE t (a)",
-            "was written by a newer version (format 99; this program knows up to 7); upgrade, or set journal.file to another file",
+            "was written by a newer version (format 99; this program knows up to 8); upgrade, or set journal.file to another file",
         ),
     ] {
         let fixture = TestJournal::new();

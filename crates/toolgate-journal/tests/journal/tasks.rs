@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 use toolgate_core::{
     CallContext, FunctionTool, Origin, RemoteTask, TaskRecord, TaskStore, ToolCall, ToolDefinition,
-    ToolError, ToolExecutor, ToolManager,
+    ToolError, ToolExecutor, ToolManager, ToolSource,
 };
 use toolgate_journal::Journal;
 
@@ -130,7 +130,8 @@ async fn a_call_that_waited_for_a_servers_task_can_be_continued_and_gets_its_out
     );
     assert_eq!(task.remote, Some(remote()));
     let schema = json!({ "type": "object", "properties": {} });
-    let definition = ToolDefinition::builder("endless", "Ends now", schema);
+    let definition = ToolDefinition::builder("endless", "Ends now", schema)
+        .source(ToolSource::Mcp(remote().server));
     let run = async |_: Value, context: CallContext| {
         let task = context.resumed_task().map(|task| task.task_id.clone());
         Ok::<_, ToolError>(task.unwrap_or_default())

@@ -55,8 +55,6 @@ pub(crate) struct StartedTask {
     /// The id of the request, which is also the token of its progress.
     pub(crate) request_id: u64,
     pub(crate) state: Value,
-    /// We asked for a task where none was required.
-    pub(crate) is_our_choice: bool,
 }
 
 #[derive(Serialize)]
@@ -138,7 +136,6 @@ impl<P: Serialize> ServerRequest<'_, P> {
                     protocol,
                     request_id,
                     state,
-                    is_our_choice: tasks.is_our_choice,
                 })));
             }
             let is_shared = |kind: &str| shares_extension(context, self.server, kind);
@@ -197,7 +194,6 @@ struct TaskRequest {
     // The kind of task that the answer may be.
     expected: Option<TaskProtocol>,
     params: Option<TaskParams>,
-    is_our_choice: bool,
 }
 
 impl<P> ServerRequest<'_, P> {
@@ -210,7 +206,6 @@ impl<P> ServerRequest<'_, P> {
             declared: TaskUse::Never,
             expected: None,
             params: None,
-            is_our_choice: false,
         };
         let (Some(support), Some(protocol)) = (self.task_support, session.task_protocol()) else {
             return Ok(request);
@@ -219,10 +214,8 @@ impl<P> ServerRequest<'_, P> {
         let asks = match protocol {
             TaskProtocol::Extension => has_room,
             TaskProtocol::Legacy { .. } => match support {
-                TaskSupport::Forbidden => false,
-                // Tasks survive lost connections, restarts and the limits of a call, and the server
-                // offers them. The price is one poll.
-                TaskSupport::Optional => has_room,
+                // A plain call brings its result, progress and log messages without polls.
+                TaskSupport::Forbidden | TaskSupport::Optional => false,
                 TaskSupport::Required if !has_room => {
                     return Err(ToolError::Overloaded {
                         tool: context.tool_name().to_owned(),
@@ -242,7 +235,6 @@ impl<P> ServerRequest<'_, P> {
             request.params = Some(TaskParams {
                 ttl: u64::try_from(ttl).unwrap_or(u64::MAX).min(MAX_TTL),
             });
-            request.is_our_choice = support == TaskSupport::Optional;
         }
         Ok(request)
     }

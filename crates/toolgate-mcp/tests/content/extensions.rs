@@ -17,6 +17,15 @@ async fn client_with(gateway: &Gateway, era: ProtocolEra, extensions: Value) -> 
     TestClient::with_capabilities(gateway.server.clone(), era, capabilities).await
 }
 
+/// What servers declare, and what Toolgate itself supports in an era.
+fn with_own_extensions(era: ProtocolEra, mut declared: Value) -> Value {
+    declared[SKILLS] = json!({});
+    if era == ProtocolEra::Modern {
+        declared["io.modelcontextprotocol/tasks"] = json!({});
+    }
+    declared
+}
+
 #[tokio::test]
 async fn a_client_sees_what_its_servers_declare() {
     let one = json!({ "extensions": {
@@ -28,17 +37,22 @@ async fn a_client_sees_what_its_servers_declare() {
         let servers = [("one", one.clone()), ("two", two.clone())];
         let gateway = Gateway::start(server_era, &servers).await;
         let client = gateway.client(client_era).await;
-        let own =
-            json!({ THING: { "on": true }, APPS: {}, "com.example/own": { "x": 1 }, SKILLS: {} });
-        assert_eq!(client.hello["capabilities"]["extensions"], own);
+        let shared = json!({ THING: { "on": true }, APPS: {}, "com.example/own": { "x": 1 } });
+        assert_eq!(
+            client.hello["capabilities"]["extensions"],
+            with_own_extensions(client_era, shared)
+        );
 
         let client = gateway.client_within(client_era, &["one/*"], &[]).await;
-        let of_one = json!({ THING: { "on": true, "level": 1 }, APPS: {}, SKILLS: {} });
-        assert_eq!(client.hello["capabilities"]["extensions"], of_one);
+        let of_one = json!({ THING: { "on": true, "level": 1 }, APPS: {} });
+        assert_eq!(
+            client.hello["capabilities"]["extensions"],
+            with_own_extensions(client_era, of_one)
+        );
         let client = gateway.client_within(client_era, &["none/*"], &[]).await;
         assert_eq!(
             client.hello["capabilities"]["extensions"],
-            json!({ SKILLS: {} })
+            with_own_extensions(client_era, json!({}))
         );
         gateway.stop().await;
     }
@@ -154,7 +168,8 @@ async fn an_extension_of_hostile_size_is_not_passed_on() {
         let declared = client.hello["capabilities"]["extensions"]
             .as_object()
             .unwrap();
-        assert_eq!(declared.len(), 32 + 1);
+        let own = with_own_extensions(client_era, json!({}));
+        assert_eq!(declared.len(), 32 + own.as_object().unwrap().len());
         assert!(!declared.contains_key("x/large"));
         gateway.stop().await;
     }

@@ -72,11 +72,8 @@ impl<'a> TaskWait<'a> {
             revision: started.session.revision().unwrap_or_default(),
             expires: pacing.expiry_time(),
         };
-        let interval = pacing.interval(state.interval);
-        let first_delay = match (state.status, started.is_our_choice) {
-            (TaskStatus::Working, false) => interval,
-            // One early look, because the tool may be quick: it need not have become a task.
-            (TaskStatus::Working, true) => interval.min(MIN_INTERVAL),
+        let first_delay = match state.status {
+            TaskStatus::Working => pacing.interval(state.interval),
             _ => Duration::ZERO,
         };
         info!(server = %escape(server), tool = %escape(context.tool_name()), "the call goes on as a task of its server");

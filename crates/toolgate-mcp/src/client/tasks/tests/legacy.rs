@@ -33,12 +33,12 @@ fn statuses(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_is_called_as_a_task_if_it_and_its_server_support_it() {
+async fn a_tool_that_requires_a_task_is_called_as_one() {
     let complete = || statuses(&["completed"], || Answers(text("done")));
     let offer = json!({ "tasks": { "requests": { "tools": { "call": {} } } } });
     for (support, capabilities, revision, as_task) in [
         ("required", &offer, LEGACY, true),
-        ("optional", &offer, LEGACY, true),
+        ("optional", &offer, LEGACY, false),
         ("forbidden", &offer, LEGACY, false),
         ("sometimes", &offer, LEGACY, false),
         ("required", &json!({}), LEGACY, false),
@@ -74,27 +74,23 @@ async fn the_result_of_a_task_is_fetched_when_it_is_over() {
     let related = json!({ "io.modelcontextprotocol/related-task": { "taskId": ID }, "a": 1 });
     let mut result = text("done");
     result["_meta"] = related;
-    for (support, seconds) in [("required", 15), ("optional", 10)] {
-        let result = result.clone();
-        let script = statuses(WAITS, move || Answers(result.clone()));
-        let test = TaskTest::legacy(support, script).await;
-        let outcome = test.executor.execute(ToolCall::new("t", json!({}))).await;
-        let output = outcome.result.unwrap();
-        assert_eq!(output.meta, json!({ "a": 1 }).as_object().cloned());
-        // A tool that need not have become a task is looked at early, once.
-        assert_eq!(test.seconds(), seconds);
-        let methods = test.server.methods();
-        assert_eq!(
-            methods,
-            [
-                "tools/call",
-                "tasks/get",
-                "tasks/get",
-                "tasks/get",
-                "tasks/result"
-            ]
-        );
-    }
+    let script = statuses(WAITS, move || Answers(result.clone()));
+    let test = TaskTest::legacy("required", script).await;
+    let outcome = test.executor.execute(ToolCall::new("t", json!({}))).await;
+    let output = outcome.result.unwrap();
+    assert_eq!(output.meta, json!({ "a": 1 }).as_object().cloned());
+    assert_eq!(test.seconds(), 15);
+    let methods = test.server.methods();
+    assert_eq!(
+        methods,
+        [
+            "tools/call",
+            "tasks/get",
+            "tasks/get",
+            "tasks/get",
+            "tasks/result"
+        ]
+    );
 }
 
 #[tokio::test(start_paused = true)]
