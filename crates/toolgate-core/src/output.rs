@@ -16,8 +16,9 @@ pub struct ToolOutput {
     pub structured: Option<Value>,
     /// The `_meta` of an MCP result, for the caller's program. Models never see it.
     pub meta: Option<Map<String, Value>>,
-    /// Members of an MCP result that no revision defines, for the caller's program.
-    pub extra: Option<Map<String, Value>>,
+    /// Members of an MCP result that no revision defines, for the caller's program. Boxed, because
+    /// few results have any.
+    pub extra: Option<Box<Map<String, Value>>>,
     /// True if an extension of MCP defines what kind of result this is. `structured` is then all of
     /// it, as the server sent it.
     pub is_extension_result: bool,
@@ -145,7 +146,7 @@ impl ToolOutput {
             Some(value) => JsonSize::measure(value, max_depth).ok()?.bytes,
             None => 0,
         };
-        for (name, value) in self.meta.iter().chain(&self.extra).flatten() {
+        for (name, value) in self.meta.iter().chain(self.extra.as_deref()).flatten() {
             structured += name.len() as u64 + JsonSize::measure(value, max_depth).ok()?.bytes;
         }
         let blocks = self.content.iter();
@@ -198,10 +199,13 @@ mod tests {
     fn members_that_nothing_knows_count_for_the_size_and_not_for_the_result() {
         let mut output = ToolOutput::text("four");
         let before = output.bytes(8).unwrap();
-        output.extra = json!({ "x": "12345678" }).as_object().cloned();
+        output.extra = json!({ "x": "12345678" })
+            .as_object()
+            .cloned()
+            .map(Box::new);
         assert_eq!(output.bytes(8), Some(before + 11));
         assert_eq!(output.to_result(), json!("four"));
-        output.extra = json!({ "x": [[[]]] }).as_object().cloned();
+        output.extra = json!({ "x": [[[]]] }).as_object().cloned().map(Box::new);
         assert_eq!(output.bytes(2), None);
     }
 

@@ -72,7 +72,7 @@ pub(crate) fn parse_output(tool: &str, result: Value) -> Result<ToolOutput, Tool
     };
     // It was interpreted before.
     result.shift_remove("resultType");
-    output.extra = (!result.is_empty()).then_some(result);
+    output.extra = (!result.is_empty()).then(|| Box::new(result));
     match message {
         Some(message) => Err(ToolError::failed_with(
             message,

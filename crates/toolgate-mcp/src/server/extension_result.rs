@@ -29,8 +29,8 @@ const OWN_TOOL_MEMBERS: [&str; 6] = [
 
 /// The members of a tool's result that nobody here knows; `None` if there are none.
 pub(super) fn unknown_result_members(
-    members: Option<Map<String, Value>>,
-) -> Option<Map<String, Value>> {
+    members: Option<Box<Map<String, Value>>>,
+) -> Option<Box<Map<String, Value>>> {
     let mut members = members?;
     members.retain(|key, _| !OWN_RESULT_MEMBERS.contains(&key.as_str()));
     (!members.is_empty()).then_some(members)

@@ -282,7 +282,7 @@ pub(super) struct CallToolResult {
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     meta: Option<Arc<Value>>,
     #[serde(flatten)]
-    extra: Option<Map<String, Value>>,
+    extra: Option<Box<Map<String, Value>>>,
     #[serde(skip)]
     pub(super) error_kind: Option<&'static str>,
 }

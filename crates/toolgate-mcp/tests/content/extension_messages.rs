@@ -58,7 +58,7 @@ fn done() -> Value {
     json!({ "id": "$ID", "result": { "content": [], "resultType": "complete" } })
 }
 
-fn notification(method: &str, params: Value) -> Value {
+fn notification(method: &str, params: &Value) -> Value {
     json!({ "method": method, "params": params })
 }
 
@@ -162,7 +162,7 @@ async fn notifications_of_a_server_reach_the_client_whose_call_they_are_about() 
         let mut other = self::client(&gateway, client_era).await;
         other.read("x:1").await;
         for method in [CHANGED, "notifications/thing", "com.example/thing/x"] {
-            write(&mut client, &[notification(method, params.clone()), done()]).await;
+            write(&mut client, &[notification(method, &params), done()]).await;
             let told = client.drain().await;
             assert_eq!(told.len(), 1, "{method}: {told:?}");
             assert_eq!(told[0]["method"], method);
@@ -182,7 +182,7 @@ async fn notifications_of_a_server_reach_nobody_without_extension_right_or_certa
         let declared = json!({ THING: {} });
         let forbidden = TestClient::with_extensions(without_right(&gateway), client_era, declared);
         for mut client in [undeclared.await, forbidden.await] {
-            write(&mut client, &[notification(CHANGED, json!({})), done()]).await;
+            write(&mut client, &[notification(CHANGED, &json!({})), done()]).await;
             client.assert_quiet().await;
         }
         let mut ada = client(&gateway, client_era).await;
@@ -193,7 +193,7 @@ async fn notifications_of_a_server_reach_nobody_without_extension_right_or_certa
             "tools/x",
             "notifications/thing/a b",
         ];
-        let hostile = methods.map(|method| notification(method, json!({})));
+        let hostile = methods.map(|method| notification(method, &json!({})));
         let messages = [&hostile[..], &[done()]].concat();
         write(&mut ada, &messages).await;
         ada.assert_quiet().await;
@@ -211,7 +211,7 @@ async fn notifications_of_a_server_reach_nobody_without_extension_right_or_certa
         {
             assert!(started.elapsed() < PATIENCE);
         }
-        write(&mut ada, &[notification(CHANGED, json!({})), done()]).await;
+        write(&mut ada, &[notification(CHANGED, &json!({})), done()]).await;
         assert!(!slept.await.unwrap()["result"].is_null());
         ada.assert_quiet().await;
         bob.assert_quiet().await;
@@ -226,7 +226,7 @@ async fn between_calls_only_the_sole_user_of_a_server_is_notified() {
         let mut ada = client(&gateway, client_era).await;
         let mut bob = client(&gateway, client_era).await;
         // The response comes first, so the notification is about no call.
-        let late = [done(), notification(CHANGED, json!({ "n": 1 }))];
+        let late = [done(), notification(CHANGED, &json!({ "n": 1 }))];
         write(&mut ada, &late).await;
         match client_era {
             ProtocolEra::Legacy => assert_eq!(ada.notification("thing/changed").await["n"], 1),
@@ -245,7 +245,7 @@ async fn between_calls_only_the_sole_user_of_a_server_is_notified() {
 async fn a_policy_ends_notifications_between_calls() {
     let gateway = start(ProtocolEra::Legacy).await;
     let mut client = client(&gateway, ProtocolEra::Legacy).await;
-    let late = [done(), notification(CHANGED, json!({}))];
+    let late = [done(), notification(CHANGED, &json!({}))];
     write(&mut client, &late).await;
     client.notification("thing/changed").await;
     gateway.deny(&["s/extensions/request"]);
@@ -258,9 +258,9 @@ async fn a_policy_ends_notifications_between_calls() {
 #[tokio::test]
 async fn a_flood_of_notifications_is_cut_and_harms_nobody() {
     let flood: Vec<Value> = (0..5_000)
-        .map(|n| notification(CHANGED, json!({ "n": n })))
+        .map(|n| notification(CHANGED, &json!({ "n": n })))
         .collect();
-    let giant = notification(CHANGED, json!({ "text": "g".repeat(500_000) }));
+    let giant = notification(CHANGED, &json!({ "text": "g".repeat(500_000) }));
     for (client_era, server_era) in pairs() {
         let gateway = start(server_era).await;
         let mut client = client(&gateway, client_era).await;

@@ -84,7 +84,7 @@ impl ThingServer {
     }
 }
 
-fn notification(params: Value) -> Value {
+fn notification(params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "method": "notifications/thing/changed", "params": params })
 }
 
@@ -100,7 +100,7 @@ async fn a_notification_has_arrived_once_it_is_accepted() {
     let server = ThingServer::new();
     let session = server.session().await;
     let modern_caller = HttpCaller::modern(&server.mcp, "notifications/thing/changed", "");
-    let given = notification(json!({ "n": 1, "_meta": { "example.org/a": 2 } }));
+    let given = notification(&json!({ "n": 1, "_meta": { "example.org/a": 2 } }));
     for (caller, message) in [
         (&session, given.clone()),
         (&modern_caller, modern(given.clone())),
