@@ -285,7 +285,7 @@ impl Crowd {
     /// Sends a notification of an extension as the server, and checks who got it.
     fn notify_back(&self, on_stream: usize) {
         let (mut expected, stream) = self.stream(on_stream);
-        if stream.is_none() && self.running.is_empty() {
+        if stream.is_none() {
             let only_user = self.users.first().filter(|_| self.users.len() == 1);
             expected = only_user.copied().filter(|name| name + 1 < CLIENTS);
         }

@@ -22,29 +22,32 @@ const MAX_PARAMS: u64 = 64 << 10;
 pub(super) enum SessionUsers {
     #[default]
     Nobody,
-    Only {
-        client: ClientId,
-        listener: Weak<dyn ExtensionListener>,
-    },
+    Only(OnlyUser),
     /// Several clients, or a caller that gets no notifications.
     Others,
 }
 
+#[derive(Clone)]
+pub(super) struct OnlyUser {
+    client: ClientId,
+    // Where notifications go between calls; `None` for a client without a session.
+    lasting: Option<Weak<dyn ExtensionListener>>,
+}
+
 impl SessionUsers {
     pub(super) fn add(&mut self, call: &CallContext) {
-        if matches!(self, Self::Others) {
-            return;
-        }
-        let listener = call.extension_listener();
-        let lasting = listener.and_then(|it| Some((it.client(), it.outside_calls()?)));
-        *self = match (&*self, lasting) {
-            (Self::Only { client: known, .. }, Some((client, _))) if *known != client => {
+        let listener = match self {
+            Self::Others => return,
+            _ => call.extension_listener(),
+        };
+        *self = match (&*self, listener) {
+            (Self::Only(known), Some(listener)) if known.client != listener.client() => {
                 Self::Others
             }
-            (_, Some((client, lasting))) => Self::Only {
-                client,
-                listener: Arc::downgrade(&lasting),
-            },
+            (_, Some(listener)) => Self::Only(OnlyUser {
+                client: listener.client(),
+                lasting: listener.outside_calls().as_ref().map(Arc::downgrade),
+            }),
             (_, None) => Self::Others,
         };
     }
@@ -78,8 +81,7 @@ impl ClientSession {
     }
 
     /// The client of the call that a notification names, or on whose stream it came. Otherwise the
-    /// client of all running calls, and while none runs, the only one that has used this session:
-    /// what a server says must not reach a stranger.
+    /// only one that it can be about: what a server says must not reach a stranger.
     fn find_extension_listener(
         &self,
         name: &str,
@@ -88,30 +90,43 @@ impl ClientSession {
     ) -> Option<Arc<dyn ExtensionListener>> {
         let task = params["_meta"][RELATED_TASK]["taskId"].as_str();
         let call = match (task, request) {
-            (Some(task), _) => self.find_task(|running| running.has_id(task))?,
-            (None, Some(id)) => self.pending_call(id)?,
-            (None, None) => match self.pending_calls().split_last() {
-                Some((newest, others)) => {
-                    let client = newest.context.extension_listener()?.client();
-                    let is_same = |client_of: Option<ClientId>| client_of == Some(client);
-                    let is_only = others
-                        .iter()
-                        .all(|call| is_same(listening_client(&call.context)))
-                        && self.all_abandoned(|call| is_same(call.asker.client()));
-                    is_only.then(|| newest.clone())?
+            (Some(task), _) => self.find_task(|running| running.has_id(task))?.context,
+            (None, Some(id)) => self.pending_call(id)?.context,
+            (None, None) => match self.pending_calls().pop() {
+                Some(newest) => {
+                    self.is_about_client_of(&newest.context)
+                        .then_some(newest)?
+                        .context
                 }
-                None => return self.only_user(),
+                // What its client may get is checked when it is sent, which may be much later.
+                None => return self.only_user()?.lasting?.upgrade(),
             },
         };
-        let is_shared = shares_notification(&call.context, &self.server, name);
-        let listener = call.context.extension_listener();
-        listener.filter(|_| is_shared).cloned()
+        let is_shared = shares_notification(&call, &self.server, name);
+        call.extension_listener().filter(|_| is_shared).cloned()
     }
 
-    // What its client may get is checked when it is sent, which may be much later.
-    fn only_user(&self) -> Option<Arc<dyn ExtensionListener>> {
+    /// True if what the server says while this call runs can only be about its client. In 2026-07-28,
+    /// it is about one of the running requests. Before, it may be about anything that anybody has
+    /// asked for, such as news of a thing that another client watches.
+    fn is_about_client_of(&self, call: &CallContext) -> bool {
+        let Some(client) = listening_client(call) else {
+            return false;
+        };
+        if !self.is_modern() {
+            return self.only_user().is_some_and(|only| only.client == client);
+        }
+        let is_same = |other: Option<ClientId>| other == Some(client);
+        let running = self.pending_calls();
+        running
+            .iter()
+            .all(|call| is_same(listening_client(&call.context)))
+            && self.all_abandoned(|call| is_same(call.asker.client()))
+    }
+
+    fn only_user(&self) -> Option<OnlyUser> {
         match &*self.users.lock() {
-            SessionUsers::Only { listener, .. } => listener.upgrade(),
+            SessionUsers::Only(user) => Some(user.clone()),
             SessionUsers::Nobody | SessionUsers::Others => None,
         }
     }

@@ -15,7 +15,6 @@ use crate::client::questions::RequestingCall;
 const STILL_WORKING: Duration = Duration::from_secs(120);
 
 /// A call that the server works on.
-#[derive(Clone)]
 pub(super) struct PendingCall {
     /// Its request, or its place among the requests of the session.
     pub(super) number: u64,
