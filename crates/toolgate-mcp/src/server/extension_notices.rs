@@ -148,7 +148,7 @@ impl McpService {
         let found = executor.find_extension_notification((method, name), &params, scope, is_shared);
         let request = match found {
             Ok(request) => request,
-            Err(reason) => return debug!(method, %reason, "ignored a notification of a client"),
+            Err(reason) => return debug!(%method, %reason, "ignored a notification of a client"),
         };
         let permit = self.shared.calls.try_acquire();
         let mut call = request.to_call();
