@@ -9,13 +9,13 @@ use super::*;
 
 const THING: &str = "com.example/thing";
 
-type Lasting = Arc<Mutex<Vec<Arc<dyn ExtensionListener>>>>;
+type LastingListeners = Arc<Mutex<Vec<Arc<dyn ExtensionListener>>>>;
 
 /// Takes what goes to the server, and remembers where notifications between calls go.
 struct ThingTool {
     definition: ToolDefinition,
     received: Arc<Mutex<Vec<Value>>>,
-    lasting: Lasting,
+    lasting: LastingListeners,
 }
 
 impl Tool for ThingTool {
@@ -49,12 +49,16 @@ fn notice(n: u64) -> ExtensionNotification {
 struct ThingServer {
     mcp: McpHttp,
     received: Arc<Mutex<Vec<Value>>>,
-    lasting: Lasting,
+    lasting: LastingListeners,
 }
 
 impl ThingServer {
     fn new() -> Self {
-        let (manager, received, lasting) = (ToolManager::new(), Arc::default(), Lasting::default());
+        let (manager, received, lasting) = (
+            ToolManager::new(),
+            Arc::default(),
+            LastingListeners::default(),
+        );
         let source = ToolSource::Mcp("s".to_owned());
         let definition = ContentMethod::CallExtension.definition(source.clone());
         let tool = ThingTool {
