@@ -6,7 +6,7 @@ use crate::{
     ContentMethod, ContentRequest, ContentSet, ContentSource, Scope, ToolExecutor, ToolSource,
 };
 
-/// Why nobody gets a request that only an extension defines.
+/// Why a request of an MCP extension can't be routed to exactly one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ExtensionRequestError {
     #[error("no server that this caller may use has an extension for it")]

@@ -1,17 +1,17 @@
-//! [`ContentRequest`]: what a caller wants to read, get or complete, and the call that does it.
+//! [`ContentRequest`]: a request to read, get or complete something, and the call that does it.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use crate::linked_uris::rewrite_result_uris;
+use crate::text::{escape, nearest_names};
 use crate::{
     CallContext, ContentMethod, ContentSet, ContentSource, ExecutionRules, Scope, Tool, ToolCall,
     ToolDefinition, ToolError, ToolExecutor, ToolFuture, ToolOutcome, ToolSource, ValidArguments,
-    escape, nearest_names,
 };
 
-/// A request for content, found among what its caller may use.
+/// A content request, resolved to the source that will answer it.
 pub struct ContentRequest {
     method: ContentMethod,
     content: Arc<ContentSet>,

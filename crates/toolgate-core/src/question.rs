@@ -1,18 +1,19 @@
-//! [`QuestionHandler`]: lets a running tool ask its caller.
+//! [`QuestionHandler`]: lets the MCP server of a running call ask the caller something.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-/// Puts the questions of a tool's server to the caller. Questions and answers have the
-/// form of MCP and are passed on as they are, so a question may be
-/// `elicitation/create`, `sampling/createMessage` or `roots/list`.
+/// Puts questions of an MCP server to the caller of a running call: MCP's elicitation, sampling and
+/// roots requests.
+///
+/// Questions and answers are passed on in MCP's own form.
 pub trait QuestionHandler: Send + Sync {
-    /// Who is asked. Handlers of the same client reach the same person.
+    /// The client that is asked. Handlers of the same client reach the same person.
     fn client(&self) -> ClientId;
 
-    /// What the caller has declared to support, as MCP's client capabilities.
+    /// MCP's client capabilities, as the caller declared them.
     fn capabilities(&self) -> &Value;
 
     /// Returns the answers, in the order of the questions. Implementations limit how long they wait.
@@ -22,7 +23,7 @@ pub trait QuestionHandler: Send + Sync {
     ) -> BoxFuture<'a, Result<Vec<Value>, QuestionError>>;
 }
 
-/// Tells the clients of this process apart.
+/// Identifies one connected client within this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientId(u64);
 
@@ -34,13 +35,15 @@ impl ClientId {
     }
 }
 
-/// What a server asks. Its texts are untrusted.
+/// A request of an MCP server to the caller of a running call: elicitation, sampling or roots. Its
+/// texts are untrusted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// Names the question among those that are asked at the same time.
+    /// Identifies the question among those that are asked at the same time.
     pub key: String,
     /// The server's name in the configuration.
     pub server: String,
+    /// `elicitation/create`, `sampling/createMessage` or `roots/list`.
     pub method: String,
     pub params: Value,
 }
@@ -76,7 +79,7 @@ impl Question {
         self.method == "sampling/createMessage" && (is_given("tools") || is_given("toolChoice"))
     }
 
-    /// True if this has the form of an answer. What a person filled in is the server's to check.
+    /// True if `answer` has the form of an answer. The server checks what a person filled in.
     pub fn accepts(&self, answer: &Value) -> bool {
         match self.method.as_str() {
             "elicitation/create" => {
@@ -88,7 +91,7 @@ impl Question {
     }
 }
 
-/// Why a question has no answer.
+/// Why a [`Question`] has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuestionError {

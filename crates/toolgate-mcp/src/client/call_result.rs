@@ -1,7 +1,8 @@
 //! Interprets results and errors of servers.
 
 use serde_json::Value;
-use toolgate_core::{ServerFailure, ToolContent, ToolError, ToolOutput, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{ServerFailure, ToolContent, ToolError, ToolOutput};
 
 use super::session::SessionError;
 use super::transport::{SessionEnd, UnreadableAnswer};

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use toolgate_core::{Redactor, escape, truncate};
+use toolgate_core::Redactor;
+use toolgate_core::text::{escape, truncate};
 use tracing::{debug, error, info, warn};
 
 use super::connection::ServerOutput;

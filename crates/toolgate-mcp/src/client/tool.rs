@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
+use toolgate_core::text::escape;
 use toolgate_core::{
     CallContext, Redactor, Schema, SchemaLimits, Tool, ToolDefinition, ToolError, ToolFuture,
-    ToolOutput, ValidArguments, escape,
+    ToolOutput, ValidArguments,
 };
 use tracing::warn;
 

@@ -1,5 +1,5 @@
-//! Runs calls for clients: with their scope, trace, progress and cancellation, and with their answers
-//! to the questions of servers.
+//! Runs calls for clients: with their scope, trace, progress and cancellation, and with their
+//! answers to the questions of servers.
 
 use std::sync::Arc;
 
@@ -65,8 +65,8 @@ impl McpService {
     }
 
     /// Runs a call under the client's scope and trace, relays its progress, and lets its server ask
-    /// the client, if that is possible. `answers` came with the request, before any question. With an
-    /// offer, the call may become a task.
+    /// the client, if that is possible. `answers` came with the request, before any question. With
+    /// an offer, the call may become a task.
     pub(super) async fn execute_for_client(
         self: &Arc<Self>,
         call: ToolCall,
@@ -78,7 +78,8 @@ impl McpService {
     ) -> ClientOutcome {
         let (call, notices) = self.prepare_for_client(call, meta, context);
         let log_level = context.wanted_log_level(meta);
-        // A completion is asked for with every key that is pressed; no person answers questions then.
+        // A completion is asked for with every key that is pressed; no person answers questions
+        // then.
         let may_ask = identity.method != ContentMethod::Complete.as_str();
         let capabilities = match offer {
             Some(_) => Some(Arc::new(meta.capabilities())),

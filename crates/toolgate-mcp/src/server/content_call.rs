@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use toolgate_core::text::escape;
 use toolgate_core::{
     ContentMethod, ContentRequest, ErrorKind, ExtensionRequestError, ServerFailure, ToolError,
-    ToolOutcome, ToolOutput, escape,
+    ToolOutcome, ToolOutput,
 };
 
 use super::client_call::{ClientOutcome, RequestIdentity};

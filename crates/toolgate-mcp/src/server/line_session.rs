@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use tracing::{debug, info, warn};
 
 use super::GRACE;

@@ -53,7 +53,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::{Scope, TaskStore, ToolExecutor, ToolPattern};
 
 pub use self::http::{CallerTrace, HttpBody, HttpOptions, McpHttp};
-pub use self::request_tracker::{AnsweredRequest, RequestObserver};
+pub use self::request_tracker::{FinishedRequest, RequestObserver};
 pub use self::tasks::{TaskSettings, TaskSummary};
 
 use service::McpService;

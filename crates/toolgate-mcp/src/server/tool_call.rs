@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
+use toolgate_core::text::nearest_names;
 use toolgate_core::{
     ErrorKind, ServerFailure, Tool, ToolCall, ToolContent, ToolError, ToolOutcome, ToolOutput,
-    nearest_names, rewrite_block_uris,
+    rewrite_block_uris,
 };
 
 use super::client_call::{ClientOutcome, RequestIdentity};

@@ -6,10 +6,8 @@ use std::sync::{Arc, OnceLock};
 use http::HeaderMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolgate_core::{
-    Annotations, ContentSet, ToolDefinition, rewrite_app_uri, strip_invisible,
-    strip_invisible_in_schema, wire_names,
-};
+use toolgate_core::text::{strip_invisible, strip_invisible_in_schema};
+use toolgate_core::{Annotations, ContentSet, ToolDefinition, rewrite_app_uri, wire_names};
 
 use super::content_list::ContentLists;
 use super::extension_result::remove_own_tool_members;

@@ -1,4 +1,4 @@
-//! An MCP client that sends what a test says, in either era.
+//! An MCP client of either era for tests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,19 +29,19 @@ pub(crate) struct TestClient {
     pending: Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>,
     notifications: mpsc::UnboundedReceiver<Value>,
     reading: JoinHandle<()>,
-    // What it says to every form, if it can be asked.
+    // The answer to every form; `None` if the client can't be asked.
     answer: Option<Value>,
-    /// The messages of the forms that it was asked to fill in, or the methods of other questions.
-    pub(crate) asked: Arc<Mutex<Vec<String>>>,
+    /// The questions so far: the messages of forms, and the methods of other requests.
+    pub(crate) received_questions: Arc<Mutex<Vec<String>>>,
 }
 
-fn asked_for(question: &Value) -> String {
+fn question_label(question: &Value) -> String {
     let message = question["params"]["message"].as_str();
     let method = || question["method"].as_str();
     message.or_else(method).unwrap().to_owned()
 }
 
-/// What a person says to a form, or a model or a program to other questions.
+/// The answer of a person to a form, or of a model or a program to other questions.
 fn answer_to(question: &Value, form: &Value) -> Value {
     match question["method"].as_str().unwrap() {
         "elicitation/create" => form.clone(),
@@ -68,7 +68,7 @@ impl TestClient {
         Self::with_capabilities(server, era, json!({})).await
     }
 
-    /// A client that declares to support something.
+    /// A client that declares these capabilities.
     pub(crate) async fn with_capabilities(
         server: McpServer,
         era: ProtocolEra,
@@ -87,7 +87,7 @@ impl TestClient {
         Self::start_client(server, era, capabilities, Some(Value::Null)).await
     }
 
-    /// A client that fills in every form like this, and wants all log messages.
+    /// A client that submits `content` for every form, and wants all log messages.
     pub(crate) async fn answering(server: McpServer, era: ProtocolEra, content: Value) -> Self {
         let answer = json!({ "action": "accept", "content": content });
         let capabilities = json!({
@@ -112,14 +112,14 @@ impl TestClient {
         tokio::spawn(async move { server.serve(reader, writer, CancellationToken::new()).await });
         let (reader, writer) = tokio::io::split(ours);
         let writer = Arc::new(tokio::sync::Mutex::new(writer));
-        let (pending, asked) = (Arc::default(), Arc::default());
+        let (pending, received_questions) = (Arc::default(), Arc::default());
         let (sender, notifications) = mpsc::unbounded_channel();
         let listener = Listener {
             pending: Arc::clone(&pending),
             notifications: sender,
             writer: Arc::clone(&writer),
             answer: answer.clone(),
-            asked: Arc::clone(&asked),
+            received_questions: Arc::clone(&received_questions),
         };
         let reading = tokio::spawn(listener.read_messages(reader));
         let mut client = Self {
@@ -133,7 +133,7 @@ impl TestClient {
             notifications,
             reading,
             answer,
-            asked,
+            received_questions,
         };
         client.hello = match era {
             ProtocolEra::Modern => client.result("server/discover", json!({})).await,
@@ -187,7 +187,8 @@ impl TestClient {
         (id, receiver)
     }
 
-    /// Sends a request, and again with the answers while it asks for input.
+    /// Sends a request, and repeats it with the answers while the server asks for input. Returns
+    /// the whole response.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
         let mut again = params.clone();
         loop {
@@ -200,20 +201,24 @@ impl TestClient {
             again = params.clone();
             again["requestState"] = response["result"]["requestState"].clone();
             for (key, question) in response["result"]["inputRequests"].as_object().unwrap() {
-                self.asked.lock().push(asked_for(question));
+                self.received_questions
+                    .lock()
+                    .push(question_label(question));
                 let answer = answer_to(question, self.answer.as_ref().unwrap());
                 again["inputResponses"][key] = answer;
             }
         }
     }
 
+    /// Like `ask`, but returns the result. Panics on an error.
     pub(crate) async fn result(&mut self, method: &str, params: Value) -> Value {
         let mut response = self.ask(method, params).await;
         assert!(response["error"].is_null(), "{method}: {response}");
         response["result"].take()
     }
 
-    pub(crate) async fn error(&mut self, method: &str, params: Value) -> Value {
+    /// Like `ask`, but returns the error. Panics on a result.
+    pub(crate) async fn expect_error(&mut self, method: &str, params: Value) -> Value {
         let mut response = self.ask(method, params).await;
         assert!(response["result"].is_null(), "{method}: {response}");
         response["error"].take()
@@ -240,8 +245,8 @@ impl TestClient {
         entries.iter().map(address).collect()
     }
 
-    /// Subscribes to updates of these resources, and to changes of all lists. Returns what was
-    /// accepted.
+    /// Subscribes to updates of these resources, and to changes of all lists. Returns the accepted
+    /// URIs.
     pub(crate) async fn subscribe(&mut self, uris: &[&str]) -> Vec<String> {
         if self.era == ProtocolEra::Legacy {
             let mut accepted = Vec::new();
@@ -262,7 +267,7 @@ impl TestClient {
             .start("subscriptions/listen", json!({ "notifications": filter }))
             .await;
         self.listening = Some(id);
-        // Announcements of the request before may still be under way.
+        // Notifications of the previous request may still be under way.
         let accepted = loop {
             let mut next = self.next_notification("subscriptions/acknowledged").await;
             if next["method"] == "notifications/subscriptions/acknowledged" {
@@ -306,12 +311,13 @@ impl TestClient {
         next.unwrap_or_else(|_| panic!("no {wanted}")).unwrap()
     }
 
-    pub(crate) async fn updated(&mut self) -> String {
+    /// The URI of the next notification, which must be an update.
+    pub(crate) async fn next_updated_uri(&mut self) -> String {
         let params = self.notification("resources/updated").await;
         params["uri"].as_str().unwrap().to_owned()
     }
 
-    /// Skips notifications until one of this kind comes.
+    /// Skips notifications until one of this kind arrives.
     pub(crate) async fn wait_for(&mut self, kind: &str) {
         let wanted = format!("notifications/{kind}");
         let found = async {
@@ -321,7 +327,7 @@ impl TestClient {
         found.unwrap_or_else(|_| panic!("no {kind}"));
     }
 
-    /// All notifications that have come so far, once nothing comes any more.
+    /// All notifications so far, and those that arrive until it is quiet.
     pub(crate) async fn drain(&mut self) -> Vec<Value> {
         self.drain_for(QUIET).await
     }
@@ -351,13 +357,13 @@ async fn write_line(writer: &Writer, message: &Value) {
     writer.write_all(line.as_bytes()).await.unwrap();
 }
 
-/// Takes what the server sends.
+/// Reads and dispatches the server's messages.
 struct Listener {
     pending: Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>,
     notifications: mpsc::UnboundedSender<Value>,
     writer: Writer,
     answer: Option<Value>,
-    asked: Arc<Mutex<Vec<String>>>,
+    received_questions: Arc<Mutex<Vec<String>>>,
 }
 
 impl Listener {
@@ -372,14 +378,17 @@ impl Listener {
             } else {
                 let id = message["id"].as_u64().unwrap();
                 let waiting = self.pending.lock().remove(&id);
-                let waiting = waiting.unwrap_or_else(|| panic!("asked by nobody: {message}"));
+                let waiting =
+                    waiting.unwrap_or_else(|| panic!("response to an unknown request: {message}"));
                 drop(waiting.send(message));
             }
         }
     }
 
     async fn answer_question(&self, question: &Value) {
-        self.asked.lock().push(asked_for(question));
+        self.received_questions
+            .lock()
+            .push(question_label(question));
         let result = answer_to(question, self.answer.as_ref().unwrap());
         let response = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
         write_line(&self.writer, &response).await;

@@ -1,5 +1,5 @@
-//! The tools of the reference server behind the gateway: everything that a tool can return, report or
-//! ask. Its resources and prompts are in `real_servers`.
+//! The tools of the reference server behind the gateway: everything that a tool can return, report
+//! or ask. Its resources and prompts are in `real_servers`.
 
 use serde_json::{Value, json};
 
@@ -96,7 +96,7 @@ async fn check_links(client: &mut TestClient) {
 }
 
 async fn check_questions(client: &mut TestClient) {
-    client.asked.lock().clear();
+    client.received_questions.lock().clear();
     let form = text(client, "trigger-elicitation-request", json!({})).await;
     assert!(form.contains("- Name: Ada"), "{form}");
     let url = json!({ "url": "https://example.org/", "message": "Open it" });
@@ -109,15 +109,15 @@ async fn check_questions(client: &mut TestClient) {
     )
     .await;
     assert!(sampled.contains("the model says so"), "{sampled}");
-    let asked = [
+    let questions = [
         "Please provide inputs for the following fields:",
         "Open it",
         "sampling/createMessage",
     ];
-    let mut received = client.asked.lock().clone();
+    let mut received = client.received_questions.lock().clone();
     received.retain(|question| question != "roots/list");
-    assert_eq!(received, asked);
-    // It asks for roots once, shortly after it starts: on behalf of a call, or of nobody.
+    assert_eq!(received, questions);
+    // It asks for roots once, shortly after it starts: on behalf of a call, or of none.
     let roots = text(client, "get-roots-list", json!({})).await;
     let is_known = roots.contains("file:///home/ada");
     assert!(
@@ -126,13 +126,13 @@ async fn check_questions(client: &mut TestClient) {
     );
 }
 
-/// A client that has to open a page first gets the error that says so.
+/// A client that must open a page first gets the error -32042.
 async fn check_required_page(client: &mut TestClient) {
     let id = format!("{:?}", client.era);
     let url = "https://example.org/";
     let arguments = json!({ "url": url, "errorPath": true, "elicitationId": id });
     let params = json!({ "name": "trigger-url-elicitation", "arguments": arguments });
-    let error = client.error("tools/call", params).await;
+    let error = client.expect_error("tools/call", params).await;
     assert_eq!(error["code"], -32042, "{error}");
     let page = &error["data"]["elicitations"][0]["url"];
     assert_eq!(page, "https://modelcontextprotocol.io");
@@ -145,15 +145,15 @@ async fn check_reports(client: &mut TestClient) {
         "_meta": { "progressToken": "token" },
     });
     client.result("tools/call", params).await;
-    let mut heard = client.drain().await;
-    heard.retain(|next| next["method"] == "notifications/progress");
-    let progress: Vec<&Value> = heard
+    let mut notifications = client.drain().await;
+    notifications.retain(|next| next["method"] == "notifications/progress");
+    let progress: Vec<&Value> = notifications
         .iter()
         .map(|next| &next["params"]["progress"])
         .collect();
-    assert_eq!(progress.len(), 3, "{heard:?}");
+    assert_eq!(progress.len(), 3, "{notifications:?}");
     assert!(
-        heard
+        notifications
             .iter()
             .all(|next| next["params"]["progressToken"] == "token")
     );

@@ -9,7 +9,7 @@ use toolgate_core::{Scope, ToolPattern};
 use toolgate_mcp::{McpServer, ProtocolEra};
 
 use crate::client::{PATIENCE, TestClient};
-use crate::gateway::{Gateway, pairs};
+use crate::gateway::{Gateway, era_pairs};
 
 const THING: &str = "com.example/thing";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -83,7 +83,7 @@ async fn until_heard(gateway: &Gateway, server: &str, method: &str, count: usize
 
 #[tokio::test]
 async fn notifications_of_a_client_reach_the_server_that_has_the_extension() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = start(server_era).await;
         let mut client = client(&gateway, client_era).await;
         for n in 0..20 {
@@ -120,7 +120,7 @@ async fn notifications_without_a_right_or_an_extension_reach_no_server() {
         "tools/thing",
         "thing/a b",
     ];
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = start(server_era).await;
         let nothing = json!({ "com.example/nothing": {} });
         let undeclared = TestClient::with_extensions(gateway.server.clone(), client_era, nothing);
@@ -156,7 +156,7 @@ async fn notifications_of_a_server_reach_the_client_whose_call_they_are_about() 
     let meta = json!({ "example.org/a": 1, "io.modelcontextprotocol/subscriptionId": 7 });
     let params = json!({ "z": [1.5, null], "a": "ü", "_meta": meta });
     let expected = json!({ "z": [1.5, null], "a": "ü", "_meta": { "example.org/a": 1 } });
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = start(server_era).await;
         let mut client = client(&gateway, client_era).await;
         let mut other = self::client(&gateway, client_era).await;
@@ -179,7 +179,7 @@ async fn notifications_of_a_server_reach_the_client_whose_call_they_are_about() 
 
 #[tokio::test]
 async fn notifications_of_a_server_reach_nobody_without_extension_right_or_certainty() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = start(server_era).await;
         let nothing = json!({ "com.example/other": {}, "com.example/nothing": {} });
         let undeclared = TestClient::with_extensions(gateway.server.clone(), client_era, nothing);
@@ -225,7 +225,7 @@ async fn notifications_of_a_server_reach_nobody_without_extension_right_or_certa
 
 #[tokio::test]
 async fn between_calls_only_the_sole_user_of_a_server_is_notified() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = start(server_era).await;
         let mut ada = client(&gateway, client_era).await;
         let mut bob = client(&gateway, client_era).await;
@@ -265,7 +265,7 @@ async fn a_flood_of_notifications_is_cut_and_harms_nobody() {
         .map(|n| notification(CHANGED, &json!({ "n": n })))
         .collect();
     let giant = notification(CHANGED, &json!({ "text": "g".repeat(500_000) }));
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = start(server_era).await;
         let mut client = client(&gateway, client_era).await;
         let started = Instant::now();
@@ -290,7 +290,7 @@ async fn a_flood_of_notifications_is_cut_and_harms_nobody() {
 
 #[tokio::test]
 async fn a_server_may_ask_by_a_request_of_an_extension() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = start(server_era).await;
         let ask = |method: &str| {
             let question = json!({ "q": [1.5], "_meta": { "example.org/a": 1 } });
@@ -302,7 +302,7 @@ async fn a_server_may_ask_by_a_request_of_an_extension() {
         let text = result["content"][0]["text"].as_str().unwrap();
         let answer = r#"{"answers":{"q":[1.5],"_meta":{"example.org/a":1}}}"#;
         assert!(text.contains(answer), "{text}");
-        assert_eq!(client.asked.lock().split_off(0), ["thing/ask"]);
+        assert_eq!(client.received_questions.lock().split_off(0), ["thing/ask"]);
 
         let nothing = json!({ "com.example/other": {}, "com.example/nothing": {} });
         let undeclared = TestClient::with_extensions(gateway.server.clone(), client_era, nothing);
@@ -315,7 +315,7 @@ async fn a_server_may_ask_by_a_request_of_an_extension() {
                 text.contains("nobody behind this call supports 'thing/ask'"),
                 "{text}"
             );
-            assert!(client.asked.lock().is_empty());
+            assert!(client.received_questions.lock().is_empty());
         }
         for method in [
             "tools/list",
@@ -327,7 +327,7 @@ async fn a_server_may_ask_by_a_request_of_an_extension() {
             let refused = client.result("tools/call", ask(method)).await;
             let text = refused["content"][0]["text"].as_str().unwrap();
             assert!(text.contains("Method not found"), "{method}: {text}");
-            assert!(client.asked.lock().is_empty());
+            assert!(client.received_questions.lock().is_empty());
         }
         gateway.stop().await;
     }
@@ -341,7 +341,7 @@ async fn results_of_a_kind_that_an_extension_defines_stay_as_they_are() {
         "resultType": "thing/partial", "z": [1.5, null], "content": "later", "isError": 7,
         "requestState": "s", "_meta": forged,
     });
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = start(server_era).await;
         let answer = lines(&[json!({ "id": "$ID", "result": kind })]);
         let raw = json!({ "resources/read": answer, "thing/find": answer });
@@ -369,7 +369,9 @@ async fn results_of_a_kind_that_an_extension_defines_stay_as_they_are() {
         let mut undeclared = undeclared.await;
         let refused = undeclared.result("tools/call", call.clone()).await;
         assert_eq!(refused["isError"], true, "{refused}");
-        undeclared.error("resources/read", read.clone()).await;
+        undeclared
+            .expect_error("resources/read", read.clone())
+            .await;
         let mut forbidden =
             TestClient::with_extensions(without_right(&gateway), client_era, json!({ THING: {} }))
                 .await;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use toolgate_core::{Redactor, ToolRank, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{Redactor, ToolRank};
 
 use super::super::catalog::ToolCatalog;
 use super::super::content::ListedContent;

@@ -118,7 +118,7 @@ impl ClientSession {
             "sampling/createMessage" if !self.questions.can_sample(&self.server) => {
                 self.diagnostics.log_ignored(NoiseKind::Sampling, method);
             }
-            "elicitation/create" if self.questions.elicitor.is_none() => {
+            "elicitation/create" if self.questions.elicitation_handler.is_none() => {
                 self.diagnostics.log_ignored(NoiseKind::Elicitation, method);
             }
             _ => {}

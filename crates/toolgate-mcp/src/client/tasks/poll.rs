@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use toolgate_core::{Progress, ToolError, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{Progress, ToolError};
 
 use super::poll_error::PollError;
 use super::state::{TaskState, TaskStatus};

@@ -7,7 +7,8 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{sleep, timeout};
-use toolgate_core::{CallContext, RemoteTask, ToolError, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{CallContext, RemoteTask, ToolError};
 use tracing::{debug, info};
 
 use super::cancel::{cancel_at, cancel_through};

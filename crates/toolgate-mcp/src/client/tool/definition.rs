@@ -1,9 +1,8 @@
 //! Builds a tool definition from an entry of `tools/list`.
 
 use serde_json::{Map, Value};
-use toolgate_core::{
-    Annotations, ToolDefinition, ToolPattern, ToolSource, display_name, escape, sanitize, truncate,
-};
+use toolgate_core::text::{escape, truncate};
+use toolgate_core::{Annotations, ToolDefinition, ToolPattern, ToolSource, display_name, sanitize};
 use tracing::warn;
 
 use crate::ServerSettings;

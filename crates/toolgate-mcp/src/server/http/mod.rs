@@ -237,7 +237,7 @@ impl McpHttp {
                 Err(HttpError::with_status(StatusCode::PAYLOAD_TOO_LARGE, text))
             }
             Err(HttpBodyError::Broken(reason)) => {
-                let reason = toolgate_core::escape(&reason);
+                let reason = toolgate_core::text::escape(&reason);
                 let text = format!("the message could not be read: {reason}");
                 Err(HttpError::bad_request(text))
             }

@@ -26,7 +26,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest::{SHA256, digest};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_core::DurationText;
+use toolgate_core::text::DurationText;
 
 pub(super) use runner::{TaskOffer, TaskScope};
 pub(super) use table::TaskTable;
@@ -46,11 +46,11 @@ const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 #[non_exhaustive]
 pub struct TaskSettings {
     /// A call that takes longer becomes a task, if its client supports that.
-    #[serde(deserialize_with = "toolgate_core::deserialize_duration")]
+    #[serde(deserialize_with = "toolgate_core::text::deserialize_duration")]
     #[schemars(with = "DurationText")]
     pub after: Duration,
     /// How long the result of a task is kept.
-    #[serde(deserialize_with = "toolgate_core::deserialize_duration")]
+    #[serde(deserialize_with = "toolgate_core::text::deserialize_duration")]
     #[schemars(with = "DurationText")]
     pub keep: Duration,
 }

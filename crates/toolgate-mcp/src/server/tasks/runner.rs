@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_core::{Origin, TaskRecord, TaskStore, ToolError, ToolOutcome, truncate};
+use toolgate_core::text::truncate;
+use toolgate_core::{Origin, TaskRecord, TaskStore, ToolError, ToolOutcome};
 use tracing::{Instrument, info};
 
 use super::task::ClientTask;

@@ -272,10 +272,10 @@ async fn a_flood_of_changes_does_not_become_a_flood_of_polls() {
 #[tokio::test(start_paused = true)]
 async fn the_progress_token_of_the_call_stays_valid() {
     let test = TaskTest::legacy("required", statuses(&["working"], || Answers(text("done")))).await;
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let listen = Arc::clone(&heard);
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&reports);
     let call = ToolCall::new("t", json!({})).on_progress(move |progress| {
-        listen.lock().push(progress.done);
+        sink.lock().push(progress.done);
     });
     let report = async {
         tokio::time::sleep(Duration::from_secs(7)).await;
@@ -290,7 +290,7 @@ async fn the_progress_token_of_the_call_stays_valid() {
         _ = test.execute(call) => unreachable!(),
         () = report => {}
     }
-    assert_eq!(*heard.lock(), [42.0]);
+    assert_eq!(*reports.lock(), [42.0]);
 }
 
 #[tokio::test(start_paused = true)]
