@@ -29,9 +29,10 @@ pub(crate) fn ask_client(server: &FakeServer, tool: &str, params: &Value) -> Rpc
     let times = arguments["times"].as_u64().unwrap_or(1);
     let message = arguments["message"].as_str().unwrap_or("Who?");
     let (method, request_params) = match tool {
-        "elicit" if arguments["question"].is_object() => {
-            ("elicitation/create", arguments["question"].clone())
-        }
+        "elicit" if arguments["question"].is_object() => (
+            arguments["method"].as_str().unwrap_or("elicitation/create"),
+            arguments["question"].clone(),
+        ),
         "sample" if arguments["request"].is_object() => {
             ("sampling/createMessage", arguments["request"].clone())
         }

@@ -89,6 +89,7 @@ const TOOLS: [FakeToolRow; 30] = [
             ("times", "integer"),
             ("message", "string"),
             ("question", "object"),
+            ("method", "string"),
         ],
     ),
     (

@@ -24,7 +24,7 @@ pub enum ContentMethod {
     /// Gets the entry of one skill.
     GetSkill,
     ReadDirectory,
-    /// Sends a request that an extension of MCP defines.
+    /// Sends a request or a notification that an extension of MCP defines.
     CallExtension,
 }
 
@@ -89,8 +89,12 @@ impl ContentMethod {
                 json!(["uri"]),
             ),
             Self::CallExtension => (
-                "Sends a request that an extension of MCP defines",
-                json!({ "method": { "type": "string" }, "params": { "type": "object" } }),
+                "Sends a request or a notification that an extension of MCP defines",
+                json!({
+                    "method": { "type": "string" },
+                    "params": { "type": "object" },
+                    "isNotification": { "type": "boolean" },
+                }),
                 json!(["method"]),
             ),
         };

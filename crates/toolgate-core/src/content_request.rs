@@ -188,7 +188,7 @@ impl ContentRequest {
             return;
         };
         // What an extension's result means is unknown here, so it stays as it is.
-        if self.method == ContentMethod::CallExtension {
+        if self.method == ContentMethod::CallExtension || output.is_extension_result {
             return;
         }
         if let Some(result) = &mut output.structured {

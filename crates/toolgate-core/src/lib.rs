@@ -125,6 +125,7 @@ mod context;
 mod definition;
 mod error;
 mod executor;
+mod extension_listener;
 mod function;
 mod handler;
 mod in_flight;
@@ -174,7 +175,7 @@ pub use content::{
     ContentAccess, ContentMethod, ContentSource, ResourceUpdates, SourceContent, UpdateListener,
     UpdateSubscription,
 };
-pub use content_extension::ExtensionRequestError;
+pub use content_extension::{ExtensionRequestError, is_named_by_extension};
 pub use content_offer::OfferedEntry;
 pub use content_request::ContentRequest;
 pub use content_set::{ContentSet, ListedPrompt, ListedResource};
@@ -182,6 +183,7 @@ pub use context::{CallContext, PausedClock, Progress, SentRequest, TaskHandle};
 pub use definition::{DefinitionBuilder, DefinitionError, ToolDefinition};
 pub use error::{ErrorKind, HandlerKind, ServerFailure, ToolError};
 pub use executor::{DryRun, ToolExecutor, ToolExecutorBuilder};
+pub use extension_listener::{ExtensionListener, ExtensionNotification};
 pub use function::{FunctionResult, FunctionTool};
 pub use handler::Handler;
 pub use json::{JsonError, StrictObject, parse_json, parse_object, parse_object_within};

@@ -78,12 +78,17 @@ impl Question {
             }
             "sampling/createMessage" => {
                 let sampling = &capabilities["sampling"];
-                let wants_tools = !self.params["tools"].is_null();
-                sampling.is_object() && (!wants_tools || sampling["tools"].is_object())
+                sampling.is_object() && (!self.wants_tools() || sampling["tools"].is_object())
             }
             "roots/list" => capabilities["roots"].is_object(),
             _ => false,
         }
+    }
+
+    /// True for sampling in which the model may call tools of the server.
+    pub fn wants_tools(&self) -> bool {
+        let is_given = |key: &str| !self.params[key].is_null();
+        self.method == "sampling/createMessage" && (is_given("tools") || is_given("toolChoice"))
     }
 
     /// True if `answer` has the form of an answer. The server checks what a person filled in.
@@ -113,7 +118,11 @@ pub enum QuestionError {
     #[error("the client's answer can't be understood")]
     Unusable,
     #[error("the client refused: {message} (code {code})")]
-    Refused { code: i64, message: String },
+    Refused {
+        code: i64,
+        message: String,
+        data: Option<Value>,
+    },
 }
 
 #[cfg(test)]
@@ -173,6 +182,12 @@ mod tests {
                 json!({ "tools": [] }),
                 json!({ "sampling": { "tools": {} } }),
                 true,
+            ),
+            (
+                "sampling/createMessage",
+                json!({ "toolChoice": { "mode": "none" } }),
+                json!({ "sampling": { "context": {} } }),
+                false,
             ),
             ("roots/list", json!({}), json!({ "roots": {} }), true),
             ("roots/list", json!({}), json!({ "sampling": {} }), false),

@@ -44,6 +44,7 @@ pub(crate) enum NoiseKind {
     LateAnswer,
     Progress,
     Notification,
+    Extension,
     Sampling,
     Elicitation,
     Request,
@@ -134,6 +135,9 @@ impl ServerDiagnostics {
             }
             NoiseKind::Notification => {
                 debug!(server, method = %detail, "notification ignored");
+            }
+            NoiseKind::Extension => {
+                debug!(server, method = %detail, "notification of an extension dropped: too large, or too many wait");
             }
             NoiseKind::Sampling => {
                 info!(server, "sampling request declined: not supported");
@@ -264,6 +268,7 @@ mod tests {
             NoiseKind::LateAnswer,
             NoiseKind::Progress,
             NoiseKind::Notification,
+            NoiseKind::Extension,
             NoiseKind::Sampling,
             NoiseKind::Elicitation,
             NoiseKind::Request,

@@ -8,6 +8,7 @@ pub(crate) mod connection;
 pub(crate) mod content;
 pub(crate) mod diagnostics;
 pub(crate) mod elicitation_form;
+mod extension_access;
 mod failure_report;
 pub(crate) mod handshake;
 pub(crate) mod health;

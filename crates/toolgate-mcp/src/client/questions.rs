@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
+use toolgate_core::text::escape;
 use toolgate_core::{CallContext, CallId, Origin, Redactor};
 
 use super::message::RpcError;
@@ -138,7 +139,8 @@ impl ServerQuestions {
         if self.relays {
             capabilities["elicitation"] = json!({ "form": {}, "url": {} });
             capabilities["roots"] = json!({});
-            capabilities["sampling"] = json!({});
+            // A client that can't is found out when it is to be asked.
+            capabilities["sampling"] = json!({ "context": {}, "tools": {} });
         }
         capabilities["extensions"] = declared_to_servers(self.relays).into();
         add_tasks(&mut capabilities);
@@ -180,7 +182,11 @@ impl ServerQuestions {
             "roots/list" => Ok(self.list_roots()),
             "elicitation/create" => Ok(self.elicit(server, params, call).await),
             "sampling/createMessage" => self.sample(server, params, call).await,
-            _ => Err(RpcError::new(-32601, "Method not found")),
+            _ => {
+                let shown = escape(&method.chars().take(100).collect::<String>());
+                let text = format!("Method not found: nobody behind this call supports '{shown}'");
+                Err(RpcError::new(-32601, &text))
+            }
         }
     }
 
@@ -199,7 +205,17 @@ impl ServerQuestions {
     ) -> Result<Value, RpcError> {
         let (Some(handler), Some(allowance)) = (&self.sampling_handler, self.allowance(server))
         else {
-            let text = "sampling needs a client that supports it: this server may not use the model of Toolgate";
+            let wants_tools = ["tools", "toolChoice"]
+                .iter()
+                .any(|key| !params[key].is_null());
+            let text = match wants_tools {
+                true => {
+                    "sampling with tools needs a client that declares 'sampling.tools': leave out 'tools' and 'toolChoice'"
+                }
+                false => {
+                    "sampling needs a client that supports it: this server may not use the model of Toolgate"
+                }
+            };
             return Err(RpcError::new(-1, text));
         };
         allowance

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use toolgate_core::{CallContext, Question, ToolError};
 
 use super::call_result::{self, ServerAnswer};
+use super::extension_access::shares_extension;
 use super::link::ServerLink;
 use super::session::{ClientSession, SessionError, SessionRequest, TaskUse};
 use super::tasks::{MAX_TASKS, TaskProtocol, TaskSupport, take_created_task};
@@ -42,17 +43,9 @@ pub(super) struct ServerRequest<'a, P> {
 /// What a request came to.
 pub(super) enum RequestOutcome {
     Complete(Value),
+    /// A result of a kind that an extension defines.
+    Extension(Value),
     Task(StartedTask),
-}
-
-impl RequestOutcome {
-    /// The result of a request that can't become a task.
-    pub(super) fn into_result(self, tool: &str) -> Result<Value, ToolError> {
-        match self {
-            Self::Complete(result) => Ok(result),
-            Self::Task(_) => Err(unexpected_task_error(tool)),
-        }
-    }
 }
 
 /// A task that a call became.
@@ -145,9 +138,13 @@ impl<P: Serialize> ServerRequest<'_, P> {
                     state,
                 })));
             }
-            let (requests, state) = match call_result::parse_answer(tool, result) {
+            let is_shared = |kind: &str| shares_extension(context, self.server, kind);
+            let (requests, state) = match call_result::parse_answer(tool, result, is_shared) {
                 Ok(ServerAnswer::Complete(result)) => {
                     return Ok(Ok(RequestOutcome::Complete(result)));
+                }
+                Ok(ServerAnswer::Extension(result)) => {
+                    return Ok(Ok(RequestOutcome::Extension(result)));
                 }
                 Ok(ServerAnswer::InputRequired { requests, state }) => (requests, state),
                 // Nobody said that this may become a task.
@@ -243,7 +240,7 @@ impl<P> ServerRequest<'_, P> {
     }
 }
 
-fn unexpected_task_error(tool: &str) -> ToolError {
+pub(super) fn unexpected_task_error(tool: &str) -> ToolError {
     call_result::unreadable_error(tool, "a task that was not asked for".to_owned())
 }
 

@@ -124,6 +124,11 @@ impl MethodResult {
             _ => None,
         }
     }
+
+    /// True if a tool has failed.
+    pub(super) fn is_error(&self) -> bool {
+        matches!(self, Self::CallTool(result) if result.is_error)
+    }
 }
 
 #[derive(Debug, Serialize)]

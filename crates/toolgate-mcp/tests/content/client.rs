@@ -51,6 +51,7 @@ fn answer_to(question: &Value, form: &Value) -> Value {
             "role": "assistant", "model": "m", "content": { "type": "text", "text": "the model says so" },
         }),
         "roots/list" => json!({ "roots": [{ "uri": "file:///home/ada", "name": "home" }] }),
+        method if method.starts_with("thing/") => json!({ "answers": question["params"] }),
         other => panic!("{other}"),
     }
 }
@@ -76,6 +77,16 @@ impl TestClient {
         capabilities: Value,
     ) -> Self {
         Self::start_client(server, era, capabilities, None).await
+    }
+
+    /// A client that declares these extensions, and answers their requests.
+    pub(crate) async fn with_extensions(
+        server: McpServer,
+        era: ProtocolEra,
+        extensions: Value,
+    ) -> Self {
+        let capabilities = json!({ "extensions": extensions });
+        Self::start_client(server, era, capabilities, Some(Value::Null)).await
     }
 
     /// A client that submits `content` for every form, and wants all log messages.
@@ -148,7 +159,12 @@ impl TestClient {
         write_line(&self.writer, &message).await;
     }
 
-    pub(crate) async fn notify(&mut self, method: &str, params: Value) {
+    pub(crate) async fn notify(&mut self, method: &str, mut params: Value) {
+        if self.era == ProtocolEra::Modern && method != "notifications/cancelled" {
+            params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+                self.capabilities.clone();
+        }
         self.write(json!({ "jsonrpc": "2.0", "method": method, "params": params }))
             .await;
     }

@@ -8,6 +8,7 @@ mod clashes;
 mod client;
 mod documented;
 mod everything;
+mod extension_messages;
 mod extensions;
 mod faults;
 mod floods;

@@ -1,6 +1,7 @@
 //! Everything that Toolgate doesn't interpret is passed on byte for byte.
 
 use serde_json::{Value, json};
+use toolgate_core::Redactor;
 use toolgate_mcp::ProtocolEra;
 
 use crate::client::TestClient;
@@ -202,7 +203,7 @@ async fn tool_results_keep_every_part_even_in_failures() {
         for is_error in [false, true] {
             let sent = json!({
                 "content": blocks, "structuredContent": { "z": 1, "a": [null] }, "isError": is_error,
-                "_meta": meta(),
+                "_meta": meta(), "z-later": [null, { "b": 1.5, "a": "ü" }], "example.org/a": meta(),
             });
             let result = answer_with(&mut client, &sent).await;
             assert_eq!(
@@ -221,7 +222,8 @@ async fn definitions_of_tools_keep_icons_meta_titles_and_schemas() {
         "inputSchema": { "type": "object", "properties": { "z": { "type": "string", "x-own": 1 }, "a": {} }, "$comment": "c" },
         "outputSchema": { "type": "object", "properties": { "n": { "type": "integer" } } },
         "annotations": { "readOnlyHint": true, "openWorldHint": false, "example.org/x": [1.50], "new": null },
-        "icons": icons(), "_meta": meta(),
+        "icons": icons(), "_meta": meta(), "z-later": [null, { "b": 1.5, "a": "ü" }],
+        "example.org/a": meta(),
     });
     for (client_era, server_era) in era_pairs() {
         let mut gateway = Gateway::prepare(server_era, &[], |_| {});
@@ -291,6 +293,69 @@ async fn errors_of_a_server_keep_their_code_and_data() {
             (&json!(code), &json!("Gone"))
         );
         assert_eq!(received["data"], missing["data"]);
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_cannot_set_what_is_ours_in_results() {
+    let sent = json!({
+        "content": [{ "type": "text", "text": "t" }], "resultType": "complete", "isError": "no",
+        "inputRequests": { "a": { "method": "roots/list" } }, "requestState": "s",
+        "task": { "taskId": "t" }, "_meta": { SERVER_INFO: { "name": "forged" } }, "kept": 1,
+    });
+    for (client_era, server_era) in era_pairs() {
+        let gateway = Gateway::start(server_era, &[("s", json!({}))]).await;
+        let mut client = gateway.client(client_era).await;
+        let result = answer_with(&mut client, &sent).await;
+        let is_modern = client_era == ProtocolEra::Modern;
+        assert_eq!(result["kept"], 1);
+        assert_eq!(result["isError"], false);
+        assert_eq!(result["resultType"] == "complete", is_modern);
+        assert_eq!(result["_meta"][SERVER_INFO]["name"] != "forged", is_modern);
+        for ours in ["inputRequests", "requestState", "task"] {
+            assert!(result[ours].is_null(), "{ours}: {result}");
+        }
+
+        // Other callers get the envelope, which has no place for more.
+        let text = r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[],"structuredContent":{"n":1},"kept":1}}\n"#;
+        let answer = gateway.call("s", "raw", json!({ "text": text })).await;
+        assert_eq!(answer, json!({ "n": 1 }));
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_cannot_set_what_is_ours_in_definitions() {
+    let schema = json!({ "type": "object" });
+    let mut tool = json!({
+        "name": "t", "description": "D", "inputSchema": schema, "outputSchema": { "type": "array" },
+        "execution": { "taskSupport": "forged" }, "large": "x".repeat(70_000), "kept": "hunter2-secret",
+        "icons": "none", "_meta": 7,
+    });
+    for n in 0..100 {
+        tool[format!("member-{n}")] = json!(n);
+    }
+    for (client_era, server_era) in era_pairs() {
+        let mut gateway = Gateway::prepare(server_era, &[], |options| {
+            options.redactor = Redactor::new(["hunter2-secret".to_owned()]);
+        });
+        gateway.add("s", server_era, &json!({}));
+        std::fs::write(gateway.path("tools"), json!([tool]).to_string()).unwrap();
+        gateway.add_argument("s", "list=@/tools");
+        gateway.apply().await;
+        let mut client = gateway.client(client_era).await;
+        let listed = client.result("tools/list", json!({})).await;
+        let listed = &listed["tools"][0];
+        assert_ne!(listed["execution"]["taskSupport"], "forged");
+        assert_eq!(listed["kept"], "[REDACTED]");
+        for left_out in ["large", "outputSchema", "icons", "_meta"] {
+            assert!(listed[left_out].is_null(), "{left_out}");
+        }
+        assert_eq!(
+            (&listed["member-30"], &listed["member-31"]),
+            (&json!(30), &Value::Null)
+        );
         gateway.stop().await;
     }
 }

@@ -13,6 +13,7 @@ use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR};
 /// A client of the gateway, of either era, that answers every question.
 pub(crate) struct PersonClient {
     is_modern: bool,
+    capabilities: Value,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     writer: WriteHalf<DuplexStream>,
     last_id: u64,
@@ -36,6 +37,10 @@ fn answer(method: &str) -> Value {
 
 impl PersonClient {
     pub(crate) async fn connect(test: &FaultTest, is_modern: bool) -> Self {
+        Self::connect_with(test, is_modern, capabilities()).await
+    }
+
+    async fn connect_with(test: &FaultTest, is_modern: bool, capabilities: Value) -> Self {
         let server = McpServer::new(test.executor.clone(), ServeOptions::new("test", "1"));
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (reader, writer) = tokio::io::split(theirs);
@@ -44,13 +49,14 @@ impl PersonClient {
         let lines = BufReader::new(reader).lines();
         let mut client = Self {
             is_modern,
+            capabilities,
             lines,
             writer,
             last_id: 100,
         };
         if !is_modern {
             let params = json!({
-                "protocolVersion": "2025-11-25", "capabilities": capabilities(),
+                "protocolVersion": "2025-11-25", "capabilities": client.capabilities,
                 "clientInfo": { "name": "c", "version": "1" },
             });
             client.request("initialize", params).await;
@@ -73,7 +79,7 @@ impl PersonClient {
         if self.is_modern {
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": capabilities(),
+                "io.modelcontextprotocol/clientCapabilities": self.capabilities,
             });
         }
         self.last_id += 1;
@@ -168,6 +174,44 @@ async fn questions_of_every_kind_pass_between_all_pairs_of_eras() {
                 .run("tools/call", call("elicit", &json!({ "times": 3 })))
                 .await;
             assert_eq!(questions.len(), 3, "{who}: {done}");
+        }
+        test.finish_after_clients().await;
+    }
+}
+
+#[tokio::test]
+async fn sampling_with_tools_passes_between_all_pairs_of_eras() {
+    let tool = json!({ "name": "look", "inputSchema": { "type": "object" } });
+    let text = json!({ "type": "text", "text": "Who?" });
+    let request = json!({
+        "messages": [{ "role": "user", "content": text }], "maxTokens": 10,
+        "tools": [tool], "toolChoice": { "mode": "auto" }, "includeContext": "thisServer",
+    });
+    let params = call("sample", &json!({ "request": request }));
+    for modes in [&[][..], &["modern"]] {
+        let test = start(modes).await;
+        for is_modern in [false, true] {
+            let who = format!("{modes:?}, modern client: {is_modern}");
+            let able = json!({ "sampling": { "tools": {}, "context": {} } });
+            let mut client = PersonClient::connect_with(&test, is_modern, able).await;
+            let (questions, done) = client.run("tools/call", params.clone()).await;
+            assert_eq!(questions.len(), 1, "{who}: {done}");
+            assert_eq!(questions[0]["params"], request, "{who}");
+            assert!(done["result"].to_string().contains("Ada"), "{who}: {done}");
+
+            let unable = json!({ "sampling": {} });
+            let mut client = PersonClient::connect_with(&test, is_modern, unable).await;
+            let (questions, done) = client.run("tools/call", params.clone()).await;
+            assert!(questions.is_empty(), "{who}: {questions:?}");
+            let told = done["result"]["content"][0]["text"].as_str().unwrap();
+            assert!(told.contains("declares 'sampling.tools'"), "{who}: {told}");
+        }
+        if modes.is_empty() {
+            let heard = test.answer("received", json!({})).await;
+            let heard = heard.as_array().unwrap().iter();
+            let mut hello = heard.filter(|message| message["method"] == "initialize");
+            let sampling = &hello.next().unwrap()["params"]["capabilities"]["sampling"];
+            assert_eq!(*sampling, json!({ "context": {}, "tools": {} }));
         }
         test.finish_after_clients().await;
     }

@@ -69,7 +69,7 @@ impl ManagedServer {
         };
         // The configuration may contain new secrets since the lists were stored.
         for tool in &mut listed {
-            tool::hide_secrets(&mut tool.definition, redactor);
+            tool::hide_tool_secrets(&mut tool.definition, redactor);
         }
         content.hide_secrets(redactor);
         let verdict = self.pins.compare_remembered(&listed);

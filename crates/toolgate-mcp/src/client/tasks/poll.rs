@@ -190,7 +190,7 @@ impl<'a> TaskWait<'a> {
 
     fn inner_result(&self, mut body: Value) -> Result<Value, ToolError> {
         let tool = self.context.tool_name();
-        match call_result::parse_answer(tool, body["result"].take())? {
+        match call_result::parse_answer(tool, body["result"].take(), |_| false)? {
             ServerAnswer::Complete(result) => Ok(without_related_task(result)),
             _ => Err(unreadable_error(
                 tool,

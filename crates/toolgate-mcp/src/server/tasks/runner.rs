@@ -154,7 +154,7 @@ impl McpService {
         let end = match self.call_result(outcome, &requested, lifecycle) {
             Err(error) => TaskEnd::failed(error),
             Ok(result) => TaskEnd {
-                status: match result.is_error {
+                status: match result.is_error() {
                     _ if was_cancelled => TaskStatus::Cancelled,
                     // In 2025-11-25 the status says that the tool failed.
                     true if !task.is_modern => TaskStatus::Failed,
