@@ -12,6 +12,7 @@ mod extensions;
 mod faults;
 mod floods;
 mod gateway;
+mod inspector;
 mod lists;
 mod misuse;
 
