@@ -1,4 +1,4 @@
-//! The MCP inspector: its command line, and `mcpdo`, which keeps a connection open between commands.
+//! The MCP inspector: its command line, and `mcpdo`, which keeps a connection between commands.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -37,7 +37,8 @@ impl Inspector {
         command
     }
 
-    /// `mcpdo`. Its connections belong to a process that it leaves running, with a socket in `home`.
+    /// `mcpdo`. A process that it leaves running, with a socket in `home`, holds its connections
+    /// until `daemon stop`.
     pub fn mcpdo(&self, home: &Path) -> Command {
         let mut command = self.command("mcpdo/build/mcp-bin.js", home);
         command.args(["--format", "json"]);

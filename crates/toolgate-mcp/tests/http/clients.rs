@@ -116,6 +116,6 @@ async fn the_inspector_works_over_http_in_both_eras() {
         let call = ["tools/call", "--tool-name", "echo", "--tool-arg", "a=1"];
         let called = ask(&call).await;
         let echoed = &called["structuredContent"]["echo"];
-        assert_eq!(echoed["a"], "1", "{era}: {called}");
+        assert_eq!(echoed["a"], 1, "{era}: {called}");
     }
 }
