@@ -3,11 +3,12 @@
 
 cargo_deny_version=0.20.2
 mathjs_version=15.2.0
-# MCP clients: both generations of the TypeScript SDK, the inspector, the Python SDK, FastMCP.
+# MCP clients: both generations of the TypeScript SDK, the inspector, the Python SDK, FastMCP. The
+# newer SDK and FastMCP have tasks in packages of their own.
 mcp_clients_npm=(@modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/client@2.4.0
-    @modelcontextprotocol/inspector@0.15.0)
-mcp_clients_pypi=(mcp==2.3.0 fastmcp==4.1.2)
-# MCP servers, the official conformance suite, and the Node it needs. Those of the second and third
+    @modelcontextprotocol/ext-tasks@0.2.2 @modelcontextprotocol/inspector@2.12.0)
+mcp_clients_pypi=(mcp==2.3.0 fastmcp==4.1.2 fastmcp-tasks==4.1.2)
+# MCP servers, the official conformance suite, and the Node that it and the inspector need. Those of the second and third
 # line and mcp-server-fetch offer resources or prompts. The sqlite server dies at its start with this
 # SDK: a real traceback to show.
 mcp_servers_npm=(@modelcontextprotocol/server-{everything,filesystem,memory,sequential-thinking}@2026.8.31

@@ -8,6 +8,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 pub use conformance::{ConformanceSuite, ServerProcess, SuiteReport};
+pub use thirdparty::node;
 
 /// The variable that marks the processes of one test; children inherit it.
 pub const MARK: &str = "FAKEMCP_MARK";
@@ -72,15 +73,6 @@ fn try_build(package: &str, example: Option<&str>) -> Result<PathBuf, String> {
 /// `None`; with `CI=true` panics.
 pub fn real_servers() -> Option<PathBuf> {
     thirdparty::MCP_SERVERS.folder()
-}
-
-/// The Node that `./test.sh` installs beside the servers.
-pub fn node(servers: &Path) -> PathBuf {
-    let machine = match std::env::consts::ARCH {
-        "aarch64" => "arm64",
-        _ => "x64",
-    };
-    servers.join(format!("node_modules/node-linux-{machine}/bin/node"))
 }
 
 /// Sends a signal, such as `-INT`, through the shell, because a minimal system has no other `kill`.

@@ -13,11 +13,15 @@
 //! file that `TOOLGATE_TEST_SKIPPED` names, whose lines `./test.sh` counts. With `CI=true` the test
 //! fails instead.
 
+mod inspector;
+
 use std::backtrace::Backtrace;
 use std::env;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+pub use inspector::Inspector;
 
 /// Packages of npm and PyPI that `./test.sh` installs together, in a folder of the test cache.
 #[derive(Clone, Copy)]
@@ -46,7 +50,8 @@ pub const MATHJS: Packages = Packages {
     programs: &["node"],
 };
 
-/// Both generations of the TypeScript SDK, the inspector, the Python SDK and FastMCP.
+/// Both generations of the TypeScript SDK, the inspector, the Python SDK and FastMCP, with what the
+/// newer ones need for tasks.
 pub const MCP_CLIENTS: Packages = Packages {
     folder: "mcp-clients",
     contents: "the MCP SDKs, FastMCP and the inspector",
@@ -92,6 +97,15 @@ impl Packages {
         }
         has_programs(self.programs).then_some(folder)
     }
+}
+
+/// The Node that is installed beside the servers of [`MCP_SERVERS`], in their folder.
+pub fn node(servers: &Path) -> PathBuf {
+    let machine = match env::consts::ARCH {
+        "aarch64" => "arm64",
+        _ => "x64",
+    };
+    servers.join(format!("node_modules/node-linux-{machine}/bin/node"))
 }
 
 /// Returns whether all programs are on the `PATH`. If one isn't, the test is [skipped](skip).

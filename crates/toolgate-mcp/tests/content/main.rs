@@ -13,6 +13,7 @@ mod extensions;
 mod faults;
 mod floods;
 mod gateway;
+mod inspector;
 mod lists;
 mod malformed_messages;
 mod pages;

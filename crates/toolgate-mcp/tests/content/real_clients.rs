@@ -8,6 +8,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use thirdparty::Inspector;
 use tokio::net::TcpListener;
 use tokio::process::Command;
 use toolgate_mcp::{
@@ -15,6 +16,7 @@ use toolgate_mcp::{
 };
 
 use crate::gateway::Gateway;
+use crate::inspector::InspectorClient;
 use crate::real_servers::everything;
 
 /// A gateway to the reference server and a fake one, and its URL.
@@ -60,12 +62,8 @@ pub(crate) async fn listen(mcp: McpHttp) -> String {
 pub(crate) async fn run(program: &Path, script: &str, arguments: &[&str]) -> Value {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let script = crates.join("toolgate/tests/clients").join(script);
-    let script = script.display().to_string();
-    run_program(program, &[&[&*script], arguments].concat()).await
-}
-
-async fn run_program(program: &Path, arguments: &[&str]) -> Value {
     let done = Command::new(program)
+        .arg(script)
         .args(arguments)
         .output()
         .await
@@ -166,30 +164,56 @@ async fn the_python_sdk_and_fastmcp_use_resources_prompts_updates_and_questions(
 }
 
 #[tokio::test]
-async fn the_inspector_uses_resources_and_prompts() {
-    let (Some(clients), Some(servers)) =
-        (thirdparty::MCP_CLIENTS.folder(), fakemcp::real_servers())
-    else {
+async fn the_inspector_uses_resources_prompts_and_questions_in_both_eras() {
+    let (Some(inspector), Some(servers)) = (Inspector::find(), fakemcp::real_servers()) else {
         return;
     };
     let (gateway, url) = gateway(&servers).await;
-    let inspector = clients.join("node_modules/.bin/mcp-inspector");
-    let ask = async |method: &[&str]| {
-        let first = ["--cli", &url, "--transport", "http", "--method"];
-        run_program(&inspector, &[&first, method].concat()).await
-    };
-    let listed = ask(&["resources/list"]).await;
-    assert_eq!(listed["resources"][0]["uri"], "notes:1", "{listed}");
-    let listed = ask(&["resources/templates/list"]).await;
+    for era in ["legacy", "modern"] {
+        let client = InspectorClient::connect(&inspector, &url, era).await;
+        expect_content(&client, era).await;
+        expect_questions(&client, era).await;
+    }
+    gateway.stop().await;
+}
+
+async fn expect_content(client: &InspectorClient, era: &str) {
+    let listed = client.ask(&["resources/list"]).await;
+    assert_eq!(listed["resources"][0]["uri"], "notes:1", "{era}: {listed}");
+    let listed = client.ask(&["resources/templates/list"]).await;
     let template = &listed["resourceTemplates"][0]["uriTemplate"];
     assert_eq!(template, "demo://resource/dynamic/text/{resourceId}");
-    let read = ask(&["resources/read", "--uri", "notes:1"]).await;
-    assert_eq!(read["contents"][0]["text"], "notes:1 of notes", "{read}");
-    let listed = ask(&["prompts/list"]).await;
-    assert_eq!(listed["prompts"][1]["name"], "args-prompt", "{listed}");
-    let prompt = ["prompts/get", "--prompt-name", "args-prompt"];
-    let prompt = ask(&[&prompt[..], &["--prompt-args", "city=Köln"]].concat()).await;
+    let read = client.ask(&["resources/read", "notes:1"]).await;
+    let text = &read["contents"][0]["text"];
+    assert_eq!(text, "notes:1 of notes", "{era}: {read}");
+    let listed = client.ask(&["prompts/list"]).await;
+    let name = &listed["prompts"][1]["name"];
+    assert_eq!(name, "args-prompt", "{era}: {listed}");
+    let prompt = ["prompts/get", "args-prompt", "--prompt-args", "city=Köln"];
+    let prompt = client.ask(&prompt).await;
     let text = prompt["messages"][0]["content"]["text"].as_str().unwrap();
-    assert!(text.contains("Köln"), "{text}");
-    gateway.stop().await;
+    assert!(text.contains("Köln"), "{era}: {text}");
+}
+
+async fn expect_questions(client: &InspectorClient, era: &str) {
+    let form = ["tools/call", "elicit"];
+    let (question, result) = client.answer(&form, &["who:=Ada"]).await;
+    assert_eq!(question["message"], "Who?", "{era}: {question}");
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains(r#""who":"Ada""#), "{era}: {text}");
+    let page = ["tools/call", "elicit", "url:=true"];
+    let (question, result) = client.answer(&page, &["--done"]).await;
+    let address = &question["url"];
+    assert_eq!(address, "https://example.org/who", "{era}: {question}");
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("accept"), "{era}: {text}");
+    // Of a server that asks as servers did up to 2025-11-25.
+    let form = ["tools/call", "trigger-elicitation-request"];
+    let (question, result) = client.answer(&form, &["name:=Ada"]).await;
+    let fields = &question["requestedSchema"]["properties"];
+    assert_eq!(fields["name"]["type"], "string", "{era}: {question}");
+    assert!(
+        result.to_string().contains("- Name: Ada"),
+        "{era}: {result}"
+    );
 }

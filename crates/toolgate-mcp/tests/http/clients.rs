@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use thirdparty::Inspector;
 use tokio::process::Command;
 
 use crate::test_server::TestMcpServer;
@@ -20,11 +21,11 @@ fn script(name: &str) -> String {
 
 /// Runs a client that prints JSON.
 async fn run(program: &Path, arguments: &[&str]) -> Value {
-    let done = Command::new(program)
-        .args(arguments)
-        .output()
-        .await
-        .unwrap();
+    run_command(Command::new(program).args(arguments)).await
+}
+
+async fn run_command(command: &mut Command) -> Value {
+    let done = command.output().await.unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{said}");
     let told = String::from_utf8_lossy(&done.stdout);
@@ -97,18 +98,24 @@ async fn the_python_sdk_works_over_http_in_both_eras() {
 }
 
 #[tokio::test]
-async fn the_inspector_works_over_http() {
-    let Some(inspector) = installed("node_modules/.bin/mcp-inspector") else {
+async fn the_inspector_works_over_http_in_both_eras() {
+    let Some(inspector) = Inspector::find() else {
         return;
     };
+    let home = tempfile::tempdir().unwrap();
     let server = TestMcpServer::open().await;
     let url = server.url();
-    let ask = async |method: &[&str]| {
-        let first = ["--cli", &url, "--transport", "http", "--method"];
-        run(&inspector, &[&first, method].concat()).await
-    };
-    let listed = ask(&["tools/list"]).await;
-    assert_eq!(listed["tools"][0]["name"], "echo", "{listed}");
-    let called = ask(&["tools/call", "--tool-name", "echo", "--tool-arg", "a=1"]).await;
-    assert_eq!(called["structuredContent"]["echo"]["a"], "1", "{called}");
+    for era in ["legacy", "modern"] {
+        let ask = async |method: &[&str]| {
+            let mut command = Command::from(inspector.command_line(home.path()));
+            let first = [&url, "--transport", "http", "--protocol-era", era];
+            run_command(command.args(first).arg("--method").args(method)).await
+        };
+        let listed = ask(&["tools/list"]).await;
+        assert_eq!(listed["tools"][0]["name"], "echo", "{era}: {listed}");
+        let call = ["tools/call", "--tool-name", "echo", "--tool-arg", "a=1"];
+        let called = ask(&call).await;
+        let echoed = &called["structuredContent"]["echo"];
+        assert_eq!(echoed["a"], 1, "{era}: {called}");
+    }
 }

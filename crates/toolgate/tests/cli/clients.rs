@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use thirdparty::Inspector;
 
 use crate::run::RunOutput;
 
@@ -44,8 +45,11 @@ impl ClientFolder {
 
     /// Runs a client that starts `toolgate mcp` in the folder and prints JSON.
     fn run(&self, program: &Path, arguments: &[&str], after: &[&str]) -> Value {
-        let output = Command::new(program)
-            .args(arguments)
+        self.run_command(Command::new(program).args(arguments), after)
+    }
+
+    fn run_command(&self, command: &mut Command, after: &[&str]) -> Value {
+        let output = command
             .arg(env!("CARGO_BIN_EXE_toolgate"))
             .arg("mcp")
             .args(after)
@@ -111,38 +115,24 @@ fn the_python_sdk_works_with_our_server_in_both_eras() {
 }
 
 #[test]
-fn the_inspector_works_with_our_server() {
-    let Some(inspector) = installed("node_modules/.bin/mcp-inspector") else {
+fn the_inspector_works_with_our_server_in_both_eras() {
+    let Some(inspector) = Inspector::find() else {
         return;
     };
-    let folder = ClientFolder::new();
-    let listed = folder.run(
-        &inspector,
-        &["--cli"],
-        &["--deny", "volume", "--method", "tools/list"],
-    );
-    let names: Vec<&Value> = listed["tools"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|tool| &tool["name"])
-        .collect();
-    assert_eq!(names, ["datetime", "echo", "math_eval", "search"]);
-    let call = [
-        "--method",
-        "tools/call",
-        "--tool-name",
-        "math_eval",
-        "--tool-arg",
-        "expression=6*7",
-    ];
-    let called = folder.run(&inspector, &["--cli"], &call);
-    assert_eq!(called["isError"], false, "{called}");
-    assert!(
-        called["content"][0]["text"]
-            .as_str()
-            .unwrap()
-            .contains("42"),
-        "{called}"
-    );
+    for era in ["legacy", "modern"] {
+        let folder = ClientFolder::new();
+        let ask = |after: &[&str]| {
+            let mut command = inspector.command_line(folder.folder.path());
+            folder.run_command(command.args(["--protocol-era", era]), after)
+        };
+        let listed = ask(&["--deny", "volume", "--method", "tools/list"]);
+        let listed = listed["tools"].as_array().unwrap().iter();
+        let names: Vec<&Value> = listed.map(|tool| &tool["name"]).collect();
+        assert_eq!(names, ["datetime", "echo", "math_eval", "search"], "{era}");
+        let call = ["--method", "tools/call", "--tool-name", "math_eval"];
+        let called = ask(&[&call[..], &["--tool-arg", "expression=6*7"]].concat());
+        assert_eq!(called["isError"], false, "{era}: {called}");
+        let text = called["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("42"), "{era}: {called}");
+    }
 }

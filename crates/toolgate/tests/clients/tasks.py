@@ -1,4 +1,5 @@
-"""A client made of the Python SDK, with the tasks of 2026-07-28 as one of its extensions. It prints what it saw as JSON.
+"""A client made of the Python SDK, with the tasks of 2026-07-28 as one of its extensions. It answers the question of one, and prints
+what it saw as JSON.
 
 python tasks.py URL
 """
@@ -11,10 +12,11 @@ import anyio
 from mcp.client.client import Client
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CallToolResult, Request, RequestParams, Result
+from mcp_types import CallToolResult, ElicitRequest, ElicitResult, Request, RequestParams, Result
 from pydantic import ConfigDict
 
 states: list[str] = []
+asked: list[str] = []
 
 
 class Task(Result):
@@ -37,6 +39,16 @@ class GetTask(Request[Named, Literal["tasks/get"]]):
     name_param = "taskId"
 
 
+class Answers(Named):
+    inputResponses: dict[str, Any]
+
+
+class UpdateTask(Request[Answers, Literal["tasks/update"]]):
+    method: Literal["tasks/update"] = "tasks/update"
+    params: Answers
+    name_param = "taskId"
+
+
 class Tasks(ClientExtension):
     identifier = "io.modelcontextprotocol/tasks"
 
@@ -45,7 +57,7 @@ class Tasks(ClientExtension):
 
 
 async def finish(task: Task, context: ClaimContext) -> CallToolResult:
-    """Polls until the task has ended."""
+    """Polls until the task has ended. Answers what it asks meanwhile."""
     seed = task.model_dump(by_alias=True)
     while True:
         request = GetTask(params=Named(taskId=seed["taskId"]))
@@ -53,17 +65,36 @@ async def finish(task: Task, context: ClaimContext) -> CallToolResult:
         states.append(seen["status"])
         if seen["status"] in ("completed", "failed", "cancelled"):
             return CallToolResult.model_validate(seen["result"])
+        if seen["status"] == "input_required":
+            answers = {}
+            for key, request in seen["inputRequests"].items():
+                result = await answer(None, ElicitRequest.model_validate(request).params)
+                answers[key] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+            params = Answers(taskId=seed["taskId"], inputResponses=answers)
+            await context.session.send_request(UpdateTask(params=params), Result)
         await anyio.sleep(seed["pollIntervalMs"] / 10_000)
 
 
+async def answer(_context: object, params: Any) -> ElicitResult:
+    asked.append(params.message)
+    return ElicitResult(action="accept", content={"who": "Ada"})
+
+
 async def main(url: str) -> None:
-    async with Client(streamable_http_client(url), mode="auto", extensions=[Tasks()]) as client:
+    transport = streamable_http_client(url)
+    async with Client(transport, mode="auto", extensions=[Tasks()], elicitation_callback=answer) as client:
         slow = await client.call_tool("progress", {"steps": 3, "every_ms": 400})
+        slow_states = states.copy()
         fast = await client.call_tool("echo", {"text": "at once"})
+        states.clear()
+        question = await client.call_tool("task", {"text": "thanks", "ask": 1, "ms": 700})
         seen = {
             "slow": slow.content[0].text,
-            "states": states,
+            "states": slow_states,
             "fast": fast.content[0].text,
+            "question": question.structured_content,
+            "question_states": states,
+            "asked": asked,
             "protocol": client.protocol_version,
         }
     print(json.dumps(seen))

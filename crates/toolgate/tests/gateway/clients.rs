@@ -6,12 +6,17 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use thirdparty::Inspector;
 
 use crate::support::{ServeProcess, fake_server, get};
 
 /// Runs a client that prints JSON.
 fn run(program: &Path, arguments: &[&str]) -> Value {
-    let done = Command::new(program).args(arguments).output().unwrap();
+    run_command(Command::new(program).args(arguments))
+}
+
+fn run_command(command: &mut Command) -> Value {
+    let done = command.output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{said}");
     let told = String::from_utf8_lossy(&done.stdout);
@@ -37,7 +42,8 @@ fn expect_all_is_well(seen: &Value, who: &str) {
 
 #[test]
 fn the_sdks_and_the_inspector_work_with_the_whole_gateway() {
-    let Some(clients) = thirdparty::MCP_CLIENTS.folder() else {
+    let (Some(clients), Some(inspector)) = (thirdparty::MCP_CLIENTS.folder(), Inspector::find())
+    else {
         return;
     };
     // A search engine that accepts connections and never answers.
@@ -62,8 +68,7 @@ fn the_sdks_and_the_inspector_work_with_the_whole_gateway() {
     let python = clients.join("python/bin/python");
     let seen = run(&python, &[&script("python.py"), "auto", &url]);
     expect_all_is_well(&seen, "python");
-    let inspector = modules.join(".bin/mcp-inspector");
-    let first = ["--cli", &url, "--transport", "http", "--method"];
+    let first = [&url, "--transport", "http", "--method"];
     let call = [
         "tools/call",
         "--tool-name",
@@ -71,7 +76,8 @@ fn the_sdks_and_the_inspector_work_with_the_whole_gateway() {
         "--tool-arg",
         "text=hello",
     ];
-    let called = run(&inspector, &[&first[..], &call].concat());
+    let mut inspector = inspector.command_line(folder.path());
+    let called = run_command(inspector.args(first).args(call));
     assert_eq!(called["content"][0]["text"], "hello", "{called}");
     assert_all_recorded(&gateway);
 }

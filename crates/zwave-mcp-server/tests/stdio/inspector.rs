@@ -1,30 +1,24 @@
 //! The server with the MCP inspector, an independent client.
 
-use std::path::PathBuf;
-
 use serde_json::Value;
+use thirdparty::Inspector;
 use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::brokers::Kind;
 use crate::fixture::{GUARD, HouseFixture};
 
-/// Where `./test.sh` puts it.
-fn inspector() -> Option<PathBuf> {
-    const INSPECTOR: &str = "node_modules/.bin/mcp-inspector";
-    Some(thirdparty::MCP_CLIENTS.folder()?.join(INSPECTOR))
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn the_inspector_lists_the_tools_and_turns_a_light_on() {
-    let Some(inspector) = inspector() else {
+    let Some(inspector) = Inspector::find() else {
         return;
     };
+    let home = tempfile::tempdir().unwrap();
     let fixture = HouseFixture::demo(Kind::Embedded).await;
     drop(fixture.server().await);
     let run = async |method: &[&str]| -> Value {
-        let output = Command::new(&inspector)
-            .args(["--cli", env!("CARGO_BIN_EXE_zwave-mcp-server")])
+        let output = Command::from(inspector.command_line(home.path()))
+            .arg(env!("CARGO_BIN_EXE_zwave-mcp-server"))
             .args(["--broker", &fixture.broker.url(), "--method"])
             .args(method)
             .output();

@@ -153,13 +153,14 @@ pub(super) fn check_method(
     }
 }
 
-pub(super) fn check_name(headers: &HeaderMap, name: &str) -> Result<(), String> {
+pub(super) fn check_name(headers: &HeaderMap, name: &str, required: bool) -> Result<(), String> {
     match single_value(headers, &NAME)?.map(decode_value) {
         Some(Some(value)) if value == name => Ok(()),
         Some(Some(_)) => Err(format!(
             "the header {NAME} names something else than the body"
         )),
         Some(None) => Err(format!("the header {NAME} is not valid Base64")),
+        None if !required => Ok(()),
         None => Err(format!("the header {NAME} is missing")),
     }
 }

@@ -209,22 +209,25 @@ impl McpHttp {
         let call = match &request.params {
             RequestParams::CallTool(call) => call,
             RequestParams::Json { method, params } => {
-                let name = match &**method {
-                    "resources/read" => params.get("uri"),
-                    "prompts/get" => params.get("name"),
-                    "tasks/get" | "tasks/update" | "tasks/cancel" => params.get("taskId"),
-                    _ => None,
+                let (key, required) = match &**method {
+                    "resources/read" => ("uri", true),
+                    "prompts/get" => ("name", true),
+                    // The extension wants it here too, but FastMCP's client doesn't send it.
+                    "tasks/get" | "tasks/update" | "tasks/cancel" => ("taskId", false),
+                    _ => return Ok(()),
                 };
-                let name = name.and_then(Value::as_str);
-                let checked = name.map_or(Ok(()), |name| headers::check_name(headers, name));
-                return checked.map_err(HttpError::header_mismatch);
+                let Some(name) = params.get(key).and_then(Value::as_str) else {
+                    return Ok(());
+                };
+                return headers::check_name(headers, name, required)
+                    .map_err(HttpError::header_mismatch);
             }
             _ => return Ok(()),
         };
         let no_arguments = Map::new();
         let arguments = call.arguments.as_ref().unwrap_or(&no_arguments);
         let list = self.service.lists();
-        headers::check_name(headers, &call.name)
+        headers::check_name(headers, &call.name, true)
             .and_then(|()| list.check_mirrored(headers, &call.name, arguments))
             .map_err(HttpError::header_mismatch)
     }

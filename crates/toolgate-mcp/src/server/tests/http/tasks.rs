@@ -42,6 +42,10 @@ async fn a_task_outlives_its_connection_and_names_itself_in_a_header() {
         .await;
     assert_eq!(refused.status(), 400);
     assert_eq!(json_of(refused).await["error"]["code"], -32020);
+    let nameless = HttpCaller::modern(&mcp, "tasks/get", "");
+    let params = json!({ "taskId": id });
+    let task = json_of(nameless.post(with_tasks("tasks/get", params)).await).await;
+    assert_eq!(task["result"]["status"], "working", "FastMCP's client");
     tokio::time::sleep(Duration::from_secs(11)).await;
     let done = use_task(&mcp, "tasks/get", &id).await;
     assert_eq!(done["result"]["status"], "completed");
