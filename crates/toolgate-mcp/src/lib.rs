@@ -39,8 +39,8 @@ pub use client::{
 pub use era::{EraChoice, ProtocolEra};
 pub use retry::{MCP_RETRY_ATTEMPTS, MCP_RETRY_BASE_DELAY, RetryPolicy};
 pub use server::{
-    AnsweredRequest, CallerTrace, HttpBody, HttpOptions, McpHttp, McpServer, RequestObserver,
-    ServeOptions, ServerReadiness, TaskSettings, TaskSummary,
+    AnsweredRequest, CallerTrace, HttpBody, HttpOptions, KnownCaller, McpHttp, McpServer,
+    RequestObserver, ServeOptions, ServerReadiness, TaskSettings, TaskSummary,
 };
 pub use settings::{
     ConfigPaths, ContainerMount, ContainerSettings, EntryProblem, HealthToolChoice, PinPolicy,

@@ -136,7 +136,10 @@ impl McpService {
         meta: &RequestMeta,
         context: &RequestContext<'_>,
     ) -> ToolCall {
-        let call = call.origin(Origin::Mcp).scope(self.scope.clone());
+        let call = call
+            .origin(Origin::Mcp)
+            .scope(self.scope.clone())
+            .client_may_approve(self.options.clients_may_approve);
         let call = with_trace(call.meta(meta.for_server()), meta);
         match context.declared_extensions(meta) {
             Some(extensions) => call.extensions(Arc::new(extensions)),

@@ -7,6 +7,7 @@ use toolgate_core::{CallId, RemoteTask, Scope, TaskRecord, TaskStore};
 
 use super::super::tasks::{Endings, capabilities, slow_tools, task_server};
 use super::*;
+use crate::KnownCaller;
 
 fn with_tasks(method: &str, mut params: Value) -> Value {
     params["_meta"] = json!({ "io.modelcontextprotocol/clientCapabilities": capabilities() });
@@ -287,7 +288,11 @@ proptest! {
         runtime.block_on(async {
             let (store, endings) = (MemoryStore::default(), Endings::default());
             let view = |mcp: &McpHttp, caller: usize| {
-                mcp.for_caller(Scope::default(), &format!("caller {caller}"))
+                mcp.for_caller(KnownCaller {
+                    scope: Scope::default(),
+                    identity: format!("caller {caller}").into(),
+                    may_approve: false,
+                })
             };
             let mut mcp = restarted(&store, &endings);
             let mut tasks = Vec::new();
