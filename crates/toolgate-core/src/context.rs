@@ -1,9 +1,9 @@
 //! [`CallContext`]: what a running tool knows about its call, and how it learns to stop.
 
+mod announced_task;
 mod guards;
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -14,9 +14,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
 
-use crate::executor::panic_text;
 use crate::policy::CallFlow;
 use crate::slots::CallSlot;
 use crate::{
@@ -24,6 +22,7 @@ use crate::{
     RemoteTask, Scope, ToolCall, ToolExecutor, ToolOutcome, TraceContext,
 };
 
+pub use announced_task::TaskReport;
 use guards::ClockPauses;
 pub(crate) use guards::HeldSlot;
 pub use guards::PausedClock;
@@ -61,6 +60,7 @@ struct CallContextState {
     cancellation: CancellationToken,
     progress: Option<ProgressSink>,
     questions: Option<Arc<dyn QuestionHandler>>,
+    client_may_approve: bool,
     logs: Option<Arc<dyn LogHandler>>,
     meta: Option<Arc<Map<String, Value>>>,
     extensions: Option<Arc<Map<String, Value>>>,
@@ -82,6 +82,8 @@ struct CallContextState {
     // The same once its server goes on with it as a task.
     task_limit: Duration,
     sent: OnceLock<SentRequest>,
+    // Set once the call is announced as a task.
+    last_report: OnceLock<Mutex<TaskReport>>,
 }
 
 /// The MCP request that a tool sent to its server, so that a call can be found in the server's log.
@@ -123,6 +125,7 @@ impl CallContext {
             cancellation,
             progress: call.progress.take(),
             questions: call.questions.take(),
+            client_may_approve: call.client_may_approve,
             logs: call.logs.take(),
             meta: call.meta.take(),
             extensions: call.extensions.take(),
@@ -140,6 +143,7 @@ impl CallContext {
             hard_limit: AtomicU64::new(nanos(hard_limit)),
             task_limit,
             sent: OnceLock::new(),
+            last_report: OnceLock::new(),
         }))
     }
 
@@ -172,6 +176,7 @@ impl CallContext {
             .origin(self.0.origin)
             .scope(self.0.scope.clone())
             .cancellation(self.0.cancellation.clone())
+            .client_may_approve(self.0.client_may_approve)
             .trace_parent(self.0.trace.to_string());
         if let Some(state) = self.0.trace.state() {
             call = call.trace_state(state);
@@ -250,25 +255,6 @@ impl CallContext {
         self.0.resumes.as_ref()
     }
 
-    /// Tells the observers that the server continues this call as a task, so that it can be resumed
-    /// after a restart. From now on, `limits.maxTask` or the caller's own limit counts instead of
-    /// the tool's, and the call's slot is free for others.
-    pub fn announce_task(&self, task: &RemoteTask) {
-        let limit = nanos(self.0.task_limit);
-        self.0.hard_limit.fetch_max(limit, Ordering::Relaxed);
-        self.0.deadline.fetch_max(limit, Ordering::Relaxed);
-        // A slot bounds the requests that a server works on at the same time. Nothing is open while
-        // a task runs, only short polls, and tasks of hours would keep all other calls out.
-        self.release_slot();
-        for observer in self.0.executor.observers() {
-            // An observer that panics must not end the call.
-            let announced = AssertUnwindSafe(|| observer.became_task(self.id(), task));
-            if let Err(panic) = catch_unwind(announced) {
-                warn!(panic = panic_text(&*panic), "an observer panicked");
-            }
-        }
-    }
-
     /// The extensions of MCP that the caller declares; `None` for a caller that doesn't speak MCP.
     pub fn extensions(&self) -> Option<&Map<String, Value>> {
         self.0.extensions.as_deref()
@@ -318,6 +304,7 @@ impl CallContext {
         self.0
             .deadline
             .fetch_max(nanos(extended), Ordering::Relaxed);
+        self.keep_report(progress);
         if let Some(listen) = &self.0.progress {
             listen(progress);
         }
@@ -362,7 +349,8 @@ impl CallContext {
         Duration::from_nanos(self.0.hard_limit.load(Ordering::Relaxed))
     }
 
-    fn is_paused(&self) -> bool {
+    /// True while the call's clock is stopped, for example because a person is asked.
+    pub fn is_paused(&self) -> bool {
         self.0.pauses.lock().open > 0
     }
 

@@ -167,7 +167,7 @@ pub use content_extension::ExtensionRequestError;
 pub use content_offer::OfferedEntry;
 pub use content_request::ContentRequest;
 pub use content_set::{ContentSet, ListedPrompt, ListedResource};
-pub use context::{CallContext, PausedClock, Progress, SentRequest};
+pub use context::{CallContext, PausedClock, Progress, SentRequest, TaskReport};
 pub use definition::{DefinitionBuilder, DefinitionError, ToolDefinition};
 pub use deserialize_error::{describe_mismatch, describe_unknown_word};
 pub use error::{ErrorKind, HandlerKind, ServerFailure, ToolError};

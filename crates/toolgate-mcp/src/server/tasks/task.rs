@@ -192,7 +192,7 @@ impl ClientTask {
         self.update(|state| {
             let text = progress_text(&progress);
             state.message = text.or_else(|| state.message.take());
-            state.progress = Some(progress);
+            state.progress = Some(progress.or_before(state.progress.take()));
         });
     }
 

@@ -54,7 +54,7 @@ export function shareOf(task) {
 
 /** A task in a word or two, for a row of the list. */
 export function taskWord(task) {
-  if (task.status === 'input_required') return 'Asks its client';
+  if (task.status === 'input_required') return task.caller_waits ? 'Asks a person' : 'Asks its client';
   const share = shareOf(task);
   return share === null ? 'Task' : `Task, ${Math.floor(share * 100)} %`;
 }
@@ -76,22 +76,29 @@ export function taskPanel(call, otherwise) {
     shown = next;
     if (!task) return;
     const share = shareOf(task);
-    const asks = task.status === 'input_required';
-    setText(message, asks ? 'Waits for an answer from its client' : visible(task.message ?? 'Working'));
+    stopButton.hidden = !task.may_cancel;
+    setText(message, stateOf(task));
     bar.hidden = share === null;
     fillBar.style.width = `${(share ?? 0) * 100}%`;
     bar.setAttribute('aria-valuenow', String(Math.floor((share ?? 0) * 100)));
-    setText(note, `Its client comes back for the result. Last news ${ago(task.updated_at)}.`);
+    const holder = task.caller_waits ? `The server ${task.server} works on it, and its caller waits.` : 'Its client comes back for the result.';
+    setText(note, `${holder} Last news ${ago(task.updated_at)}.`);
   };
   draw();
   const stop = watchTasks(() => true, draw);
   return { element: root, stop };
 }
 
+function stateOf(task) {
+  if (task.status !== 'input_required') return visible(task.message ?? 'Working');
+  return task.caller_waits ? 'Waits for an answer' : 'Waits for an answer from its client';
+}
+
 async function cancel(call, button) {
+  const waits = taskOf(call.id)?.caller_waits;
   const yes = await confirmDialog({
     title: `Stop ${call.tool}?`,
-    text: 'The call is cancelled, and its client learns that there will be no result.',
+    text: waits ? 'The call is cancelled, and its server is told to stop.' : 'The call is cancelled, and its client learns that there will be no result.',
     yes: 'Stop it',
     danger: true,
   });
