@@ -7,6 +7,7 @@ import { ago } from '../format.js';
 import { icon } from '../icons.js';
 import { visible } from '../text.js';
 import { toast, toastError } from '../toast.js';
+import { answerDuring, asksDuring } from './questions.js';
 
 const POLL_INTERVAL = 1500;
 
@@ -64,9 +65,14 @@ export function taskPanel(call, otherwise) {
   const fillBar = h('span', { class: 'bar-fill' });
   const bar = h('div', { class: 'bar task-bar', role: 'progressbar', 'aria-label': `Progress of ${call.tool}`, 'aria-valuemin': '0', 'aria-valuemax': '100' }, fillBar);
   const message = h('p', { class: 'task-message' });
-  const note = h('p', { class: 'muted small' });
+  const percentage = h('span', { class: 'num', 'aria-hidden': 'true' });
+  const holder = h('span');
+  const news = h('span');
+  const answerButton = h('button', { class: 'btn btn-small btn-primary', type: 'button', 'data-testid': 'task-answer', onclick: () => answerDuring(call.id) }, 'Answer…');
   const stopButton = h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'task-cancel', onclick: (event) => cancel(call, event.currentTarget) }, icon('close'), 'Stop task');
-  const panel = h('div', { class: 'task', 'data-testid': 'task' }, h('div', { class: 'task-state' }, message, bar, note), stopButton);
+  const panel = h('div', { class: 'task', 'data-testid': 'task' },
+    h('div', { class: 'task-state' }, h('div', { class: 'task-head' }, message, percentage), bar, h('p', { class: 'task-note muted small' }, holder, news)),
+    h('div', { class: 'task-buttons' }, answerButton, stopButton));
   const root = h('div');
   let shown = null;
   const draw = () => {
@@ -76,13 +82,15 @@ export function taskPanel(call, otherwise) {
     shown = next;
     if (!task) return;
     const share = shareOf(task);
-    stopButton.hidden = !task.may_cancel;
     setText(message, stateOf(task));
+    setText(percentage, share === null ? '' : `${Math.floor(share * 100)} %`);
     bar.hidden = share === null;
     fillBar.style.width = `${(share ?? 0) * 100}%`;
     bar.setAttribute('aria-valuenow', String(Math.floor((share ?? 0) * 100)));
-    const holder = task.caller_waits ? `The server ${task.server} works on it, and its caller waits.` : 'Its client comes back for the result.';
-    setText(note, `${holder} Last news ${ago(task.updated_at)}.`);
+    setText(holder, task.caller_waits ? `${visible(task.server)} works on it while the caller waits.` : 'Its client comes back for the result.');
+    setText(news, `Last news ${ago(task.updated_at)}.`);
+    answerButton.hidden = !asksDuring(call.id);
+    stopButton.hidden = !task.may_cancel;
   };
   draw();
   const stop = watchTasks(() => true, draw);
@@ -100,10 +108,13 @@ async function cancel(call, button) {
     title: `Stop ${call.tool}?`,
     text: waits ? 'The call is cancelled, and its server is told to stop.' : 'The call is cancelled, and its client learns that there will be no result.',
     yes: 'Stop it',
+    no: 'Keep it running',
     danger: true,
   });
   if (!yes) return;
   button.disabled = true;
+  // The button goes away with the panel, and the focus must stay here.
+  button.closest('.drawer')?.querySelector('.drawer-title')?.focus();
   try {
     await post(`/api/tasks/${encodeURIComponent(call.id)}/cancel`);
     toast(`${call.tool} was stopped.`, 'ok');
