@@ -45,10 +45,11 @@ impl FakeTasks {
         self.save(&tasks);
     }
 
-    fn create(&self, arguments: &Value) -> (String, Value) {
+    fn create(&self, arguments: &Value, token: &Value) -> (String, Value) {
         let mut tasks = self.tasks.lock();
         let id = format!("task-{}", tasks.len() + 1);
-        let task = json!({ "created": now(), "arguments": arguments, "answers": {} });
+        let mut task = json!({ "created": now(), "arguments": arguments, "answers": {} });
+        task["token"] = token.clone();
         tasks.insert(id.clone(), task.clone());
         self.save(&tasks);
         (id, task)
@@ -78,6 +79,7 @@ pub(crate) fn definition() -> Value {
             "bytes": { "type": "integer" },
             "poll": { "type": "integer" },
             "ttl": { "type": "integer" },
+            "total": { "type": "integer", "description": "reports progress, up to this" },
         } },
     })
 }
@@ -93,7 +95,9 @@ pub(crate) fn call(server: &FakeServer, params: &Value) -> RpcResult {
     if !is_modern && !params["task"].is_object() {
         return Err((-32601, "the tool must be called as a task".to_owned()));
     }
-    let (id, task) = server.tasks.create(&params["arguments"]);
+    let (id, task) = server
+        .tasks
+        .create(&params["arguments"], &meta["progressToken"]);
     let mut state = state(&id, &task, is_modern);
     match is_modern {
         true => {
@@ -109,7 +113,10 @@ pub(crate) fn answer(server: &FakeServer, method: &str, params: &Value) -> RpcRe
     let (id, task) = server.tasks.find(params)?;
     let is_modern = is_modern(params);
     match method {
-        "tasks/get" => Ok(state(&id, &task, is_modern)),
+        "tasks/get" => {
+            report_progress(server, &task);
+            Ok(state(&id, &task, is_modern))
+        }
         "tasks/cancel" => {
             server
                 .tasks
@@ -128,6 +135,20 @@ pub(crate) fn answer(server: &FakeServer, method: &str, params: &Value) -> RpcRe
         "tasks/result" if !is_modern => wait_for_result(server, params),
         _ => Err((-32601, format!("no method {method}"))),
     }
+}
+
+/// Reports the time that has passed as progress.
+fn report_progress(server: &FakeServer, task: &Value) {
+    let (arguments, created) = (&task["arguments"], task["created"].as_u64());
+    let (Some(total), Some(ms)) = (arguments["total"].as_u64(), arguments["ms"].as_u64()) else {
+        return;
+    };
+    let passed = now().saturating_sub(created.unwrap_or(0));
+    let done = (total * passed / ms.max(1)).min(total);
+    server.notify(
+        "notifications/progress",
+        &json!({ "progressToken": task["token"], "progress": done, "total": total }),
+    );
 }
 
 /// Asks while the task needs input, and returns its result when it has ended.

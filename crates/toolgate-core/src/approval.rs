@@ -37,6 +37,12 @@ pub trait Approver: Send + Sync {
     /// [`Limits::approval_timeout`](crate::Limits::approval_timeout), and when the caller is gone.
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval>;
 
+    /// Like [`ask`](Self::ask), for a question that is also asked elsewhere: an approver that people
+    /// may reach later waits for them, even if it reaches nobody now.
+    fn ask_alongside<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+        self.ask(request)
+    }
+
     /// Tells a person how to approve calls, for the envelope's `hint`: where to go and what to do
     /// there. `None` keeps the general hint.
     fn hint(&self) -> Option<String> {
@@ -56,7 +62,10 @@ pub struct ApprovalRequest<'a> {
     /// Exactly what the tool would receive.
     pub arguments: &'a Value,
     pub reason: ApprovalReason,
-    /// Reaches the person behind the client that made the call, if the client can be asked.
+    /// When the executor stops waiting for an answer.
+    pub expires_at: SystemTime,
+    /// Reaches the person behind the client that made the call. `None` if the client can't be
+    /// asked, or may not approve its calls.
     pub questions: Option<&'a dyn QuestionHandler>,
 }
 

@@ -26,6 +26,7 @@ pub struct ToolCall {
     pub(crate) cancellation: Option<CancellationToken>,
     pub(crate) progress: Option<ProgressSink>,
     pub(crate) questions: Option<Arc<dyn QuestionHandler>>,
+    pub(crate) client_may_approve: bool,
     pub(crate) logs: Option<Arc<dyn LogHandler>>,
     pub(crate) meta: Option<Arc<Map<String, Value>>>,
     pub(crate) extensions: Option<Arc<Map<String, Value>>>,
@@ -123,6 +124,7 @@ impl ToolCall {
             cancellation: None,
             progress: None,
             questions: None,
+            client_may_approve: false,
             logs: None,
             meta: None,
             extensions: None,
@@ -167,6 +169,15 @@ impl ToolCall {
     #[must_use]
     pub fn on_question(mut self, handler: Arc<dyn QuestionHandler>) -> Self {
         self.questions = Some(handler);
+        self
+    }
+
+    /// Lets an [`Approver`](crate::Approver) ask the caller, through the handler of
+    /// [`on_question`](Self::on_question). Only for callers that are trusted to pass on what their
+    /// person answers: a program could answer for itself.
+    #[must_use]
+    pub fn client_may_approve(mut self, may_approve: bool) -> Self {
+        self.client_may_approve = may_approve;
         self
     }
 

@@ -2,6 +2,7 @@
 
 mod extensions;
 mod guards;
+mod task_report;
 mod tasks;
 
 use std::fmt;
@@ -26,6 +27,7 @@ use crate::{
 use guards::ClockPauses;
 pub(crate) use guards::HeldSlot;
 pub use guards::PausedClock;
+pub use task_report::TaskReport;
 pub use tasks::TaskHandle;
 
 // A timer that fires late by more than this shows that the whole process was suspended, for example
@@ -61,6 +63,7 @@ struct CallContextState {
     cancellation: CancellationToken,
     progress: Option<ProgressSink>,
     questions: Option<Arc<dyn QuestionHandler>>,
+    client_may_approve: bool,
     logs: Option<Arc<dyn LogHandler>>,
     meta: Option<Arc<Map<String, Value>>>,
     extensions: Option<Arc<Map<String, Value>>>,
@@ -86,6 +89,8 @@ struct CallContextState {
     // The same once the call is a task.
     task_limit: Duration,
     sent: OnceLock<SentRequest>,
+    // Set once the call is announced as a task.
+    last_report: OnceLock<Mutex<TaskReport>>,
 }
 
 /// The MCP request that a tool sent to its server, so that a call can be found in the server's log.
@@ -127,6 +132,7 @@ impl CallContext {
             cancellation,
             progress: call.progress.take(),
             questions: call.questions.take(),
+            client_may_approve: call.client_may_approve,
             logs: call.logs.take(),
             meta: call.meta.take(),
             extensions: call.extensions.take(),
@@ -147,6 +153,7 @@ impl CallContext {
             hard_limit: AtomicU64::new(nanos(hard_limit)),
             task_limit,
             sent: OnceLock::new(),
+            last_report: OnceLock::new(),
         }))
     }
 
@@ -179,6 +186,7 @@ impl CallContext {
             .origin(self.0.origin)
             .scope(self.0.scope.clone())
             .cancellation(self.0.cancellation.clone())
+            .client_may_approve(self.0.client_may_approve)
             .trace_parent(self.0.trace.to_string());
         if let Some(state) = self.0.trace.state() {
             call = call.trace_state(state);
@@ -299,6 +307,7 @@ impl CallContext {
         self.0
             .deadline
             .fetch_max(nanos(extended), Ordering::Relaxed);
+        self.keep_report(progress);
         if let Some(listen) = &self.0.progress {
             listen(progress);
         }
@@ -347,7 +356,8 @@ impl CallContext {
         }
     }
 
-    fn is_paused(&self) -> bool {
+    /// True while the call's clock is stopped, for example because a person is asked.
+    pub fn is_paused(&self) -> bool {
         self.0.pauses.lock().open > 0
     }
 

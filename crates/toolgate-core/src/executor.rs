@@ -8,7 +8,7 @@ mod find;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use futures::FutureExt;
@@ -213,7 +213,8 @@ impl ToolExecutor {
             tool,
             arguments: arguments.as_value(),
             reason: because,
-            questions: call.questions.as_deref(),
+            expires_at: SystemTime::now() + rules.limits.approval_timeout,
+            questions: (call.questions.as_deref()).filter(|_| call.client_may_approve),
         };
         flight.enter_step(CallStep::Approval);
         let answer = ask(&**approver, request, rules.limits.approval_timeout, call).await?;

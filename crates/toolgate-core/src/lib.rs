@@ -179,7 +179,7 @@ pub use content_extension::{ExtensionRequestError, is_named_by_extension};
 pub use content_offer::OfferedEntry;
 pub use content_request::ContentRequest;
 pub use content_set::{ContentSet, ListedPrompt, ListedResource};
-pub use context::{CallContext, PausedClock, Progress, SentRequest, TaskHandle};
+pub use context::{CallContext, PausedClock, Progress, SentRequest, TaskHandle, TaskReport};
 pub use definition::{DefinitionBuilder, DefinitionError, ToolDefinition};
 pub use error::{ErrorKind, HandlerKind, ServerFailure, ToolError};
 pub use executor::{DryRun, ToolExecutor, ToolExecutorBuilder};

@@ -7,8 +7,8 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 use crate::{
-    ApprovalRecord, CallId, Origin, RemoteTask, SentRequest, Tool, ToolDefinition, ToolError,
-    ToolOutcome, TraceContext,
+    ApprovalRecord, CallContext, CallId, Origin, RemoteTask, SentRequest, Tool, ToolDefinition,
+    ToolError, ToolOutcome, TraceContext,
 };
 
 /// Is notified of every call. Only [`before_start`](Self::before_start) can stop a call; other
@@ -46,8 +46,10 @@ pub trait Observer: Send + Sync {
         None
     }
 
-    /// Called when the server of a running call continues it as a task.
-    fn became_task(&self, _call: CallId, _task: &RemoteTask) {}
+    /// Called when the server of a running call continues it as a task. The call can be watched and
+    /// cancelled through its context. Drop that in [`finished`](Self::finished): it keeps the
+    /// executor, and so its observers, alive.
+    fn became_task(&self, _call: &CallContext, _task: &RemoteTask) {}
 
     /// Called when a call has ended, even if it never started. A returned future is awaited before
     /// the caller gets the outcome.

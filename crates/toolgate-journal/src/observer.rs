@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
-use toolgate_core::{CallId, CallRecord, CallStarted, Observer, RemoteTask, ToolError};
+use toolgate_core::{CallContext, CallRecord, CallStarted, Observer, RemoteTask, ToolError};
 
 use crate::health::HealthMonitor;
 use crate::journal::JournalInner;
@@ -172,8 +172,8 @@ impl Observer for JournalObserver {
         self.record(JournalRow::started(call, &self.journal.shared.redactor))
     }
 
-    fn became_task(&self, call: CallId, task: &RemoteTask) {
-        self.journal.announce_task(call, task);
+    fn became_task(&self, call: &CallContext, task: &RemoteTask) {
+        self.journal.announce_task(call.id(), task);
     }
 
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {

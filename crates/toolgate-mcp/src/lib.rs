@@ -48,8 +48,8 @@ pub use client::{
 pub use era::{EraSetting, ProtocolEra};
 pub use retry::{MCP_RETRY_ATTEMPTS, MCP_RETRY_BASE_DELAY, RetryPolicy};
 pub use server::{
-    CallerTrace, FinishedRequest, HttpBody, HttpOptions, McpHttp, McpServer, RequestObserver,
-    ServeOptions, ServerReadiness, TaskSettings, TaskSummary,
+    CallerTrace, FinishedRequest, HttpBody, HttpOptions, KnownCaller, McpHttp, McpServer,
+    RequestObserver, ServeOptions, ServerReadiness, TaskSettings, TaskSummary,
 };
 pub use settings::{
     ConfigPaths, ContainerMount, ContainerSettings, HealthToolChoice, PinPolicy, SamplingSettings,

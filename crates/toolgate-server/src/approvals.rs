@@ -40,7 +40,7 @@ struct ApprovalQueue {
     open: Mutex<BTreeMap<String, OpenApproval>>,
     events: broadcast::Sender<ApprovalEvent>,
     listeners: watch::Sender<usize>,
-    config: OnceLock<(Redactor, Duration)>,
+    redactor: OnceLock<Redactor>,
     url: OnceLock<String>,
     notifier: OnceLock<Arc<Notifier>>,
     link: OnceLock<String>,
@@ -104,7 +104,7 @@ impl Default for DashboardApprovals {
             open: Mutex::default(),
             events: broadcast::Sender::new(EVENT_CAPACITY),
             listeners: watch::Sender::new(0),
-            config: OnceLock::new(),
+            redactor: OnceLock::new(),
             url: OnceLock::new(),
             notifier: OnceLock::new(),
             link: OnceLock::new(),
@@ -113,9 +113,8 @@ impl Default for DashboardApprovals {
 }
 
 impl DashboardApprovals {
-    /// Sets the redactor and how long the executor waits for an answer.
-    pub(crate) fn configure(&self, redactor: Redactor, timeout: Duration) {
-        drop(self.0.config.set((redactor, timeout)));
+    pub(crate) fn set_redactor(&self, redactor: Redactor) {
+        drop(self.0.redactor.set(redactor));
     }
 
     pub(crate) fn subscribe(&self) -> ApprovalSubscription {
@@ -176,30 +175,6 @@ impl DashboardApprovals {
         let open = open.remove(id).ok_or(DecisionError::Gone)?;
         open.answer.send(answer).map_err(|_| DecisionError::Gone)
     }
-
-    /// Like [`ask`](Approver::ask), for a question that is also asked elsewhere. It waits even
-    /// while no dashboard is open.
-    pub fn ask_alongside<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
-        Box::pin(async move {
-            let Some((waiting, answer)) = self.0.enqueue(&request) else {
-                return Approval::Nobody;
-            };
-            // Somebody is asked elsewhere, so a notification that fails doesn't end the wait.
-            let notifying = async {
-                tokio::time::sleep(DASHBOARD_FIRST).await;
-                if let Some(notifier) = self.0.notifier.get() {
-                    notifier
-                        .notify(&self.0.notification(&waiting.question))
-                        .await;
-                }
-                std::future::pending::<()>().await;
-            };
-            tokio::select! {
-                answer = answer => answer.unwrap_or(Approval::Nobody),
-                () = notifying => Approval::Nobody,
-            }
-        })
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -220,6 +195,29 @@ impl Approver for DashboardApprovals {
             tokio::select! {
                 answer = answer => answer.unwrap_or(Approval::Nobody),
                 () = self.0.wait_until_unreachable(&waiting.question, is_watched) => Approval::Nobody,
+            }
+        })
+    }
+
+    /// Waits even while no dashboard is open.
+    fn ask_alongside<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+        Box::pin(async move {
+            let Some((waiting, answer)) = self.0.enqueue(&request) else {
+                return Approval::Nobody;
+            };
+            // Somebody is asked elsewhere, so a notification that fails doesn't end the wait.
+            let notifying = async {
+                tokio::time::sleep(DASHBOARD_FIRST).await;
+                if let Some(notifier) = self.0.notifier.get() {
+                    notifier
+                        .notify(&self.0.notification(&waiting.question))
+                        .await;
+                }
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                answer = answer => answer.unwrap_or(Approval::Nobody),
+                () = notifying => Approval::Nobody,
             }
         })
     }
@@ -275,18 +273,16 @@ impl ApprovalQueue {
         Some((waiting, answered))
     }
 
-    fn config(&self) -> &(Redactor, Duration) {
-        let default = || (Redactor::default(), Duration::from_secs(120));
-        self.config.get_or_init(default)
+    fn redactor(&self) -> &Redactor {
+        self.redactor.get_or_init(Redactor::default)
     }
 
     fn redacted_name(&self, name: &str) -> String {
-        sanitize::name(&self.config().0, name)
+        sanitize::name(self.redactor(), name)
     }
 
     fn question(&self, request: &ApprovalRequest<'_>) -> Option<ApprovalQuestion> {
-        let (redactor, timeout) = self.config();
-        let now = SystemTime::now();
+        let redactor = self.redactor();
         let (arguments, false) = sanitize::value(redactor, request.arguments, MAX_ARGUMENTS_LEN)
         else {
             return None;
@@ -302,8 +298,8 @@ impl ApprovalQueue {
             caller: request.caller.map(|name| self.redacted_name(name)),
             arguments,
             reason: request.reason.to_string(),
-            asked_at: timestamp(now),
-            expires_at: timestamp(now + *timeout),
+            asked_at: timestamp(SystemTime::now()),
+            expires_at: timestamp(request.expires_at),
         })
     }
 
@@ -322,7 +318,7 @@ impl ApprovalQueue {
     }
 
     fn notification(&self, question: &ApprovalQuestion) -> Notification {
-        let redactor = &self.config().0;
+        let redactor = self.redactor();
         let tool = sanitize::name(redactor, &question.tool);
         let server = question.server.as_deref();
         let server = server.map(|server| sanitize::name(redactor, server));

@@ -5,10 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 use tokio::sync::broadcast;
-use toolgate_core::{CallRecord, CallStarted, Observer, Redactor, Tool};
+use toolgate_core::{CallContext, CallRecord, CallStarted, Observer, Redactor, RemoteTask, Tool};
 use toolgate_journal::{CallSummary, Journal};
 
 use crate::recent::RecentCallCache;
+use crate::server_tasks::ServerTasks;
 
 /// How many events wait for a slow subscriber. A slower one is told how many it missed.
 const EVENT_CAPACITY: usize = 1024;
@@ -37,6 +38,7 @@ struct FeedState {
     journal: OnceLock<Journal>,
     // Whether calls are currently kept.
     is_keeping: AtomicBool,
+    tasks: ServerTasks,
 }
 
 impl Default for CallFeed {
@@ -48,6 +50,7 @@ impl Default for CallFeed {
             recent: OnceLock::new(),
             journal: OnceLock::new(),
             is_keeping: AtomicBool::new(false),
+            tasks: ServerTasks::default(),
         }))
     }
 }
@@ -76,6 +79,11 @@ impl CallFeed {
             recent.clear();
         }
         is_keeping.then_some(recent)
+    }
+
+    /// The running calls that their servers continue as tasks.
+    pub(crate) fn tasks(&self) -> &ServerTasks {
+        &self.0.tasks
     }
 
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<Arc<FeedEvent>> {
@@ -109,7 +117,12 @@ impl Observer for CallFeed {
         None
     }
 
+    fn became_task(&self, call: &CallContext, task: &RemoteTask) {
+        self.0.tasks.add(call, task);
+    }
+
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
+        self.0.tasks.remove(record.outcome.call_id);
         if let Some(recent) = self.recent() {
             recent.finished(record);
         }

@@ -132,9 +132,7 @@ impl Gateway {
         let journal = parts.journal.clone();
         parts.feed.configure(redactor, &parts.command, journal);
         let approval_timeout = parts.executor.rules().limits.approval_timeout;
-        parts
-            .approvals
-            .configure(redactor.clone(), approval_timeout);
+        parts.approvals.set_redactor(redactor.clone());
         parts
             .questions
             .configure(redactor.clone(), approval_timeout);

@@ -35,6 +35,7 @@ mod questions;
 mod recent;
 mod rights;
 mod router;
+mod server_tasks;
 mod settings;
 mod stats;
 mod tool_key;

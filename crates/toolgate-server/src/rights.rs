@@ -13,6 +13,9 @@ use crate::problem::Problem;
 pub enum Right {
     /// Approve or refuse waiting calls of others.
     Approve,
+    /// Let its MCP clients ask their person to approve the calls they make. A program that has the
+    /// token could answer instead of the person.
+    ApproveInClient,
     /// Add servers and mocks, reconnect servers, make recorded calls again.
     Operate,
     /// Read the calls, voice turns, events and statistics of everybody.
@@ -22,26 +25,30 @@ pub enum Right {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Rights {
     pub(crate) approve: bool,
+    pub(crate) approve_in_client: bool,
     pub(crate) operate: bool,
     pub(crate) see_all: bool,
 }
 
 impl Rights {
-    pub(crate) const ALL: Self = Self {
+    /// For people in a browser. `approve_in_client` is part of no default.
+    pub(crate) const OPERATOR: Self = Self {
         approve: true,
+        approve_in_client: false,
         operate: true,
         see_all: true,
     };
     /// For secrets that programs send: these may leak to the tools they call, so
     /// they never approve calls.
-    pub(crate) const ALL_BUT_APPROVE: Self = Self {
+    pub(crate) const OPERATOR_PROGRAM: Self = Self {
         approve: false,
-        ..Self::ALL
+        ..Self::OPERATOR
     };
 
     pub(crate) fn from_list(rights: &[Right]) -> Self {
         Self {
             approve: rights.contains(&Right::Approve),
+            approve_in_client: rights.contains(&Right::ApproveInClient),
             operate: rights.contains(&Right::Operate),
             see_all: rights.contains(&Right::SeeAll),
         }
@@ -51,6 +58,7 @@ impl Rights {
     fn check(self, right: Right) -> (bool, &'static str) {
         match right {
             Right::Approve => (self.approve, "approve"),
+            Right::ApproveInClient => (self.approve_in_client, "approve_in_client"),
             Right::Operate => (self.operate, "operate"),
             Right::SeeAll => (self.see_all, "see_all"),
         }

@@ -5,14 +5,14 @@ mod client;
 #[cfg(feature = "voice")]
 mod spoken;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, Either, select};
 use toolgate_core::text::escape_for_review;
 use toolgate_core::{
     Approval, ApprovalActor, ApprovalChannel, ApprovalReason, ApprovalRequest, Approver, Origin,
     Redactor, ToolSource,
 };
 
-pub(crate) use client::ClientApprover;
+pub(crate) use client::{ClientApprover, ClientFirstApprover};
 #[cfg(feature = "voice")]
 pub(crate) use spoken::AloudApprover;
 
@@ -66,6 +66,19 @@ fn question_text(request: &ApprovalRequest<'_>, redactor: &Redactor) -> String {
     };
     // The name comes again at the end, because long arguments may push the first line off the screen.
     format!("{name} ({from}{by}) {arguments}\n{why}Run {name}?")
+}
+
+/// Waits for the first answer to a question that two approvers ask at the same time.
+pub(crate) async fn first_answer(
+    one: BoxFuture<'_, Approval>,
+    other: BoxFuture<'_, Approval>,
+) -> Approval {
+    match select(one, other).await {
+        Either::Left((Approval::Nobody, rest)) | Either::Right((Approval::Nobody, rest)) => {
+            rest.await
+        }
+        Either::Left((answer, _)) | Either::Right((answer, _)) => answer,
+    }
 }
 
 fn asker(request: &ApprovalRequest<'_>) -> String {

@@ -21,7 +21,7 @@ use toolgate_voice::SpokenApprovals;
 
 #[cfg(feature = "voice")]
 use crate::approve::AloudApprover;
-use crate::approve::TerminalApprover;
+use crate::approve::{ClientApprover, ClientFirstApprover, TerminalApprover};
 use crate::cli::{GlobalOptions, ModelOptions};
 use crate::config::{Config, ConfiguredServer, SecretScope};
 use crate::display::{AnswerFormat, ChatDisplay, DisplayOptions};
@@ -117,9 +117,14 @@ impl<'a> SessionOptions<'a> {
                 spoken: spoken.clone(),
                 terminal,
             }),
-            Some(observers) => observers.attach(builder).approver(OriginApprover {
-                dashboard: observers.approvals.clone(),
-                terminal,
+            Some(observers) => observers.attach(builder).approver(ClientFirstApprover {
+                client: ClientApprover {
+                    redactor: terminal.redactor.clone(),
+                },
+                elsewhere: OriginApprover {
+                    dashboard: observers.approvals.clone(),
+                    terminal,
+                },
             }),
             None => builder.approver(terminal),
         }

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
-use futures::future::{BoxFuture, Either, select};
+use futures::future::BoxFuture;
 use tokio::net::{TcpListener, TcpSocket};
 use toolgate_core::{
     Approval, ApprovalRequest, Approver, Origin, ToolExecutor, ToolExecutorBuilder,
@@ -26,7 +26,7 @@ pub(crate) use addresses::{host_names_hint, reachable_urls};
 #[cfg(feature = "chat")]
 pub(crate) use chat_gateway::ChatGateway;
 
-use crate::approve::TerminalApprover;
+use crate::approve::{TerminalApprover, first_answer};
 use crate::config::Config;
 use crate::journal::CommandJournal;
 use crate::terminal;
@@ -112,14 +112,12 @@ impl Approver for FirstAnswerApprover {
         if !terminal::can_ask() || !terminal::is_foreground() {
             return self.dashboard.ask(request);
         }
-        Box::pin(async move {
-            let dashboard = self.dashboard.ask_alongside(request);
-            match select(dashboard, self.terminal.ask(request)).await {
-                Either::Left((Approval::Nobody, terminal)) => terminal.await,
-                Either::Right((Approval::Nobody, dashboard)) => dashboard.await,
-                Either::Left((answer, _)) | Either::Right((answer, _)) => answer,
-            }
-        })
+        self.ask_alongside(request)
+    }
+
+    fn ask_alongside<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+        let dashboard = self.dashboard.ask_alongside(request);
+        Box::pin(first_answer(dashboard, self.terminal.ask(request)))
     }
 
     fn hint(&self) -> Option<String> {
@@ -137,6 +135,13 @@ impl<T: Approver> Approver for OriginApprover<T> {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         match request.origin {
             Origin::Http | Origin::Mcp => self.dashboard.ask(request),
+            _ => self.terminal.ask(request),
+        }
+    }
+
+    fn ask_alongside<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+        match request.origin {
+            Origin::Http | Origin::Mcp => self.dashboard.ask_alongside(request),
             _ => self.terminal.ask(request),
         }
     }

@@ -55,9 +55,10 @@ impl CallContext {
         // A slot bounds the requests that a server works on at the same time. Nothing is open while
         // a task runs, only short polls, and tasks of hours would keep all other calls out.
         self.release_slot();
+        self.start_reports();
         for observer in self.0.executor.observers() {
             // An observer that panics must not end the call.
-            let announced = AssertUnwindSafe(|| observer.became_task(self.id(), task));
+            let announced = AssertUnwindSafe(|| observer.became_task(self, task));
             if let Err(panic) = catch_unwind(announced) {
                 warn!(panic = panic_text(&*panic), "an observer panicked");
             }

@@ -1,14 +1,15 @@
 //! Policy and approval: hidden tools are not found, and calls wait for a person where
 //! the policy says so.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::json;
 use toolgate_core::{
-    Approval, ApprovalActor, ApprovalChannel, ApprovalRequest, Approver, MAX_APPROVABLE_BYTES,
-    Origin, Policy, PolicyDecision, RemoteTask, Scope, ToolCall, ToolExecutor, ToolOutput,
-    ToolSource,
+    Approval, ApprovalActor, ApprovalChannel, ApprovalRequest, Approver, ClientId,
+    MAX_APPROVABLE_BYTES, Origin, Policy, PolicyDecision, Question, QuestionError, QuestionHandler,
+    RemoteTask, Scope, ToolCall, ToolExecutor, ToolOutput, ToolSource,
 };
 
 use crate::support::{
@@ -201,6 +202,52 @@ async fn an_approval_request_shows_caller_and_exact_arguments() {
     let expected = (json!({ "a": "b" }), Origin::Http, "kitchen".to_owned());
     assert_eq!(asked.recv().unwrap(), expected);
     assert_eq!(outcome.to_envelope()["result"], json!({ "a": "b" }));
+}
+
+/// A client that can be asked.
+struct AnyClient;
+
+impl QuestionHandler for AnyClient {
+    fn client(&self) -> ClientId {
+        ClientId::unique()
+    }
+
+    fn capabilities(&self) -> &serde_json::Value {
+        &serde_json::Value::Null
+    }
+
+    fn ask<'a>(
+        &'a self,
+        _: Vec<Question>,
+    ) -> BoxFuture<'a, Result<Vec<serde_json::Value>, QuestionError>> {
+        panic!("asked")
+    }
+}
+
+#[tokio::test]
+async fn only_a_caller_that_may_approve_is_reached_and_so_are_its_calls_within_calls() {
+    struct ReachApprover(std::sync::mpsc::Sender<bool>);
+    impl Approver for ReachApprover {
+        fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+            self.0.send(request.questions.is_some()).unwrap();
+            Box::pin(std::future::ready(granted()))
+        }
+    }
+    let (sender, reached) = std::sync::mpsc::channel();
+    let outer = scripted(open_definition("outer"), |_, context| async move {
+        let inner = context.execute(ToolCall::new("lock", json!({}))).await;
+        inner.result
+    });
+    let executor = builder_of([outer, echo(open_definition("lock"))])
+        .policy(policy(json!({ "ask": ["*"] })))
+        .approver(ReachApprover(sender))
+        .build();
+    for may_approve in [false, true] {
+        let call = ToolCall::new("outer", json!({})).on_question(Arc::new(AnyClient));
+        let outcome = executor.execute(call.client_may_approve(may_approve)).await;
+        assert!(outcome.is_success(), "{:?}", outcome.error());
+        assert_eq!(reached.try_iter().collect::<Vec<_>>(), [may_approve; 2]);
+    }
 }
 
 #[tokio::test]

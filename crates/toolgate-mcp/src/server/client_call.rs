@@ -148,7 +148,10 @@ impl McpService {
         meta: &RequestMeta,
         context: &RequestContext<'_>,
     ) -> (ToolCall, Option<Arc<ExtensionNotices>>) {
-        let call = call.origin(Origin::Mcp).scope(self.scope.clone());
+        let call = call
+            .origin(Origin::Mcp)
+            .scope(self.scope.clone())
+            .client_may_approve(self.options.clients_may_approve);
         let call = with_trace(call.meta(meta.for_server()), meta);
         let Some(extensions) = context.declared_extensions(meta) else {
             return (call, None);

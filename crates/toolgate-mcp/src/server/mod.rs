@@ -54,7 +54,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{Scope, TaskStore, ToolExecutor, ToolPattern};
 
-pub use self::http::{CallerTrace, HttpBody, HttpOptions, McpHttp};
+pub use self::http::{CallerTrace, HttpBody, HttpOptions, KnownCaller, McpHttp};
 pub use self::request_tracker::{FinishedRequest, RequestObserver};
 pub(crate) use self::suspended::random_key;
 pub use self::tasks::{TaskSettings, TaskSummary};
@@ -88,6 +88,9 @@ pub struct ServeOptions {
     pub expects_content: bool,
     /// When calls become tasks.
     pub tasks: TaskSettings,
+    /// Whether clients may be asked to approve their own calls. Only for clients that pass on what
+    /// their person answers: a program could answer for itself.
+    pub clients_may_approve: bool,
 }
 
 impl ServeOptions {
@@ -109,6 +112,7 @@ impl ServeOptions {
             deny: Vec::new(),
             expects_content: false,
             tasks: TaskSettings::default(),
+            clients_may_approve: false,
         }
     }
 }
@@ -140,7 +144,7 @@ impl McpServer {
     #[must_use]
     pub fn within(&self, scope: Scope) -> Self {
         Self {
-            service: Arc::new(self.service.within(scope, None)),
+            service: Arc::new(self.service.within(scope)),
         }
     }
 

@@ -13,7 +13,7 @@ use super::suspended::SuspendedCalls;
 use super::tasks::TaskTable;
 use super::tool_call::MAX_CALLS;
 use super::tool_list::ClientLists;
-use super::{RequestObserver, ServeOptions, ServerReadiness};
+use super::{KnownCaller, RequestObserver, ServeOptions, ServerReadiness};
 
 pub(super) struct McpService {
     pub(super) executor: ToolExecutor,
@@ -57,12 +57,25 @@ impl McpService {
         Self::with_scope(executor, options, scope, None, Arc::new(shared))
     }
 
-    pub(super) fn within(&self, scope: Scope, identity: Option<Arc<str>>) -> Self {
-        let scope = scope.within(&self.scope);
+    /// The same service for one caller, who sees only what its scope allows.
+    pub(super) fn within(&self, scope: Scope) -> Self {
+        let (options, identity) = (self.options.clone(), self.identity.clone());
+        self.restricted(options, scope, identity)
+    }
+
+    /// Like [`within`](Self::within), for a caller that can be recognized.
+    pub(super) fn for_caller(&self, caller: KnownCaller) -> Self {
+        let options = ServeOptions {
+            clients_may_approve: caller.may_approve,
+            ..self.options.clone()
+        };
+        self.restricted(options, caller.scope, Some(caller.identity))
+    }
+
+    fn restricted(&self, options: ServeOptions, scope: Scope, identity: Option<Arc<str>>) -> Self {
         let shared = Arc::clone(&self.shared);
-        let (executor, options) = (self.executor.clone(), self.options.clone());
-        let identity = identity.or_else(|| self.identity.clone());
-        Self::with_scope(executor, options, scope, identity, shared)
+        let scope = scope.within(&self.scope);
+        Self::with_scope(self.executor.clone(), options, scope, identity, shared)
     }
 
     /// Whose tasks these are. The identity survives restarts; the number doesn't.

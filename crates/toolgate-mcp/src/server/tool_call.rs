@@ -385,7 +385,9 @@ fn failure_text(outcome: &ToolOutcome, error: &ToolError) -> String {
                     .to_owned(),
             )
         }
-        ToolError::Denied { .. } | ToolError::Withheld { .. } => error.hint(),
+        ToolError::Denied { .. } | ToolError::NeedsApproval { .. } | ToolError::Withheld { .. } => {
+            error.hint()
+        }
         _ => return model_text,
     };
     match advice {

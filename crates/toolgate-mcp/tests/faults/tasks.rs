@@ -6,7 +6,7 @@ use futures::future::join;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use toolgate_core::{CallId, CallRecord, Observer, RemoteTask, ToolCall, ToolExecutor};
+use toolgate_core::{CallContext, CallRecord, Observer, RemoteTask, ToolCall, ToolExecutor};
 
 use crate::asking::PersonClient;
 use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR, within};
@@ -203,7 +203,7 @@ async fn a_server_that_dies_is_asked_for_its_task_when_it_is_back() {
 struct TaskKeeper(Arc<Mutex<Option<RemoteTask>>>);
 
 impl Observer for TaskKeeper {
-    fn became_task(&self, _call: CallId, task: &RemoteTask) {
+    fn became_task(&self, _call: &CallContext, task: &RemoteTask) {
         *self.0.lock() = Some(task.clone());
     }
 

@@ -43,12 +43,12 @@ function actionButton(action, dialog, resolve) {
 }
 
 /** A yes-or-no question. */
-export function confirmDialog({ title, text, yes, danger = false, body }) {
+export function confirmDialog({ title, text, yes, no = 'Cancel', danger = false, body }) {
   return openDialog({
     title,
     body: [text && h('p', { class: 'muted' }, text), body],
     actions: [
-      { text: 'Cancel', value: false, testid: 'dialog-cancel' },
+      { text: no, value: false, testid: 'dialog-cancel' },
       { text: yes, value: true, primary: !danger, danger, testid: 'dialog-confirm' },
     ],
   });

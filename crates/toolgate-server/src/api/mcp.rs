@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use toolgate_mcp::{HttpOptions, McpHttp, McpServer, ServeOptions, TaskSummary};
+use toolgate_mcp::{HttpOptions, KnownCaller, McpHttp, McpServer, ServeOptions, TaskSummary};
 
 use crate::guard::Caller;
 use crate::{Gateway, GatewayParts};
@@ -17,7 +17,8 @@ use crate::{Gateway, GatewayParts};
 /// One set of sessions for all MCP clients, with a restricted view of the tools for each caller.
 pub(crate) struct McpEndpoint {
     whole: McpHttp,
-    // The restricted views, by the caller's number. There are no more callers than tokens.
+    // The restricted views, by the caller's number, which changes with its rights. There are no more
+    // callers than tokens.
     views: Mutex<HashMap<u64, McpHttp>>,
 }
 
@@ -44,8 +45,11 @@ impl McpEndpoint {
         let mcp = {
             let mut views = self.views.lock();
             let view = || {
-                self.whole
-                    .for_caller(caller.scope.clone(), &caller.identity)
+                self.whole.for_caller(KnownCaller {
+                    scope: caller.scope.clone(),
+                    identity: Arc::clone(&caller.identity),
+                    may_approve: caller.rights.approve_in_client,
+                })
             };
             views.entry(caller.number).or_insert_with(view).clone()
         };

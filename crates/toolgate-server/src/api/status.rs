@@ -115,6 +115,9 @@ pub(crate) struct StatusRights {
     /// Approve or refuse waiting calls.
     #[schema(example = true)]
     approve_calls: bool,
+    /// Approve its own calls in the MCP client that makes them.
+    #[schema(example = false)]
+    approve_in_client: bool,
     /// Save an answer as a mock.
     #[schema(example = true)]
     add_tools: bool,
@@ -134,6 +137,7 @@ impl StatusRights {
         Self {
             manage_servers: rights.operate,
             approve_calls: rights.approve,
+            approve_in_client: rights.approve_in_client,
             add_tools: rights.operate,
             replay_calls: rights.operate,
             read_turns: rights.see_all,

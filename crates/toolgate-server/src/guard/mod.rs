@@ -93,8 +93,8 @@ impl Caller {
             identity: OPERATOR.into(),
             scope: Scope::default().for_caller(OPERATOR),
             rights: match is_session {
-                true => Rights::ALL,
-                false => Rights::ALL_BUT_APPROVE,
+                true => Rights::OPERATOR,
+                false => Rights::OPERATOR_PROGRAM,
             },
             is_session,
         }

@@ -49,7 +49,7 @@ impl AccessTokens {
                 });
             }
         };
-        let operators = (Rights::ALL_BUT_APPROVE, Rights::ALL);
+        let operators = (Rights::OPERATOR_PROGRAM, Rights::OPERATOR);
         let scope = Scope::default().for_caller("serve.token");
         add(1, &settings.token, scope, operators);
         for (index, token) in settings.tokens.iter().enumerate() {

@@ -192,6 +192,7 @@ test('a task says how far it is, if its tool does', () => {
   assert.equal(taskWord({ status: 'working', done: 12 }), 'Task');
   assert.equal(taskWord({ status: 'working', done: 3, total: 0 }), 'Task');
   assert.equal(taskWord({ status: 'working', done: 30, total: 20 }), 'Task, 100 %');
-  assert.equal(taskWord({ status: 'input_required', done: 12, total: 20 }), 'Asks its client');
+  assert.equal(taskWord({ status: 'input_required', done: 12, total: 20, caller_waits: false }), 'Asks its client');
+  assert.equal(taskWord({ status: 'input_required', caller_waits: true }), 'Asks a person');
   assert.equal(shareOf({ done: -1, total: 4 }), 0);
 });

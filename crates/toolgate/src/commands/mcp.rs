@@ -37,9 +37,10 @@ pub(crate) fn run(global: &GlobalOptions, options: &McpOptions) -> anyhow::Resul
     serve.allow = patterns(&options.allow);
     serve.deny = patterns(&options.deny);
     serve.tasks = config.serve.tasks.clone();
+    // The client is the person's own program.
+    serve.clients_may_approve = true;
     wiring::warn_about_servers(&config);
     let journal = CommandJournal::open(&config, &tools, "toolgate mcp", OpenRetry::Endless);
-    // The client is the person's own program, so it may ask them. One that can't ask gets a denial.
     let approver = ClientApprover {
         redactor: tools.redactor.clone(),
     };

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use tokio::signal::unix::Signal;
 use tokio_util::sync::CancellationToken;
-use toolgate_core::ToolExecutor;
 #[cfg(feature = "otlp")]
 use toolgate_core::ToolExecutorBuilder;
+use toolgate_core::{Approver, ToolExecutor};
 #[cfg(feature = "otlp")]
 use toolgate_server::Traces;
 use toolgate_server::{ConfigWriter, Gateway, ServeSettings};
 use tracing::{info, warn};
 
 use super::block_on_threads;
-use crate::approve::TerminalApprover;
+use crate::approve::{ClientApprover, ClientFirstApprover, TerminalApprover};
 use crate::cli::{GlobalOptions, ServeOptions};
 use crate::config::{Config, SecretScope};
 use crate::config_writer::FileConfigWriter;
@@ -184,13 +184,17 @@ fn config_writer(config: &Config) -> Option<Arc<dyn ConfigWriter>> {
     Some(Arc::new(FileConfigWriter::new(config)))
 }
 
-fn approver(tools: &ConfiguredTools, observers: &GatewayObservers) -> FirstAnswerApprover {
-    FirstAnswerApprover {
-        dashboard: observers.approvals.clone(),
-        terminal: TerminalApprover {
-            agreed: false,
-            spinner: Spinner::new(""),
-            redactor: tools.redactor.clone(),
+fn approver(tools: &ConfiguredTools, observers: &GatewayObservers) -> impl Approver + 'static {
+    let redactor = tools.redactor.clone();
+    ClientFirstApprover {
+        client: ClientApprover { redactor },
+        elsewhere: FirstAnswerApprover {
+            dashboard: observers.approvals.clone(),
+            terminal: TerminalApprover {
+                agreed: false,
+                spinner: Spinner::new(""),
+                redactor: tools.redactor.clone(),
+            },
         },
     }
 }

@@ -212,6 +212,74 @@ fn the_operator_in_a_browser_approves_and_it_is_on_record() {
     );
 }
 
+/// A call as a client of 2026-07-28 sends it that can show forms.
+fn modern_call(address: &str, token: &str, more: Value) -> Value {
+    let capabilities = json!({ "elicitation": { "form": {} } });
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    });
+    let mut params = json!({ "name": "unlock", "arguments": {}, "_meta": meta });
+    let Value::Object(more) = more else { panic!() };
+    params.as_object_mut().unwrap().extend(more);
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let headers = format!(
+        "authorization: Bearer {token}\r\naccept: application/json, text/event-stream\r\n\
+         mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: unlock\r\n"
+    );
+    let (_, body) = request_with(address, "POST", "/mcp", &headers, &message.to_string());
+    serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}"))
+}
+
+#[test]
+fn only_clients_with_the_right_approve_their_own_calls() {
+    let token = |name: &str| format!("token-of-{name}-0123456789");
+    let entry =
+        |name: &str, rights: Value| json!({ "token": token(name), "name": name, "rights": rights });
+    let mut config = lock();
+    config["serve"] = json!({ "token": TOKEN, "tokens": [
+        entry("editor", json!(["approve_in_client"])),
+        entry("agent", json!(["approve", "operate", "see_all"])),
+    ] });
+    let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
+    let gateway = RunningServe::start(run);
+    let call = |token: &str, more| modern_call(&gateway.address, token, more);
+    for token in [TOKEN.to_owned(), token("agent")] {
+        let text = &call(&token, json!({}))["result"]["content"][0]["text"];
+        let expected = "Tool 'unlock' needs approval. A person has to agree: open the dashboard";
+        assert!(text.as_str().unwrap().starts_with(expected), "{text}");
+    }
+    let editor = token("editor");
+    let asked = &call(&editor, json!({}))["result"];
+    let form = &asked["inputRequests"]["approval"]["params"]["message"];
+    let form = form.as_str().unwrap_or_else(|| panic!("{asked}"));
+    assert!(form.contains("asked by mcp 'editor'"), "{form}");
+    let answer = json!({ "approval": { "action": "accept", "content": { "run": true } } });
+    let answer = json!({ "requestState": asked["requestState"], "inputResponses": answer });
+    // Nobody else can use the answer, whatever rights they have.
+    let stolen = call(&token("agent"), answer.clone());
+    assert_eq!(stolen["error"]["code"], -32602, "{stolen}");
+    let done = call(&editor, answer);
+    assert_eq!(done["result"]["content"][0]["text"], "the door is open");
+    wait_until("the log says who granted it", || {
+        gateway.log().contains("granted by editor (client)")
+    });
+    let headers = format!("authorization: Bearer {editor}\r\n");
+    let (_, calls) = request_with(&gateway.address, "GET", "/api/calls", &headers, "");
+    let calls: Value = serde_json::from_str(&calls).unwrap();
+    let path = format!("/api/calls/{}", calls[0]["id"].as_str().unwrap());
+    let (_, shown) = request_with(&gateway.address, "GET", &path, &headers, "");
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let approval = &shown["approval"];
+    assert_eq!(
+        (&approval["by"], &approval["means"]),
+        (&json!("editor"), &json!("client")),
+        "{shown}"
+    );
+    let (_, status) = request_with(&gateway.address, "GET", "/api/status", &headers, "");
+    assert!(status.contains("\"approve_in_client\":true"), "{status}");
+}
+
 #[test]
 fn commands_of_the_same_user_have_the_operators_rights() {
     let mut gateway = RunningServe::plain();

@@ -14,9 +14,13 @@ fn call(id: u64, name: &str, arguments: &Value) -> Value {
 
 /// A handshake, followed by these messages.
 fn session(messages: &[Value]) -> String {
+    session_with(&json!({}), messages)
+}
+
+/// Like `session`, of a client with these capabilities.
+fn session_with(capabilities: &Value, messages: &[Value]) -> String {
     let client = json!({ "name": "test", "version": "1" });
-    let params =
-        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client });
     let mut all = vec![
         json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }),
         json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
@@ -150,6 +154,31 @@ fn instructions_explain_the_gateway_and_approvals() {
 }
 
 #[test]
+fn the_person_behind_the_client_approves_a_call() {
+    let capabilities = json!({ "elicitation": {} });
+    let (mut child, mut lines, folder) =
+        started_with(r#"{ "policy": { "ask": ["echo"] } }"#, &capabilities);
+    let mut stdin = child.stdin.take().unwrap();
+    let mut exchange = |message: Value| -> Value {
+        stdin.write_all(format!("{message}\n").as_bytes()).unwrap();
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    };
+    let asked = exchange(call(1, "echo", &json!({ "text": "hi" })));
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    let result = json!({ "action": "accept", "content": { "run": true } });
+    let done = exchange(json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result }));
+    assert_eq!(done["id"], 1, "{done}");
+    assert!(done.to_string().contains("hi"), "{done}");
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let shown = ProgramRun::new(["calls", "last"]).within(folder.path());
+    let shown = shown.done();
+    assert!(shown.stdout.contains("approved by client at "), "{shown:?}");
+}
+
+#[test]
 fn calls_are_logged_by_default() {
     let input = session(&[call(1, "echo", &json!({}))]);
     let loud = ProgramRun::new(["mcp"]).stdin(input.as_str()).done();
@@ -199,6 +228,14 @@ fn only_the_tools_asked_for_are_offered() {
 
 /// The program, past its handshake and still running.
 fn started(config: &str) -> (Child, BufReader<ChildStdout>, tempfile::TempDir) {
+    started_with(config, &json!({}))
+}
+
+/// Like `started`, with these capabilities of the client.
+fn started_with(
+    config: &str,
+    capabilities: &Value,
+) -> (Child, BufReader<ChildStdout>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("toolgate.json"), config).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
@@ -215,7 +252,7 @@ fn started(config: &str) -> (Child, BufReader<ChildStdout>, tempfile::TempDir) {
         .stdin
         .as_mut()
         .unwrap()
-        .write_all(session(&[]).as_bytes())
+        .write_all(session_with(capabilities, &[]).as_bytes())
         .unwrap();
     assert!(lines.read_line(&mut String::new()).unwrap() > 0);
     (child, lines, folder)

@@ -126,6 +126,21 @@ fn a_changed_tool_is_shown_and_agreed_to() {
 }
 
 #[test]
+fn tasks_of_servers_and_clients_show_their_progress_and_are_stopped() {
+    let Some(tools) = browser_tools() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let config = json!({
+        "mcpServers": { "studio": fake_server(&["tasks"]) },
+        "serve": { "tasks": { "after": "200ms" } },
+    });
+    let gateway = ServeProcess::start(folder.path(), &config);
+    gateway.ready();
+    run_script(&tools, "tasks.mjs", &gateway, &[]);
+}
+
+#[test]
 fn resources_and_prompts_are_previewed_and_nothing_in_them_runs() {
     let Some(tools) = browser_tools() else {
         return;

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use toolgate_core::{
-    CallId, CallRecord, ClientId, Limits, Observer, Question, QuestionError, QuestionHandler,
+    CallContext, CallRecord, ClientId, Limits, Observer, Question, QuestionError, QuestionHandler,
     Redactor, RemoteTask, ToolCall, ToolExecutor, ToolManager, ToolRank, ToolSource,
 };
 
@@ -184,7 +184,7 @@ impl TaskObserver {
 }
 
 impl Observer for TaskObserver {
-    fn became_task(&self, _call: CallId, task: &RemoteTask) {
+    fn became_task(&self, _call: &CallContext, task: &RemoteTask) {
         self.0.lock().push(task.clone());
     }
 

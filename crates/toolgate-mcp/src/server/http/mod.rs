@@ -73,6 +73,17 @@ impl Default for HttpOptions {
     }
 }
 
+/// A caller that the HTTP server in front of [`McpHttp`] has recognized.
+#[derive(Debug, Clone)]
+pub struct KnownCaller {
+    pub scope: Scope,
+    /// Names the caller for the program, now and after a restart. Its tasks belong to nobody else.
+    pub identity: Arc<str>,
+    /// Whether its clients may be asked to approve their own calls:
+    /// [`ServeOptions::clients_may_approve`](crate::ServeOptions::clients_may_approve).
+    pub may_approve: bool,
+}
+
 /// A server's tools over HTTP. Clones share their sessions.
 ///
 /// It doesn't check `Host`, `Origin` or tokens: the HTTP server in front of it must.
@@ -115,17 +126,16 @@ impl McpHttp {
     #[must_use]
     pub fn within(&self, scope: Scope) -> Self {
         Self {
-            service: Arc::new(self.service.within(scope, None)),
+            service: Arc::new(self.service.within(scope)),
             state: Arc::clone(&self.state),
         }
     }
 
-    /// Like [`within`](Self::within), for the caller that has this name for the program, now and
-    /// after a restart. Its tasks belong to nobody else.
+    /// Like [`within`](Self::within), for a caller that can be recognized.
     #[must_use]
-    pub fn for_caller(&self, scope: Scope, identity: &str) -> Self {
+    pub fn for_caller(&self, caller: KnownCaller) -> Self {
         Self {
-            service: Arc::new(self.service.within(scope, Some(identity.into()))),
+            service: Arc::new(self.service.for_caller(caller)),
             state: Arc::clone(&self.state),
         }
     }

@@ -175,13 +175,18 @@ impl ClientTask {
     pub(super) fn summary(&self) -> TaskSummary {
         let (status, message, updated) = self.status();
         let progress = self.state.lock().progress.clone();
+        // People see the numbers apart, so a text says more.
+        let text = progress
+            .as_ref()
+            .and_then(|progress| progress.message.as_deref());
+        let text = text.map(|text| truncate(text, MAX_MESSAGE_BYTES));
         let finite = |number: f64| number.is_finite().then_some(number);
         TaskSummary {
             call: self.record.call,
             tool: self.record.tool.clone(),
             caller: self.record.caller.clone(),
             status: status.as_str(),
-            message,
+            message: text.or(message),
             done: progress.as_ref().and_then(|progress| finite(progress.done)),
             total: progress.and_then(|progress| progress.total.and_then(finite)),
             created: self.record.created,
@@ -197,7 +202,7 @@ impl ClientTask {
         self.update(|state| {
             let text = progress_text(&progress);
             state.message = text.or_else(|| state.message.take());
-            state.progress = Some(progress);
+            state.progress = Some(progress.or_before(state.progress.take()));
         });
     }
 

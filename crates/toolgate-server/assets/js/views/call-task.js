@@ -7,6 +7,7 @@ import { ago } from '../format.js';
 import { icon } from '../icons.js';
 import { visible } from '../text.js';
 import { toast, toastError } from '../toast.js';
+import { answerDuring, asksDuring } from './questions.js';
 
 const POLL_INTERVAL = 1500;
 
@@ -54,7 +55,7 @@ export function shareOf(task) {
 
 /** A task in a word or two, for a row of the list. */
 export function taskWord(task) {
-  if (task.status === 'input_required') return 'Asks its client';
+  if (task.status === 'input_required') return task.caller_waits ? 'Asks a person' : 'Asks its client';
   const share = shareOf(task);
   return share === null ? 'Task' : `Task, ${Math.floor(share * 100)} %`;
 }
@@ -64,9 +65,14 @@ export function taskPanel(call, otherwise) {
   const fillBar = h('span', { class: 'bar-fill' });
   const bar = h('div', { class: 'bar task-bar', role: 'progressbar', 'aria-label': `Progress of ${call.tool}`, 'aria-valuemin': '0', 'aria-valuemax': '100' }, fillBar);
   const message = h('p', { class: 'task-message' });
-  const note = h('p', { class: 'muted small' });
+  const percentage = h('span', { class: 'num', 'aria-hidden': 'true' });
+  const holder = h('span');
+  const news = h('span');
+  const answerButton = h('button', { class: 'btn btn-small btn-primary', type: 'button', 'data-testid': 'task-answer', onclick: () => answerDuring(call.id) }, 'Answer…');
   const stopButton = h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'task-cancel', onclick: (event) => cancel(call, event.currentTarget) }, icon('close'), 'Stop task');
-  const panel = h('div', { class: 'task', 'data-testid': 'task' }, h('div', { class: 'task-state' }, message, bar, note), stopButton);
+  const panel = h('div', { class: 'task', 'data-testid': 'task' },
+    h('div', { class: 'task-state' }, h('div', { class: 'task-head' }, message, percentage), bar, h('p', { class: 'task-note muted small' }, holder, news)),
+    h('div', { class: 'task-buttons' }, answerButton, stopButton));
   const root = h('div');
   let shown = null;
   const draw = () => {
@@ -76,27 +82,39 @@ export function taskPanel(call, otherwise) {
     shown = next;
     if (!task) return;
     const share = shareOf(task);
-    const asks = task.status === 'input_required';
-    setText(message, asks ? 'Waits for an answer from its client' : visible(task.message ?? 'Working'));
+    setText(message, stateOf(task));
+    setText(percentage, share === null ? '' : `${Math.floor(share * 100)} %`);
     bar.hidden = share === null;
     fillBar.style.width = `${(share ?? 0) * 100}%`;
     bar.setAttribute('aria-valuenow', String(Math.floor((share ?? 0) * 100)));
-    setText(note, `Its client comes back for the result. Last news ${ago(task.updated_at)}.`);
+    setText(holder, task.caller_waits ? `${visible(task.server)} works on it while the caller waits.` : 'Its client comes back for the result.');
+    setText(news, `Last news ${ago(task.updated_at)}.`);
+    answerButton.hidden = !asksDuring(call.id);
+    stopButton.hidden = !task.may_cancel;
   };
   draw();
   const stop = watchTasks(() => true, draw);
   return { element: root, stop };
 }
 
+function stateOf(task) {
+  if (task.status !== 'input_required') return visible(task.message ?? 'Working');
+  return task.caller_waits ? 'Waits for an answer' : 'Waits for an answer from its client';
+}
+
 async function cancel(call, button) {
+  const waits = taskOf(call.id)?.caller_waits;
   const yes = await confirmDialog({
     title: `Stop ${call.tool}?`,
-    text: 'The call is cancelled, and its client learns that there will be no result.',
+    text: waits ? 'The call is cancelled, and its server is told to stop.' : 'The call is cancelled, and its client learns that there will be no result.',
     yes: 'Stop it',
+    no: 'Keep it running',
     danger: true,
   });
   if (!yes) return;
   button.disabled = true;
+  // The button goes away with the panel, and the focus must stay here.
+  button.closest('.drawer')?.querySelector('.drawer-title')?.focus();
   try {
     await post(`/api/tasks/${encodeURIComponent(call.id)}/cancel`);
     toast(`${call.tool} was stopped.`, 'ok');

@@ -125,7 +125,7 @@ class Drawer {
     const go = (id) => {
       location.hash = location.hash.replace(/^#\/calls\/[^?]*/, `#/calls/${encodeURIComponent(id)}`);
     };
-    fill(this.body, facts(call), problem(call), actions(call, go), this.task?.element,
+    fill(this.body, facts(call), problem(call), this.task?.element, actions(call, go),
       section('Steps', waterfall(call)), section('Arguments', diff(call)),
       call.outcome !== 'running' && result(call), schema(call));
   }
@@ -138,7 +138,7 @@ function section(title, ...children) {
 function facts(call) {
   const entries = [
     ['Began', `${dateTime(call.started_at)}, ${ago(call.started_at)}`, true],
-    ['Took', duration(call.duration_ms ?? NaN)],
+    ['Took', Number.isFinite(call.duration_ms) && duration(call.duration_ms)],
     ['Server', call.server ?? call.source],
     ['Asked by', call.caller ? `${call.caller} through ${originLabel(call.origin).long}` : originLabel(call.origin).long],
     ['Approval', approval(call.approval), true],

@@ -16,9 +16,11 @@ import { toast, toastError } from '../toast.js';
 /** Clicks in the first milliseconds are ignored: they were meant for what was there before the band appeared. */
 const CLICK_GUARD = 600;
 
+/** The open questions by id. */
+const waiting = new Map();
+
 /** Shows the bands in `bands` while the page is open. */
 export function questions(bands) {
-  const waiting = new Map();
   const list = h('div', { class: 'approvals', role: 'region', 'aria-label': 'Questions of servers', hidden: true });
   const live = h('div', { class: 'visually-hidden', role: 'alert' });
   bands.append(list, live);
@@ -50,6 +52,17 @@ export function questions(bands) {
   }, () => {});
   events(['question'], { question: take, open: refresh, lagged: refresh });
   setInterval(() => waiting.size > 0 && draw(), 500);
+}
+
+/** Whether a server asks something during this call that the user may answer. */
+export function asksDuring(call) {
+  return [...waiting.values()].some(({ question }) => question.call === call);
+}
+
+/** Opens the dialog that answers the first question of this call, if there is one. */
+export function answerDuring(call) {
+  const entry = [...waiting.values()].find(({ question }) => question.call === call);
+  if (entry && !entry.close) openQuestion(entry);
 }
 
 /** When the question expires by this machine's clock, which may differ from the gateway's. Never later than its full time. */

@@ -7,6 +7,7 @@ use toolgate_core::{CallId, CallRecord, Observer, RemoteTask, Scope, TaskRecord,
 
 use super::super::tasks::{Endings, capabilities, slow_tools, task_server};
 use super::*;
+use crate::KnownCaller;
 
 fn with_tasks(method: &str, mut params: Value) -> Value {
     params["_meta"] = json!({ "io.modelcontextprotocol/clientCapabilities": capabilities() });
@@ -187,8 +188,8 @@ impl TaskStore for MemoryStore {
 }
 
 impl Observer for MemoryStore {
-    fn became_task(&self, call: CallId, task: &RemoteTask) {
-        self.0.lock().remote = Some((call, task.clone()));
+    fn became_task(&self, context: &CallContext, task: &RemoteTask) {
+        self.0.lock().remote = Some((context.id(), task.clone()));
     }
 
     fn finished<'a>(&'a self, _: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
@@ -389,7 +390,11 @@ proptest! {
         runtime.block_on(async {
             let (store, endings) = (MemoryStore::default(), Endings::default());
             let view = |mcp: &McpHttp, caller: usize| {
-                mcp.for_caller(Scope::default(), &format!("caller {caller}"))
+                mcp.for_caller(KnownCaller {
+                    scope: Scope::default(),
+                    identity: format!("caller {caller}").into(),
+                    may_approve: false,
+                })
             };
             let mut mcp = restarted(&store, &endings);
             let mut tasks = Vec::new();
