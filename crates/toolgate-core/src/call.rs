@@ -25,6 +25,7 @@ pub struct ToolCall {
     pub(crate) timeout: Option<Duration>,
     pub(crate) cancellation: Option<CancellationToken>,
     pub(crate) progress: Option<ProgressSink>,
+    pub(crate) wants_reports: bool,
     pub(crate) questions: Option<Arc<dyn QuestionHandler>>,
     pub(crate) logs: Option<Arc<dyn LogHandler>>,
     pub(crate) meta: Option<Arc<Map<String, Value>>>,
@@ -120,6 +121,7 @@ impl ToolCall {
             timeout: None,
             cancellation: None,
             progress: None,
+            wants_reports: false,
             questions: None,
             logs: None,
             meta: None,
@@ -156,6 +158,14 @@ impl ToolCall {
     #[must_use]
     pub fn on_progress(mut self, listen: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         self.progress = Some(Arc::new(listen));
+        self
+    }
+
+    /// Says that the caller wants progress and log messages while the call runs, so that its server
+    /// isn't asked for a task instead, if there is a choice.
+    #[must_use]
+    pub fn wants_reports(mut self) -> Self {
+        self.wants_reports = true;
         self
     }
 

@@ -60,6 +60,7 @@ struct CallContextState {
     is_traced: bool,
     cancellation: CancellationToken,
     progress: Option<ProgressSink>,
+    wants_reports: bool,
     questions: Option<Arc<dyn QuestionHandler>>,
     logs: Option<Arc<dyn LogHandler>>,
     meta: Option<Arc<Map<String, Value>>>,
@@ -122,6 +123,7 @@ impl CallContext {
             is_traced: trace.1,
             cancellation,
             progress: call.progress.take(),
+            wants_reports: call.wants_reports,
             questions: call.questions.take(),
             logs: call.logs.take(),
             meta: call.meta.take(),
@@ -307,6 +309,11 @@ impl CallContext {
     /// such as on a blocking thread, does.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.0.cancellation
+    }
+
+    /// True if the caller wants progress and log messages while the call runs.
+    pub fn wants_reports(&self) -> bool {
+        self.0.wants_reports
     }
 
     /// Reports progress to the caller and restarts the idle timeout.

@@ -224,8 +224,8 @@ impl<P> ServerRequest<'_, P> {
             TaskProtocol::Legacy { .. } => match support {
                 TaskSupport::Forbidden => false,
                 // Tasks survive lost connections, restarts and the limits of a call, and the server
-                // offers them. The price is one poll.
-                TaskSupport::Optional => has_room,
+                // offers them. The price is one poll, and the reports of a tool.
+                TaskSupport::Optional => has_room && !context.wants_reports(),
                 TaskSupport::Required if !has_room => {
                     return Err(ToolError::Overloaded {
                         tool: context.tool_name().to_owned(),

@@ -75,8 +75,15 @@ impl McpService {
         context: &RequestContext<'_>,
         offer: Option<&TaskOffer>,
     ) -> ClientOutcome {
-        let call = self.prepare_for_client(call, meta, context);
+        let mut call = self.prepare_for_client(call, meta, context);
         let log_level = context.wanted_log_level(meta);
+        let token = meta.progress_token();
+        let sink = context.sink;
+        let sink = sink.filter(|_| token.is_some() || log_level.is_some());
+        // Once it is a task, it has only its state to report.
+        if sink.is_some() && offer.is_none() {
+            call = call.wants_reports();
+        }
         // A completion is asked for with every key that is pressed; no person answers questions then.
         let may_ask = identity.method != ContentMethod::Complete.as_str();
         let capabilities = match offer {
@@ -96,9 +103,7 @@ impl McpService {
             return Box::pin(self.run_asking(call, binding, meta, context, offer)).await;
         }
         let call = call.cancellation(context.stop.clone());
-        let token = meta.progress_token();
-        let wants_reports = token.is_some() || log_level.is_some();
-        ClientOutcome::Finished(match context.sink.filter(|_| wants_reports) {
+        ClientOutcome::Finished(match sink {
             None => self.executor.execute(call).await,
             Some(sink) => {
                 let reports = CallReports::new(log_level);

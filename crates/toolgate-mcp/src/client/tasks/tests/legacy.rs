@@ -69,6 +69,16 @@ async fn a_tool_is_called_as_a_task_if_it_and_its_server_support_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_caller_that_wants_reports_gets_a_task_only_if_it_must() {
+    for (support, result) in [("required", "done"), ("optional", "called")] {
+        let script = statuses(&["completed"], || Answers(text("done")));
+        let test = TaskTest::legacy(support, script).await;
+        let call = ToolCall::new("t", json!({})).wants_reports();
+        assert_eq!(test.execute(call).await["result"], result, "{support}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_result_of_a_task_is_fetched_when_it_is_over() {
     const WAITS: &[&str] = &["working", "working", "completed"];
     let related = json!({ "io.modelcontextprotocol/related-task": { "taskId": ID }, "a": 1 });
