@@ -28,6 +28,7 @@ mod retry;
 mod server;
 mod settings;
 pub mod skills;
+mod sole_client_log;
 
 pub use client::{
     AgreementError, ChainError, DefinitionDifference, Elicitation, ElicitationAnswer,
@@ -47,3 +48,4 @@ pub use settings::{
     SamplingSettings, SandboxLevel, SandboxSettings, SecretHeaders, ServerConnection,
     ServerProgram, ServerSettings,
 };
+pub use sole_client_log::SoleClientLog;

@@ -110,6 +110,7 @@ impl ServerFleet {
         options.on_demand = start == ServerStart::WhenNeeded;
         options.elicitor = answers.elicitor;
         options.relays_questions = answers.in_clients;
+        options.sole_client_log = answers.log;
         let sampler = ModelSampler::new(config, &tools.redactor);
         options.sampler = sampler.map(|sampler| Arc::new(sampler) as Arc<_>);
         let servers = Servers::new(Arc::clone(&tools.manager), options);

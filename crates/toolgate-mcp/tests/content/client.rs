@@ -78,9 +78,25 @@ impl TestClient {
 
     /// A client that fills in every form like this, and wants all log messages.
     pub(crate) async fn answering(server: McpServer, era: ProtocolEra, content: Value) -> Self {
+        Self::answering_with(server, era, content, json!({})).await
+    }
+
+    /// Like `answering`, and goes on with calls that become tasks.
+    pub(crate) async fn with_tasks(server: McpServer, era: ProtocolEra, content: Value) -> Self {
+        let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
+        Self::answering_with(server, era, content, extensions).await
+    }
+
+    async fn answering_with(
+        server: McpServer,
+        era: ProtocolEra,
+        content: Value,
+        extensions: Value,
+    ) -> Self {
         let answer = json!({ "action": "accept", "content": content });
         let capabilities = json!({
             "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {},
+            "extensions": extensions,
         });
         let mut client = Self::start_client(server, era, capabilities, Some(answer)).await;
         if era == ProtocolEra::Legacy {
@@ -201,6 +217,16 @@ impl TestClient {
         let mut response = self.ask(method, params).await;
         assert!(response["result"].is_null(), "{method}: {response}");
         response["error"].take()
+    }
+
+    /// Answers what a task wants to know.
+    pub(crate) async fn answer_task(&mut self, id: &Value, state: &Value) {
+        let mut params = id.clone();
+        for (key, question) in state["inputRequests"].as_object().unwrap() {
+            self.asked.lock().push(asked_for(question));
+            params["inputResponses"][key] = answer_to(question, self.answer.as_ref().unwrap());
+        }
+        self.result("tasks/update", params).await;
     }
 
     /// The text of a resource.

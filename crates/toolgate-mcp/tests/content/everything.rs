@@ -35,6 +35,7 @@ async fn every_tool_of_the_reference_server_works_in_both_eras() {
         check_questions(&mut client).await;
         check_required_page(&mut client).await;
         check_reports(&mut client).await;
+        check_logging(&mut client).await;
     }
     gateway.stop().await;
 }
@@ -109,18 +110,6 @@ async fn check_questions(client: &mut TestClient) {
     )
     .await;
     assert!(sampled.contains("the model says so"), "{sampled}");
-    // This server asks for roots once, when it starts, on behalf of no client.
-    let roots = text(client, "get-roots-list", json!({})).await;
-    assert!(
-        roots.contains("no roots are currently configured"),
-        "{roots}"
-    );
-    let asked = [
-        "Please provide inputs for the following fields:",
-        "Open it",
-        "sampling/createMessage",
-    ];
-    assert_eq!(*client.asked.lock(), asked);
     // It asks for roots once, shortly after it starts: on behalf of a call, or of nobody.
     let roots = text(client, "get-roots-list", json!({})).await;
     let is_known = roots.contains("file:///home/ada");
@@ -128,6 +117,14 @@ async fn check_questions(client: &mut TestClient) {
         is_known || roots.contains("no roots are currently configured"),
         "{roots}"
     );
+    let mut asked = client.asked.lock().clone();
+    asked.retain(|question| question != "roots/list");
+    let expected = [
+        "Please provide inputs for the following fields:",
+        "Open it",
+        "sampling/createMessage",
+    ];
+    assert_eq!(asked, expected);
 }
 
 /// A client that has to open a page first gets the error that says so.
@@ -161,4 +158,20 @@ async fn check_reports(client: &mut TestClient) {
             .iter()
             .all(|next| next["params"]["progressToken"] == "token")
     );
+}
+
+/// The first message is about the call that switches it on. The later ones are about no call, and
+/// this gateway may have other clients.
+async fn check_logging(client: &mut TestClient) {
+    client.drain().await;
+    let said = text(client, "toggle-simulated-logging", json!({})).await;
+    assert!(said.starts_with("Started simulated"), "{said}");
+    let heard = client.drain().await;
+    assert_eq!(heard.len(), 1, "{heard:?}");
+    assert_eq!(heard[0]["method"], "notifications/message");
+    let data = heard[0]["params"]["data"].as_str().unwrap();
+    assert!(data.to_lowercase().contains("message"), "{heard:?}");
+    let said = text(client, "toggle-simulated-logging", json!({})).await;
+    assert!(said.starts_with("Stopped simulated"), "{said}");
+    client.assert_quiet().await;
 }
