@@ -8,8 +8,9 @@
 //! | `resources`, `templates`, `prompts` | the lists |
 //! | `many` | how many more resources are listed |
 //! | `skills` | the entries of `skills/list`, also for `skills/get` |
+//! | `anything` | if true, every other skill and every folder exists too |
 //! | `extensions` | the extensions that are declared, besides the other capabilities |
-//! | `methods` | by method of an extension: what it answers |
+//! | `methods` | by method of an extension: what it answers; a null `params` in it is replaced by those of the request, and their `uri` may be a fault |
 //! | `ttlMs` | how long the lists may be kept; 0 if it isn't there |
 //! | `answers` | by URI, name of a prompt or reference: a result, or an error with its `code` |
 //! | `folders` | by URI: the result of `resources/directory/read` |
@@ -141,9 +142,25 @@ pub(crate) fn list(content: &Value, method: &str) -> Option<(&'static str, Vec<V
     Some((key, entries))
 }
 
-/// What the method of an extension answers.
-pub(crate) fn extension(content: &Value, method: &str) -> Option<Value> {
-    content["methods"].get(method).cloned()
+/// Answers the method of an extension; `None` if there should be no answer.
+pub(crate) fn extension(
+    server: &FakeServer,
+    id: &Value,
+    method: &str,
+    params: &Value,
+) -> Option<Answer> {
+    let content = server.content();
+    let Some(mut result) = content["methods"].get(method).cloned() else {
+        return Some(Err((-32601, format!("no method {method}"))));
+    };
+    let address = params["uri"].as_str().unwrap_or_default();
+    if let Some(fault) = address.strip_prefix("fault:") {
+        result["text"] = json!(run_fault(server, id, fault)?);
+    }
+    if let Some(echo) = result.get_mut("params").filter(|echo| echo.is_null()) {
+        *echo = params.clone();
+    }
+    Some(Ok(result))
 }
 
 /// Answers a method of content; `None` if there should be no answer.
@@ -171,18 +188,20 @@ pub(crate) fn answer(
         "resources/directory/read" => &content["folders"][address],
         _ => &content["answers"][address],
     };
-    if method == "skills/get" {
-        let mut skills = content["skills"].as_array().into_iter().flatten();
-        let found = skills.find(|skill| skill["uri"] == address);
-        let no_skill = || (-32602, format!("no skill {address}"));
-        return Some(
-            found
-                .map(|skill| json!({ "skill": skill }))
-                .ok_or_else(no_skill),
-        );
-    }
-    if method == "resources/directory/read" && scripted.is_null() {
-        return Some(Err((-32602, format!("no folder {address}"))));
+    let mut skills = content["skills"].as_array().into_iter().flatten();
+    match method {
+        "skills/get" => {
+            if let Some(skill) = skills.find(|skill| skill["uri"] == address) {
+                return Some(Ok(json!({ "skill": skill })));
+            }
+            if content["anything"] != true {
+                return Some(Err((-32602, format!("no skill {address}"))));
+            }
+        }
+        "resources/directory/read" if scripted.is_null() && content["anything"] != true => {
+            return Some(Err((-32602, format!("no folder {address}"))));
+        }
+        _ => {}
     }
     if scripted["code"].is_i64() {
         server.refuse(id, scripted);
@@ -227,6 +246,13 @@ fn default_answer(method: &str, address: &str, text: &str) -> Value {
             let content = json!({ "type": "text", "text": text });
             json!({ "messages": [{ "role": "user", "content": content }] })
         }
+        "skills/get" => {
+            let frontmatter = json!({ "name": "any", "description": text });
+            let skill =
+                json!({ "uri": address, "frontmatter": frontmatter, "resources": "dynamic" });
+            json!({ "skill": skill })
+        }
+        "resources/directory/read" => json!({ "resources": [{ "uri": address, "name": text }] }),
         _ => json!({ "completion": { "values": [text], "total": 1, "hasMore": false } }),
     };
     result["resultType"] = json!("complete");

@@ -87,7 +87,7 @@ impl TestClient {
         Self::answering_with(server, era, content, extensions).await
     }
 
-    async fn answering_with(
+    pub(crate) async fn answering_with(
         server: McpServer,
         era: ProtocolEra,
         content: Value,

@@ -183,10 +183,17 @@ impl Gateway {
 
     /// The parameters of the requests of this method that a server has received.
     pub(crate) async fn received(&self, server: &str, method: &str) -> Vec<Value> {
-        let heard = self.call(server, "heard", json!({})).await;
-        let heard = heard.as_array().unwrap().iter();
+        let heard = self.heard(server).await.into_iter();
         let of_method = heard.filter(|message| message["method"] == method);
-        of_method.map(|message| message["params"].clone()).collect()
+        of_method
+            .map(|mut message| message["params"].take())
+            .collect()
+    }
+
+    /// All messages that a server has received.
+    pub(crate) async fn heard(&self, server: &str) -> Vec<Value> {
+        let heard = self.call(server, "heard", json!({})).await;
+        heard.as_array().unwrap().clone()
     }
 
     /// Says that a list changed.
@@ -221,7 +228,7 @@ impl Gateway {
     }
 }
 
-fn scope(allow: &[&str], deny: &[&str]) -> Scope {
+pub(crate) fn scope(allow: &[&str], deny: &[&str]) -> Scope {
     let patterns = |texts: &[&str]| texts.iter().map(|text| ToolPattern::new(text)).collect();
     Scope::only(patterns(allow)).except(patterns(deny))
 }
