@@ -39,9 +39,19 @@ async fn assert_well(gateway: &Gateway, client: &mut TestClient) {
 #[tokio::test]
 async fn a_list_that_never_comes_costs_only_itself() {
     for era in ERAS {
-        for method in ["resources/list", "resources/templates/list", "prompts/list"] {
+        for method in [
+            "resources/list",
+            "resources/templates/list",
+            "prompts/list",
+            "skills/list",
+        ] {
+            let frontmatter = json!({ "name": "s", "description": "d" });
+            let skill = json!({
+                "uri": "skill://s/SKILL.md", "frontmatter": frontmatter, "resources": "dynamic",
+            });
             let content = json!({
-                "resources": [{ "uri": "x:1" }], "prompts": [{ "name": "p" }], "raw": { method: "" },
+                "resources": [{ "uri": "x:1" }], "prompts": [{ "name": "p" }], "skills": [skill],
+                "extensions": { "io.modelcontextprotocol/skills": {} }, "raw": { method: "" },
             });
             let neighbour = json!({ "resources": [{ "uri": "y:1" }] });
             let servers = [("s", content), ("neighbour", neighbour)];
@@ -63,6 +73,9 @@ async fn a_list_that_never_comes_costs_only_itself() {
             );
             let prompts = client.list("prompts/list").await;
             assert_eq!(prompts.contains(&"p".to_owned()), method != "prompts/list");
+            let skills = client.result("skills/list", json!({})).await;
+            let count = skills["skills"].as_array().unwrap().len();
+            assert_eq!(count, usize::from(method != "skills/list"), "{method}");
             gateway.stop().await;
         }
     }
