@@ -198,7 +198,7 @@ fn only_the_tools_asked_for_are_offered() {
 }
 
 /// The program, past its handshake and still running.
-fn started(config: &str) -> (Child, BufReader<ChildStdout>, tempfile::TempDir) {
+pub(crate) fn started(config: &str) -> (Child, BufReader<ChildStdout>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("toolgate.json"), config).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
