@@ -10,6 +10,28 @@ const PACKAGE: &str = "node_modules/@modelcontextprotocol/conformance/dist/index
 /// The folder of the suite that isn't released yet, which is optional.
 const NEXT: &str = "mcp-next";
 
+/// The scenarios of the tasks extension, and how many checks each has. No set of requirements scores
+/// them, so their failures fail no run but their own.
+pub const TASK_SCENARIOS: [(&str, usize); 10] = [
+    ("tasks-lifecycle", 9),
+    ("tasks-capability-negotiation", 5),
+    ("tasks-wire-fields", 4),
+    ("tasks-request-state-removal", 3),
+    ("tasks-mrtr-input", 4),
+    ("tasks-request-headers", 5),
+    ("tasks-dispatch-and-envelope", 9),
+    // The suite skips it by itself so far.
+    ("tasks-status-notifications", 0),
+    ("tasks-required-task-error", 3),
+    ("tasks-mrtr-composition", 2),
+];
+/// Like [`TASK_SCENARIOS`], of the skills extension.
+pub const SKILL_SCENARIOS: [(&str, usize); 3] = [
+    ("sep-2640-skills-enumeration", 32),
+    ("sep-2640-skills-directory", 7),
+    ("sep-2640-skills-manifest", 6),
+];
+
 /// A suite that `./test.sh` installs.
 pub struct ConformanceSuite {
     folder: PathBuf,
@@ -42,7 +64,9 @@ impl ConformanceSuite {
         Some(Self { folder, ..released })
     }
 
-    /// Runs a half of the suite, `client` or `server`, with these arguments.
+    /// Runs a half of the suite, `client` or `server`, with these arguments. With `--requirements`,
+    /// the baseline is compared only with the scenarios that count towards them; assert the others
+    /// by name.
     ///
     /// # Panics
     /// If it can't be started.

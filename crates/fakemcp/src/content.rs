@@ -8,8 +8,9 @@
 //! | `resources`, `templates`, `prompts` | the entries of these lists |
 //! | `many` | adds this many generated resources |
 //! | `skills` | the entries of `skills/list`, also for `skills/get` |
+//! | `anything` | if true, every other skill and every folder exists too |
 //! | `extensions` | the declared extensions |
-//! | `methods` | the results of extension methods, by method |
+//! | `methods` | the results of extension methods, by method; a null `params` in one is replaced by those of the request, and their `uri` may be a fault |
 //! | `raw` | BYTES by method: written instead of the response, with $ID replaced by the request's id |
 //! | `ttlMs` | how long clients may cache the lists (default: 0) |
 //! | `answers` | by URI, prompt name or reference: a result, or an error with its `code` |
@@ -142,9 +143,25 @@ pub(crate) fn list(content: &Value, method: &str) -> Option<(&'static str, Vec<V
     Some((key, entries))
 }
 
-/// The result of an extension method.
-pub(crate) fn extension(content: &Value, method: &str) -> Option<Value> {
-    content["methods"].get(method).cloned()
+/// The result of an extension method; `None` if the request gets no response.
+pub(crate) fn extension(
+    server: &FakeServer,
+    id: &Value,
+    method: &str,
+    params: &Value,
+) -> Option<RpcResult> {
+    let content = server.content();
+    let Some(mut result) = content["methods"].get(method).cloned() else {
+        return Some(Err((-32601, format!("Method not found: {method}"))));
+    };
+    let address = params["uri"].as_str().unwrap_or_default();
+    if let Some(fault) = address.strip_prefix("fault:") {
+        result["text"] = json!(run_fault(server, id, fault)?);
+    }
+    if let Some(echo) = result.get_mut("params").filter(|echo| echo.is_null()) {
+        *echo = params.clone();
+    }
+    Some(Ok(result))
 }
 
 /// Answers a method of content. Returns `None` when there is no response to send: none at all, or
@@ -173,18 +190,20 @@ pub(crate) fn answer(
         "resources/directory/read" => &content["folders"][address],
         _ => &content["answers"][address],
     };
-    if method == "skills/get" {
-        let mut skills = content["skills"].as_array().into_iter().flatten();
-        let found = skills.find(|skill| skill["uri"] == address);
-        let no_skill = || (-32602, format!("no skill {address}"));
-        return Some(
-            found
-                .map(|skill| json!({ "skill": skill }))
-                .ok_or_else(no_skill),
-        );
-    }
-    if method == "resources/directory/read" && scripted.is_null() {
-        return Some(Err((-32602, format!("no folder {address}"))));
+    let mut skills = content["skills"].as_array().into_iter().flatten();
+    match method {
+        "skills/get" => {
+            if let Some(skill) = skills.find(|skill| skill["uri"] == address) {
+                return Some(Ok(json!({ "skill": skill })));
+            }
+            if content["anything"] != true {
+                return Some(Err((-32602, format!("no skill {address}"))));
+            }
+        }
+        "resources/directory/read" if scripted.is_null() && content["anything"] != true => {
+            return Some(Err((-32602, format!("no folder {address}"))));
+        }
+        _ => {}
     }
     if scripted["code"].is_i64() {
         server.send_error(id, scripted);
@@ -229,6 +248,13 @@ fn default_answer(method: &str, address: &str, text: &str) -> Value {
             let content = json!({ "type": "text", "text": text });
             json!({ "messages": [{ "role": "user", "content": content }] })
         }
+        "skills/get" => {
+            let frontmatter = json!({ "name": "any", "description": text });
+            let skill =
+                json!({ "uri": address, "frontmatter": frontmatter, "resources": "dynamic" });
+            json!({ "skill": skill })
+        }
+        "resources/directory/read" => json!({ "resources": [{ "uri": address, "name": text }] }),
         _ => json!({ "completion": { "values": [text], "total": 1, "hasMore": false } }),
     };
     result["resultType"] = json!("complete");

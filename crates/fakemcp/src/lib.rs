@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-pub use conformance::{ConformanceSuite, ServerProcess, SuiteReport};
+pub use conformance::{
+    ConformanceSuite, SKILL_SCENARIOS, ServerProcess, SuiteReport, TASK_SCENARIOS,
+};
 pub use thirdparty::node;
 
 /// The variable that marks the processes of one test; children inherit it.

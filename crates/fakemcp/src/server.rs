@@ -159,9 +159,9 @@ impl FakeServer {
                 return self.listen(id, &params["notifications"]);
             }
             _ if id.is_null() => return self.run_actions_after(method),
-            _ => match content::extension(&self.content(), method) {
-                Some(result) => Ok(result),
-                None => Err((-32601, format!("Method not found: {method}"))),
+            _ => match content::extension(self, id, method, params) {
+                Some(answer) => answer,
+                None => return,
             },
         };
         self.answer(id, answer);

@@ -239,22 +239,17 @@ impl CallContext {
 
     /// Says something to the caller's log, if the caller wants messages of this level.
     pub fn log(&self, level: LogLevel, data: impl Into<Value>) {
-        self.relay_log(LogMessage {
-            level,
-            logger: None,
-            data: data.into(),
-            meta: None,
-        });
-    }
-
-    /// Like [`log`](Self::log), for a message that comes from elsewhere, such as a server.
-    pub fn relay_log(&self, message: LogMessage) {
         let wants = |handler: &&Arc<dyn LogHandler>| {
             let wanted = handler.level();
-            wanted.is_some_and(|wanted| message.level >= wanted)
+            wanted.is_some_and(|wanted| level >= wanted)
         };
         if let Some(handler) = self.logs().filter(wants) {
-            handler.log(message);
+            handler.log(LogMessage {
+                level,
+                logger: None,
+                data: data.into(),
+                meta: None,
+            });
         }
     }
 

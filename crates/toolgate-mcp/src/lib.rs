@@ -35,6 +35,7 @@ mod retry;
 mod server;
 mod settings;
 pub mod skills;
+mod sole_client_log;
 mod task_fields;
 
 pub use client::{
@@ -56,3 +57,4 @@ pub use settings::{
     SandboxLevel, SandboxSettings, SecretHeaders, ServerConfigProblem, ServerConnection,
     ServerProgram, ServerSettings,
 };
+pub use sole_client_log::SoleClientLog;

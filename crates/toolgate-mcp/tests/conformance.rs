@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fakemcp::{ConformanceSuite, ServerProcess, SuiteReport};
+use fakemcp::{ConformanceSuite, SKILL_SCENARIOS, ServerProcess, SuiteReport, TASK_SCENARIOS};
 
 const BASELINE: &str = "conformance-baseline.yml";
 const NEXT_BASELINE: &str = "conformance-next-baseline.yml";
@@ -120,15 +120,21 @@ fn our_server_passes_the_next_official_suite_except_for_the_baseline() {
 }
 
 #[test]
+fn the_scenarios_of_tasks_pass_on_our_server() {
+    let Some(suite) = ConformanceSuite::next() else {
+        return;
+    };
+    for (scenario, checks) in TASK_SCENARIOS {
+        test_server(&suite, ["--scenario", scenario], NEXT_BASELINE).assert_checks(checks);
+    }
+}
+
+#[test]
 fn the_scenarios_of_skills_pass_on_both_sides() {
     let Some(suite) = ConformanceSuite::next() else {
         return;
     };
-    for (scenario, checks) in [
-        ("sep-2640-skills-enumeration", 32),
-        ("sep-2640-skills-directory", 7),
-        ("sep-2640-skills-manifest", 6),
-    ] {
+    for (scenario, checks) in SKILL_SCENARIOS {
         test_server(&suite, ["--scenario", scenario], NEXT_BASELINE).assert_checks(checks);
     }
     for scenario in [

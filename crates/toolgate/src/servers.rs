@@ -108,6 +108,7 @@ impl ServerFleet {
         options.on_demand = start == ServerStart::WhenNeeded;
         options.elicitation_handler = answers.elicitation_handler;
         options.relays_questions = answers.in_clients;
+        options.sole_client_log = answers.log;
         let sampling_handler = ModelSamplingHandler::new(config, &tools.redactor);
         options.sampling_handler = sampling_handler.map(|handler| Arc::new(handler) as Arc<_>);
         let servers = Servers::new(Arc::clone(&tools.manager), options);

@@ -21,11 +21,14 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use toolgate_core::{
-    CallContext, LogLevel, Progress, Tool, ToolContent, ToolDefinition, ToolError, ToolExecutor,
-    ToolFuture, ToolManager, ToolOutput, ValidArguments,
+    CallContext, LogLevel, Progress, Scope, Tool, ToolContent, ToolDefinition, ToolError,
+    ToolExecutor, ToolFuture, ToolManager, ToolOutput, ValidArguments,
 };
 use toolgate_mcp::skills::SkillFolders;
 use toolgate_mcp::{HttpOptions, McpHttp, McpServer, ServeOptions};
+
+/// The name of the caller of every request of 2026-07-28, for tools that depend on the era.
+const MODERN_CLIENT: &str = "modern client";
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 type Work = fn(CallContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
@@ -57,6 +60,7 @@ async fn main() -> Result<(), Failure> {
     options.tasks.after = tasks::AFTER;
     let server = McpServer::new(executor, options);
     let mcp = server.http(HttpOptions::default());
+    let modern = mcp.within(Scope::default().for_caller(MODERN_CLIENT));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let mut out = std::io::stdout();
     writeln!(out, "http://{}/mcp", listener.local_addr()?)?;
@@ -66,20 +70,27 @@ async fn main() -> Result<(), Failure> {
     loop {
         tokio::select! {
             _ = &mut input => break,
-            connection = listener.accept() => drop(tokio::spawn(serve(connection?.0, mcp.clone()))),
+            connection = listener.accept() => {
+                drop(tokio::spawn(serve(connection?.0, mcp.clone(), modern.clone())));
+            }
         }
     }
     mcp.close(Duration::from_secs(1)).await;
     Ok(())
 }
 
-async fn serve(stream: TcpStream, mcp: McpHttp) -> hyper::Result<()> {
+async fn serve(stream: TcpStream, legacy: McpHttp, modern: McpHttp) -> hyper::Result<()> {
     let service = service_fn(|request: Request<Incoming>| async {
         if !is_local(&request) {
             let mut refused = Response::new(Full::default().boxed_unsync());
             *refused.status_mut() = StatusCode::FORBIDDEN;
             return Ok::<_, Infallible>(refused);
         }
+        let version = request.headers().get("mcp-protocol-version");
+        let mcp = match version.is_some_and(|version| version == "2026-07-28") {
+            true => &modern,
+            false => &legacy,
+        };
         Ok(mcp.respond(request, 0).await.map(BodyExt::boxed_unsync))
     });
     let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);

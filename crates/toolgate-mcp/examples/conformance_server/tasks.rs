@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolgate_core::{CallContext, FunctionTool, ServerFailure, ToolError, ToolManager};
 
-use super::Failure;
 use super::asking::{MISSING_CAPABILITY, ask, confirmation, define, name_question};
+use super::{Failure, MODERN_CLIENT};
 
 /// Calls that take longer become tasks.
 pub(super) const AFTER: Duration = Duration::from_millis(300);
@@ -93,11 +93,12 @@ fn offer_asking_tools(manager: &ToolManager) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Fails for clients that would have to wait for the result.
+/// Fails for clients of 2026-07-28 that would have to wait for the result. Older ones can't declare
+/// the extension.
 fn require_tasks(context: &CallContext) -> Result<(), ToolError> {
     let client = context.questions().map(|client| client.capabilities());
     let knows_tasks = client.is_some_and(|client| client["extensions"][EXTENSION].is_object());
-    match knows_tasks {
+    match knows_tasks || context.scope().caller() != Some(MODERN_CLIENT) {
         true => Ok(()),
         false => Err(missing("This takes too long to wait for it")),
     }

@@ -25,6 +25,7 @@ use super::stdio::{self, StdioTransport};
 use super::transport::{FailureReason, Transport, TransportError};
 use crate::{
     EraSetting, ProtocolEra, SecretHeaders, ServerConnection, ServerProgram, ServerSettings,
+    SoleClientLog,
 };
 use changes::subscribe_to_changes;
 use live::{LiveConnection, list_everything};
@@ -59,6 +60,7 @@ pub(crate) struct ServerDialer {
     pub(crate) http: Arc<http::HttpClients>,
     pub(crate) questions: Arc<ServerQuestions>,
     pub(crate) redactor: Redactor,
+    sole_client_log: Option<SoleClientLog>,
     // By name.
     known: Mutex<HashMap<String, KnownServer>>,
 }
@@ -90,6 +92,7 @@ impl ServerDialer {
                 allowances: Mutex::default(),
             }),
             redactor: options.redactor.clone(),
+            sole_client_log: options.sole_client_log.clone(),
             known: Mutex::default(),
         }
     }
@@ -262,11 +265,15 @@ impl ConnectAttempt<'_> {
     }
 
     fn new_session(&self) -> Arc<ClientSession> {
-        ClientSession::new(
+        let session = ClientSession::new(
             Arc::clone(self.diagnostics),
             Arc::clone(&self.dialer.questions),
             Arc::clone(self.link.subscriptions()),
-        )
+        );
+        if let Some(log) = &self.dialer.sole_client_log {
+            session.set_sole_client_log(log.clone());
+        }
+        session
     }
 
     /// Runs the handshake and lists the tools. On failure it closes the session.
@@ -294,6 +301,7 @@ impl ConnectAttempt<'_> {
                     link: self.link.clone(),
                     redactor: self.dialer.redactor.clone(),
                     _listener: subscribe_to_changes(session, era, self.link.subscriptions()),
+                    _log_level: session.follow_log_level(),
                 };
                 return Ok(ConnectedServer {
                     connection: Arc::new(connection),

@@ -43,7 +43,7 @@ use super::diagnostics::ServerDiagnostics;
 use super::questions::ServerQuestions;
 use super::subscriptions::ResourceSubscriptions;
 use super::transport::{SessionEnd, Transport, TransportInbox};
-use crate::ProtocolEra;
+use crate::{ProtocolEra, SoleClientLog};
 
 // Far above the ids that servers use. If a server echoes our response to its own request, it isn't
 // mistaken for the response to a request of ours.
@@ -80,6 +80,7 @@ pub(crate) struct ClientSession {
     offer: OnceLock<ServerOffer>,
     subscriptions: Arc<ResourceSubscriptions>,
     log_level: Mutex<ServerLogLevel>,
+    sole_client_log: OnceLock<SoleClientLog>,
     tasks: Mutex<Vec<RunningTask>>,
     users: Mutex<SessionUsers>,
 }
@@ -137,6 +138,7 @@ impl ClientSession {
             offer: OnceLock::new(),
             subscriptions,
             log_level: Mutex::default(),
+            sole_client_log: OnceLock::new(),
             tasks: Mutex::default(),
             users: Mutex::default(),
         })
@@ -150,6 +152,11 @@ impl ClientSession {
     /// Must be called once, with the transport that received the inbox.
     pub(crate) fn set_transport(&self, transport: Arc<dyn Transport>) {
         drop(self.transport.set(transport));
+    }
+
+    /// Must be called before there is a transport.
+    pub(crate) fn set_sole_client_log(&self, log: SoleClientLog) {
+        drop(self.sole_client_log.set(log));
     }
 
     pub(crate) fn revision(&self) -> Option<String> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use toolgate_core::{LogHandler, LogLevel, LogMessage, sanitize};
 
 use super::client_message::RequestMeta;
@@ -22,16 +22,16 @@ const OWN_LOGGER: &str = "toolgate";
 /// The least severe level that a client wants. In a session it holds until the client sets another
 /// one, in 2026-07-28 for one request.
 pub(super) struct ClientLogLevel {
-    level: Mutex<Option<LogLevel>>,
+    level: watch::Sender<Option<LogLevel>>,
     // Tells clients apart.
-    client: u64,
+    pub(super) client: u64,
 }
 
 impl Default for ClientLogLevel {
     fn default() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         Self {
-            level: Mutex::default(),
+            level: watch::Sender::new(None),
             client: LAST.fetch_add(1, Ordering::Relaxed),
         }
     }
@@ -39,11 +39,15 @@ impl Default for ClientLogLevel {
 
 impl ClientLogLevel {
     pub(super) fn get(&self) -> Option<LogLevel> {
-        *self.level.lock()
+        *self.level.borrow()
     }
 
     pub(super) fn set(&self, level: Option<LogLevel>) {
-        *self.level.lock() = level;
+        self.level.send_replace(level);
+    }
+
+    pub(super) fn watch(&self) -> watch::Receiver<Option<LogLevel>> {
+        self.level.subscribe()
     }
 
     /// Answers `logging/setLevel`.
@@ -75,7 +79,7 @@ pub(super) fn parse_level(name: &Value) -> Result<LogLevel, RequestError> {
     })
 }
 
-/// Messages of one call that wait to be sent.
+/// Messages that wait to be sent, of one call or of none.
 #[derive(Default)]
 pub(super) struct WaitingLogs {
     state: Mutex<WaitingState>,
@@ -97,7 +101,7 @@ impl WaitingLogs {
         }
     }
 
-    fn add(&self, message: LogMessage) {
+    pub(super) fn add(&self, message: LogMessage) {
         let bytes = sanitize::length(&message.data);
         let mut state = self.state.lock();
         let has_room =

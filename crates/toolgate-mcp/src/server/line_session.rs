@@ -46,14 +46,16 @@ pub(super) async fn serve_lines(
     stop: CancellationToken,
 ) -> io::Result<()> {
     let outbox = Arc::new(Outbox::new(writer));
+    let sole_level = service.shared.sole_client.admit();
     let mut session = LineSession {
+        is_sole_client: sole_level.is_some(),
         service: Arc::clone(service),
         outbox: Arc::clone(&outbox),
         requests: Arc::default(),
         subscriptions: Arc::default(),
         questions: Arc::default(),
         notices: Arc::default(),
-        log_level: Arc::default(),
+        log_level: sole_level.unwrap_or_default(),
         lifetime: SessionLifetime {
             ending: stop.child_token(),
             calls: stop.child_token(),
@@ -83,6 +85,8 @@ struct LineSession {
     questions: Arc<SessionQuestions>,
     notices: Arc<SessionNotices>,
     log_level: Arc<ClientLogLevel>,
+    // It gets what servers log outside of calls.
+    is_sole_client: bool,
     lifetime: SessionLifetime,
     tasks: TaskTracker,
     handshake: HandshakeState,
@@ -229,13 +233,20 @@ impl LineSession {
             let questions = Arc::clone(&self.questions);
             let (outbox, ending) = (Arc::clone(&self.outbox), self.lifetime.ending.clone());
             let notices = Arc::clone(&self.notices);
+            let is_sole_client = self.is_sole_client;
             self.tasks.spawn(async move {
+                let logging = async {
+                    if is_sole_client {
+                        service.shared.sole_client.send_logs(&*outbox).await;
+                    }
+                };
                 let announcing = async {
                     tokio::join!(
                         send_list_changes(watch, ListChanges::ALL, &Value::Null, &*outbox),
                         send_updates(&service, &subscriptions, None, &*outbox),
                         send_notices(&notices, &*outbox),
                         send_extension_notices(&service, &questions, &outbox),
+                        logging,
                     )
                 };
                 ending.run_until_cancelled(announcing).await;

@@ -8,6 +8,7 @@
 //!
 //!  request_lines.rs, stdio.rs, outbox.rs  bytes in and out   jsonrpc.rs  results, errors → bytes
 //!  in_flight.rs      cancellation by id            call_reports.rs     progress and log of a tool
+//!  sole_client.rs    what servers log outside of calls
 //!  tasks/            calls that go on after their request
 //!  content_block.rs  blocks that clients accept    request_tracker.rs  requests, for traces
 //! ```
@@ -39,6 +40,7 @@ mod resource_updates;
 mod service;
 mod session_notices;
 mod session_questions;
+mod sole_client;
 mod stdio;
 mod suspended;
 mod tasks;
@@ -59,6 +61,7 @@ pub use self::request_tracker::{FinishedRequest, RequestObserver};
 pub(crate) use self::suspended::random_key;
 pub use self::tasks::{TaskSettings, TaskSummary};
 
+use crate::SoleClientLog;
 use service::McpService;
 
 // MCP SDKs kill their server 2 s after they close its stdin, so calls must end before that.
@@ -162,6 +165,12 @@ impl McpServer {
     /// Reports every HTTP request once it is answered. Call it once, before clients connect.
     pub fn observe_requests(&self, observer: Arc<dyn RequestObserver>) {
         drop(self.service.shared.observer.set(observer));
+    }
+
+    /// Where servers log what is about no call, if this server has only one client, on a pair of
+    /// streams.
+    pub fn sole_client_log(&self) -> SoleClientLog {
+        self.service.shared.sole_client.to_log()
     }
 
     /// Like [`serve`](Self::serve), on stdin and stdout of this process.

@@ -9,6 +9,7 @@ use toolgate_core::{Scope, ToolExecutor};
 
 use super::content_list::ContentLists;
 use super::methods::SERVER_INFO;
+use super::sole_client::SoleClient;
 use super::suspended::SuspendedCalls;
 use super::tasks::TaskTable;
 use super::tool_call::MAX_CALLS;
@@ -36,6 +37,7 @@ pub(super) struct SharedState {
     // Calls that wait for answers of their clients.
     pub(super) suspended: Arc<SuspendedCalls>,
     pub(super) tasks: TaskTable,
+    pub(super) sole_client: Arc<SoleClient>,
     pub(super) readiness: OnceLock<Box<dyn ServerReadiness>>,
     pub(super) observer: OnceLock<Arc<dyn RequestObserver>>,
 }
@@ -51,6 +53,7 @@ impl McpService {
             calls: Semaphore::new(MAX_CALLS),
             suspended: Arc::default(),
             tasks: TaskTable::new(options.tasks.clone()),
+            sole_client: Arc::default(),
             readiness: OnceLock::new(),
             observer: OnceLock::new(),
         };

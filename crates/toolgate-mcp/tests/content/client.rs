@@ -91,9 +91,25 @@ impl TestClient {
 
     /// A client that submits `content` for every form, and wants all log messages.
     pub(crate) async fn answering(server: McpServer, era: ProtocolEra, content: Value) -> Self {
+        Self::answering_with(server, era, content, json!({})).await
+    }
+
+    /// Like `answering`, for a client that supports tasks.
+    pub(crate) async fn with_tasks(server: McpServer, era: ProtocolEra, content: Value) -> Self {
+        let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
+        Self::answering_with(server, era, content, extensions).await
+    }
+
+    pub(crate) async fn answering_with(
+        server: McpServer,
+        era: ProtocolEra,
+        content: Value,
+        extensions: Value,
+    ) -> Self {
         let answer = json!({ "action": "accept", "content": content });
         let capabilities = json!({
             "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {},
+            "extensions": extensions,
         });
         let mut client = Self::start_client(server, era, capabilities, Some(answer)).await;
         if era == ProtocolEra::Legacy {
@@ -227,6 +243,17 @@ impl TestClient {
         let mut response = self.ask(method, params).await;
         assert!(response["result"].is_null(), "{method}: {response}");
         response["error"].take()
+    }
+
+    /// Answers the questions of a task.
+    pub(crate) async fn answer_task(&mut self, id: &Value, state: &Value) {
+        let mut params = id.clone();
+        for (key, question) in state["inputRequests"].as_object().unwrap() {
+            let label = question_label(question);
+            self.received_questions.lock().push(label);
+            params["inputResponses"][key] = answer_to(question, self.answer.as_ref().unwrap());
+        }
+        self.result("tasks/update", params).await;
     }
 
     /// The text of a resource.

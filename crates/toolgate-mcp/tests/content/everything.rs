@@ -36,6 +36,7 @@ async fn every_tool_of_the_reference_server_works_in_both_eras() {
         check_questions_as_tasks(&mut client).await;
         check_required_page(&mut client).await;
         check_reports(&mut client).await;
+        check_logging(&mut client).await;
     }
     gateway.stop().await;
 }
@@ -177,4 +178,20 @@ async fn check_reports(client: &mut TestClient) {
             .iter()
             .all(|next| next["params"]["progressToken"] == "token")
     );
+}
+
+/// The first message belongs to the call that switches it on. The later ones belong to no call, and
+/// this gateway may have other clients.
+async fn check_logging(client: &mut TestClient) {
+    client.drain().await;
+    let said = text(client, "toggle-simulated-logging", json!({})).await;
+    assert!(said.starts_with("Started simulated"), "{said}");
+    let logs = client.drain().await;
+    assert_eq!(logs.len(), 1, "{logs:?}");
+    assert_eq!(logs[0]["method"], "notifications/message");
+    let data = logs[0]["params"]["data"].as_str().unwrap();
+    assert!(data.to_lowercase().contains("message"), "{logs:?}");
+    let said = text(client, "toggle-simulated-logging", json!({})).await;
+    assert!(said.starts_with("Stopped simulated"), "{said}");
+    client.assert_quiet().await;
 }

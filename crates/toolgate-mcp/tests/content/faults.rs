@@ -1,4 +1,5 @@
-//! Servers that die, hang or send malformed results when their content is used.
+//! Servers that die, hang or send malformed results when their content, skills or extensions are
+//! used.
 
 use std::time::Duration;
 
@@ -10,7 +11,17 @@ use toolgate_mcp::ProtocolEra;
 use crate::client::TestClient;
 use crate::gateway::{ERAS, Gateway, era_pairs};
 
-const METHODS: [&str; 3] = ["resources/read", "prompts/get", "completion/complete"];
+/// The last one belongs to an extension. Nobody knows what it does, so it is never repeated.
+const METHODS: [&str; 6] = [
+    "resources/read",
+    "prompts/get",
+    "completion/complete",
+    "skills/get",
+    "resources/directory/read",
+    UNKNOWN_METHOD,
+];
+const UNKNOWN_METHOD: &str = "thing/find";
+const THING: &str = "com.example/thing";
 
 /// A server that offers all faults as resources and as prompts, and a healthy neighbour.
 async fn faulty(era: ProtocolEra) -> Gateway {
@@ -23,21 +34,38 @@ async fn faulty(era: ProtocolEra) -> Gateway {
         "fault:big/17825792",
     ];
     let prompts: Vec<Value> = faults.iter().map(|name| json!({ "name": name })).collect();
-    let content = json!({ "resources": [{ "uri": "fault:hang" }], "prompts": prompts });
+    start(era, &prompts).await
+}
+
+/// A server with these prompts, skills and an extension, and a healthy neighbour.
+async fn start(era: ProtocolEra, prompts: &[Value]) -> Gateway {
+    let content = json!({
+        "resources": [{ "uri": "fault:x" }], "prompts": prompts, "anything": true,
+        "extensions": {
+            "io.modelcontextprotocol/skills": { "directoryRead": true }, THING: {},
+        },
+        "methods": { UNKNOWN_METHOD: {} },
+    });
     let neighbour =
         json!({ "resources": [{ "uri": "healthy:1" }], "prompts": [{ "name": "healthy" }] });
     Gateway::start(era, &[("faulty", content), ("neighbour", neighbour)]).await
 }
 
+/// A client that declares the extension.
+async fn connect(gateway: &Gateway, era: ProtocolEra) -> TestClient {
+    let capabilities = json!({ "extensions": { THING: {} } });
+    TestClient::with_capabilities(gateway.server.clone(), era, capabilities).await
+}
+
 /// The parameters that cause a fault.
 fn params(method: &str, fault: &str) -> Value {
     match method {
-        "resources/read" => json!({ "uri": fault }),
         "prompts/get" => json!({ "name": fault }),
-        _ => json!({
+        "completion/complete" => json!({
             "ref": { "type": "ref/resource", "uri": fault },
             "argument": { "name": "a", "value": "" },
         }),
+        _ => json!({ "uri": fault }),
     }
 }
 
@@ -55,8 +83,8 @@ async fn a_server_that_dies_fails_every_request_on_it_and_comes_back() {
     for (client_era, server_era) in era_pairs() {
         for method in METHODS {
             let gateway = faulty(server_era).await;
-            let mut client = gateway.client(client_era).await;
-            // A read is safe to repeat, so it is tried twice before it fails.
+            let mut client = connect(&gateway, client_era).await;
+            // What is safe to repeat is tried twice before it fails.
             let error = client
                 .expect_error(method, params(method, "fault:die"))
                 .await;
@@ -79,17 +107,15 @@ async fn a_server_that_dies_fails_every_request_on_it_and_comes_back() {
 async fn a_read_that_killed_its_server_once_is_tried_again() {
     for method in METHODS {
         let gateway = faulty(ProtocolEra::Legacy).await;
-        let mut client = gateway.client(ProtocolEra::Modern).await;
-        let result = client
-            .result(method, params(method, "fault:die-once"))
-            .await;
-        assert!(result.to_string().contains("survived"), "{result}");
-        assert_eq!(
-            std::fs::metadata(gateway.path("faulty.count"))
-                .unwrap()
-                .len(),
-            2
-        );
+        let mut client = connect(&gateway, ProtocolEra::Modern).await;
+        let response = client.ask(method, params(method, "fault:die-once")).await;
+        let is_repeated = method != UNKNOWN_METHOD;
+        let has_survived = response["result"].to_string().contains("survived");
+        assert_eq!(has_survived, is_repeated, "{method}: {response}");
+        let runs = std::fs::metadata(gateway.path("faulty.count"))
+            .unwrap()
+            .len();
+        assert_eq!(runs, if is_repeated { 2 } else { 1 }, "{method}");
         gateway.stop().await;
     }
 }
@@ -101,7 +127,7 @@ async fn a_request_that_hangs_ends_at_its_timeout_and_is_cancelled() {
         let mut limits = Limits::default();
         limits.timeout = Duration::from_millis(300);
         gateway.executor.set_rules(limits, Policy::default());
-        let mut client = gateway.client(client_era).await;
+        let mut client = connect(&gateway, client_era).await;
         for method in METHODS {
             let (_, hanging) = client.start(method, params(method, "fault:hang")).await;
             assert_still_working(&mut client).await;
@@ -118,7 +144,7 @@ async fn a_request_that_hangs_ends_at_its_timeout_and_is_cancelled() {
 async fn a_client_can_cancel_a_read() {
     for (client_era, server_era) in era_pairs() {
         let gateway = faulty(server_era).await;
-        let mut client = gateway.client(client_era).await;
+        let mut client = connect(&gateway, client_era).await;
         for method in METHODS {
             let before = gateway
                 .received("faulty", "notifications/cancelled")
@@ -147,7 +173,7 @@ async fn a_client_can_cancel_a_read() {
 async fn oversized_contents_are_refused_and_the_server_keeps_running() {
     for era in ERAS {
         let gateway = faulty(ProtocolEra::Legacy).await;
-        let mut client = gateway.client(era).await;
+        let mut client = connect(&gateway, era).await;
         let pid = gateway.call("faulty", "pid", json!({})).await;
         // Over the limit of a result, and over that of a message.
         for size in [9 << 20, 17 << 20] {
@@ -186,6 +212,20 @@ async fn a_malformed_result_fails_only_its_request() {
         ("prompts/get", "7"),
         ("completion/complete", r#"{"completion":[]}"#),
         ("completion/complete", r#"{"completion":{"values":"a"}}"#),
+        ("skills/get", r#"{"skill":{}}"#),
+        ("skills/get", r#"{"skill":"fault:x"}"#),
+        (
+            "skills/get",
+            r#"{"skill":{"uri":7,"frontmatter":[],"resources":{}}}"#,
+        ),
+        ("skills/get", "{}"),
+        ("resources/directory/read", r#"{"resources":"none"}"#),
+        ("resources/directory/read", r#"{"resources":["text"]}"#),
+        ("resources/directory/read", "false"),
+        (UNKNOWN_METHOD, "7"),
+        (UNKNOWN_METHOD, "[]"),
+        (UNKNOWN_METHOD, "null"),
+        (UNKNOWN_METHOD, r#"{"resultType":"riddle"}"#),
     ];
     let raw =
         |result: &str| format!(r#"fault:raw/{{"jsonrpc":"2.0","id":$ID,"result":{result}}}\n"#);
@@ -193,13 +233,9 @@ async fn a_malformed_result_fails_only_its_request() {
         .iter()
         .map(|(_, result)| json!({ "name": raw(result) }))
         .collect();
-    let content = json!({ "resources": [{ "uri": "fault:x" }], "prompts": prompts });
     for (client_era, server_era) in era_pairs() {
-        let neighbour =
-            json!({ "resources": [{ "uri": "healthy:1" }], "prompts": [{ "name": "healthy" }] });
-        let servers = [("faulty", content.clone()), ("neighbour", neighbour)];
-        let gateway = Gateway::start(server_era, &servers).await;
-        let mut client = gateway.client(client_era).await;
+        let gateway = start(server_era, &prompts).await;
+        let mut client = connect(&gateway, client_era).await;
         for (method, result) in malformed {
             let error = client
                 .expect_error(method, params(method, &raw(result)))
@@ -218,7 +254,14 @@ fn response(method: &str, id: &str, text: &str) -> String {
     let result = match method {
         "resources/read" => format!(r#"{{"contents":[{{"uri":"fault:x","text":"{text}"}}]}}"#),
         "prompts/get" => format!(r#"{{"messages":[{{"role":"user","content":{content}}}]}}"#),
-        _ => format!(r#"{{"completion":{{"values":["{text}"]}}}}"#),
+        "completion/complete" => format!(r#"{{"completion":{{"values":["{text}"]}}}}"#),
+        "skills/get" => format!(
+            r#"{{"skill":{{"uri":"fault:x","frontmatter":{{"name":"n","description":"{text}"}},"resources":"dynamic"}}}}"#
+        ),
+        "resources/directory/read" => {
+            format!(r#"{{"resources":[{{"uri":"fault:x","name":"{text}"}}]}}"#)
+        }
+        _ => format!(r#"{{"text":"{text}"}}"#),
     };
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}\n"#)
 }
@@ -237,16 +280,9 @@ async fn unknown_response_ids_answer_no_request() {
     });
     let prompts = faults.iter().flatten();
     let prompts: Vec<Value> = prompts.map(|name| json!({ "name": name })).collect();
-    let content = json!({ "resources": [{ "uri": "fault:x" }], "prompts": prompts });
-    let neighbour =
-        json!({ "resources": [{ "uri": "healthy:1" }], "prompts": [{ "name": "healthy" }] });
     for (client_era, server_era) in era_pairs() {
-        let servers = [
-            ("faulty", content.clone()),
-            ("neighbour", neighbour.clone()),
-        ];
-        let gateway = Gateway::start(server_era, &servers).await;
-        let mut client = gateway.client(client_era).await;
+        let gateway = start(server_era, &prompts).await;
+        let mut client = connect(&gateway, client_era).await;
         for (method, faults) in METHODS.iter().zip(&faults) {
             for fault in faults {
                 let result = client

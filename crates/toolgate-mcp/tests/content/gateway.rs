@@ -184,10 +184,17 @@ impl Gateway {
 
     /// The parameters of the requests of this method that a server has received.
     pub(crate) async fn received(&self, server: &str, method: &str) -> Vec<Value> {
-        let messages = self.call(server, "received", json!({})).await;
-        let messages = messages.as_array().unwrap().iter();
+        let messages = self.received_messages(server).await.into_iter();
         let of_method = messages.filter(|message| message["method"] == method);
-        of_method.map(|message| message["params"].clone()).collect()
+        of_method
+            .map(|mut message| message["params"].take())
+            .collect()
+    }
+
+    /// All messages that a server has received.
+    pub(crate) async fn received_messages(&self, server: &str) -> Vec<Value> {
+        let messages = self.call(server, "received", json!({})).await;
+        messages.as_array().unwrap().clone()
     }
 
     /// Makes a server announce a changed list.
@@ -222,7 +229,7 @@ impl Gateway {
     }
 }
 
-fn scope(allow: &[&str], deny: &[&str]) -> Scope {
+pub(crate) fn scope(allow: &[&str], deny: &[&str]) -> Scope {
     let patterns = |texts: &[&str]| texts.iter().map(|text| ToolPattern::new(text)).collect();
     Scope::only(patterns(allow)).except(patterns(deny))
 }

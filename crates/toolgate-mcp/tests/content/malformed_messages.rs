@@ -41,11 +41,21 @@ async fn assert_still_working(gateway: &Gateway, client: &mut TestClient) {
 #[tokio::test]
 async fn a_hanging_list_does_not_affect_other_lists() {
     for era in ERAS {
-        for method in ["resources/list", "resources/templates/list", "prompts/list"] {
+        for method in [
+            "resources/list",
+            "resources/templates/list",
+            "prompts/list",
+            "skills/list",
+        ] {
+            let frontmatter = json!({ "name": "s", "description": "d" });
+            let skill = json!({
+                "uri": "skill://s/SKILL.md", "frontmatter": frontmatter, "resources": "dynamic",
+            });
             // An empty reply: the server never answers.
             let raw = json!({ method: "" });
             let content = json!({
-                "resources": [{ "uri": "x:1" }], "prompts": [{ "name": "p" }], "raw": raw,
+                "resources": [{ "uri": "x:1" }], "prompts": [{ "name": "p" }], "skills": [skill],
+                "extensions": { "io.modelcontextprotocol/skills": {} }, "raw": raw,
             });
             let neighbour = json!({ "resources": [{ "uri": "y:1" }] });
             let servers = [("s", content), ("neighbour", neighbour)];
@@ -67,6 +77,9 @@ async fn a_hanging_list_does_not_affect_other_lists() {
             );
             let prompts = client.list("prompts/list").await;
             assert_eq!(prompts.contains(&"p".to_owned()), method != "prompts/list");
+            let skills = client.result("skills/list", json!({})).await;
+            let count = skills["skills"].as_array().unwrap().len();
+            assert_eq!(count, usize::from(method != "skills/list"), "{method}");
             gateway.stop().await;
         }
     }

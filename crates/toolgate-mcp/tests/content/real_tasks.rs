@@ -1,5 +1,5 @@
 //! Clients that others wrote fetch results of tasks, answer their questions and cancel them, over
-//! HTTP.
+//! HTTP, and calls of the reference server become tasks.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,9 +8,18 @@ use serde_json::{Value, json};
 use thirdparty::Inspector;
 use toolgate_mcp::{HttpOptions, McpServer, ProtocolEra, ServeOptions};
 
-use crate::gateway::Gateway;
+use crate::client::TestClient;
+use crate::gateway::{ERAS, Gateway};
 use crate::inspector::InspectorClient;
 use crate::real_clients::{listen, run};
+use crate::real_servers::{everything, start};
+
+/// A server of the same tools whose calls soon become tasks.
+fn server_with_tasks(gateway: &Gateway) -> McpServer {
+    let mut options = ServeOptions::gateway("1.0.0");
+    options.tasks.after = Duration::from_millis(300);
+    McpServer::new(gateway.executor.clone(), options)
+}
 
 /// A gateway whose slow calls become tasks, and its URL.
 async fn gateway() -> (Gateway, String) {
@@ -20,9 +29,7 @@ async fn gateway() -> (Gateway, String) {
     gateway.add("notes", ProtocolEra::Legacy, &json!({}));
     gateway.add_argument("notes", "tasks");
     gateway.apply().await;
-    let mut options = ServeOptions::gateway("1.0.0");
-    options.tasks.after = Duration::from_millis(300);
-    let server = McpServer::new(gateway.executor.clone(), options);
+    let server = server_with_tasks(&gateway);
     let url = listen(server.http(HttpOptions::default())).await;
     (gateway, url)
 }
@@ -149,4 +156,74 @@ async fn the_inspector_uses_tasks_in_both_eras() {
     assert_eq!(result["structuredContent"], answers(), "{result}");
     drop(client);
     gateway.stop().await;
+}
+
+#[tokio::test]
+async fn everything_researches_in_a_task_for_clients_of_both_eras() {
+    let Some(folder) = fakemcp::real_servers() else {
+        return;
+    };
+    let gateway = start(vec![everything(&folder)]).await;
+    for era in ERAS {
+        let form = json!({ "interpretation": "snake" });
+        let mut client = TestClient::with_tasks(server_with_tasks(&gateway), era, form).await;
+        let result = match era {
+            ProtocolEra::Modern => research_modern(&mut client).await,
+            ProtocolEra::Legacy => research_legacy(&mut client).await,
+        };
+        let report = result["content"][0]["text"].as_str().unwrap();
+        assert!(
+            report.contains("# Research Report: python (snake)"),
+            "{report}"
+        );
+        let mut questions = client.received_questions.lock().clone();
+        // The server asks for them once, shortly after it starts.
+        questions.retain(|question| question != "roots/list");
+        assert_eq!(questions.len(), 1, "{questions:?}");
+        assert!(
+            questions[0].contains("multiple interpretations"),
+            "{questions:?}"
+        );
+    }
+    gateway.stop().await;
+}
+
+fn research() -> Value {
+    let arguments = json!({ "topic": "python", "ambiguous": true });
+    json!({ "name": "simulate-research-query", "arguments": arguments })
+}
+
+/// Toolgate makes a task of the slow call, and asks in its state.
+async fn research_modern(client: &mut TestClient) -> Value {
+    let created = client.result("tools/call", research()).await;
+    assert_eq!(created["resultType"], "task", "{created}");
+    let id = json!({ "taskId": created["taskId"] });
+    let mut messages = Vec::new();
+    loop {
+        let mut state = client.result("tasks/get", id.clone()).await;
+        messages.extend(state["statusMessage"].as_str().map(str::to_owned));
+        match state["status"].as_str().unwrap() {
+            "working" => tokio::time::sleep(Duration::from_millis(50)).await,
+            "input_required" => client.answer_task(&id, &state).await,
+            "completed" => {
+                // What the server says about its own task.
+                assert!(messages.contains(&"Generating report...".to_owned()));
+                return state["result"].take();
+            }
+            other => panic!("{other}: {state}"),
+        }
+    }
+}
+
+/// The client asks for the task, and is asked while it waits for the result.
+async fn research_legacy(client: &mut TestClient) -> Value {
+    let mut params = research();
+    params["task"] = json!({ "ttl": 60_000 });
+    let created = client.result("tools/call", params).await;
+    assert_eq!(created["task"]["status"], "working", "{created}");
+    let id = json!({ "taskId": created["task"]["taskId"] });
+    let result = client.result("tasks/result", id.clone()).await;
+    let state = client.result("tasks/get", id).await;
+    assert_eq!(state["status"], "completed", "{state}");
+    result
 }

@@ -17,7 +17,7 @@ use crate::config::SecretScope;
 use crate::exit::Exit;
 use crate::journal::{CommandJournal, OpenRetry};
 use crate::reload::{self, ConfigReload};
-use crate::servers::{self, ServerFleet, ServerStart};
+use crate::servers::{self, ServerAnswers, ServerFleet, ServerStart};
 use crate::signals::CommandSignals;
 use crate::{output, wiring};
 
@@ -60,7 +60,8 @@ pub(crate) fn run(global: &GlobalOptions, options: &McpOptions) -> anyhow::Resul
     block_on_threads(async {
         let mut signals = CommandSignals::listen().context("cannot listen to signals")?;
         let all = servers::settings(&config.servers);
-        let fleet = ServerFleet::start(&config, &tools, all, ServerStart::AtOnce, None);
+        let answers = ServerAnswers::in_sole_client(server.sole_client_log());
+        let fleet = ServerFleet::start_with(&config, &tools, all, ServerStart::AtOnce, answers);
         let reload = ConfigReload::new(config, &tools, executor, fleet.servers.clone());
         let reload = reload.map(|reload| reload.on_hangup(signals.reload.take()));
         server.wait_for(fleet.servers.clone());

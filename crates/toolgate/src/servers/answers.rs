@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use toolgate_mcp::ElicitationHandler;
+use toolgate_mcp::{ElicitationHandler, SoleClientLog};
 
 use crate::elicit::TerminalElicitationHandler;
 use crate::spinner::Spinner;
 
-/// Who answers what servers ask, besides the model that they may use.
+/// Who answers what servers ask, besides the model that they may use, and who gets what they log
+/// outside of calls.
 pub(crate) struct ServerAnswers {
     pub(super) elicitation_handler: Option<Arc<dyn ElicitationHandler>>,
     // The clients that call their tools may be able to.
     pub(super) in_clients: bool,
+    pub(super) log: Option<SoleClientLog>,
 }
 
 impl ServerAnswers {
@@ -20,6 +22,7 @@ impl ServerAnswers {
         Self {
             elicitation_handler: handler.map(|handler| Arc::new(handler) as Arc<_>),
             in_clients: false,
+            log: None,
         }
     }
 
@@ -27,6 +30,14 @@ impl ServerAnswers {
         Self {
             elicitation_handler: None,
             in_clients: true,
+            log: None,
+        }
+    }
+
+    pub(crate) fn in_sole_client(log: SoleClientLog) -> Self {
+        Self {
+            log: Some(log),
+            ..Self::in_clients()
         }
     }
 
@@ -35,7 +46,7 @@ impl ServerAnswers {
     pub(crate) fn in_clients_or_with(handler: impl ElicitationHandler + 'static) -> Self {
         Self {
             elicitation_handler: Some(Arc::new(handler)),
-            in_clients: true,
+            ..Self::in_clients()
         }
     }
 }

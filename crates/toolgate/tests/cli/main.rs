@@ -37,6 +37,7 @@ mod sampling; // servers that ask the model of the configuration
 mod sandbox; // what a confined server can't reach
 mod secrets; // `${file:…}`, `${cmd:…}`: fetched, hidden, followed
 mod serve; // `serve`: how it starts, what it refuses, how it ends
+mod server_logs; // what servers of `mcp` log outside of calls
 mod servers; // `list`, `inspect`, `call`, `doctor` and `mcp` with MCP servers
 mod terminal; // the program on a terminal screen
 mod trust; // `trust`, for servers of a file in the working folder

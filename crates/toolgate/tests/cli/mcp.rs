@@ -227,7 +227,7 @@ fn only_the_tools_asked_for_are_offered() {
 }
 
 /// The program, past its handshake and still running.
-fn started(config: &str) -> (Child, BufReader<ChildStdout>, tempfile::TempDir) {
+pub(crate) fn started(config: &str) -> (Child, BufReader<ChildStdout>, tempfile::TempDir) {
     started_with(config, &json!({}))
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use tokio_util::task::AbortOnDropHandle;
 use toolgate_core::Redactor;
 
 use super::super::connection::{SupervisedConnection, ToolOffer};
@@ -24,6 +25,7 @@ pub(super) struct LiveConnection {
     pub(super) link: ServerLink,
     pub(super) redactor: Redactor,
     pub(super) _listener: ChangeSubscription,
+    pub(super) _log_level: Option<AbortOnDropHandle<()>>,
 }
 
 impl SupervisedConnection for LiveConnection {

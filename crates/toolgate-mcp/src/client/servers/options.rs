@@ -12,7 +12,7 @@ use super::super::sampling::SamplingHandler;
 use super::super::stdio::MAX_MESSAGE;
 use super::super::stdio::sandbox::SandboxLauncher;
 use super::super::stdio::watcher::ServerWatcher;
-use crate::RetryPolicy;
+use crate::{RetryPolicy, SoleClientLog};
 
 /// Options that apply to all [`Servers`](crate::Servers), in addition to the settings of each.
 #[derive(Clone)]
@@ -34,6 +34,8 @@ pub struct ServersOptions {
     /// Tells servers that their questions can be answered, because clients that call their tools
     /// may be able to.
     pub relays_questions: bool,
+    /// Takes what servers log outside of calls. Without it, nobody gets that.
+    pub sole_client_log: Option<SoleClientLog>,
     /// Folders returned to servers that ask for roots.
     pub roots: Vec<PathBuf>,
     /// Largest message accepted from a server, in bytes.
@@ -65,6 +67,7 @@ impl Default for ServersOptions {
             elicitation_handler: None,
             sampling_handler: None,
             relays_questions: false,
+            sole_client_log: None,
             roots: Vec::new(),
             max_message: MAX_MESSAGE,
             health: ServerHealthHandler::default(),

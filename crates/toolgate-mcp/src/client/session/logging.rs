@@ -1,12 +1,13 @@
 //! Log messages of servers: asks for the levels that callers want, and passes each message on to the
-//! caller whose call it is about.
+//! caller whose call it is about, or to the only client there is.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use toolgate_core::{CallContext, LogLevel, LogMessage, sanitize};
+use tokio_util::task::AbortOnDropHandle;
+use toolgate_core::{CallContext, LogHandler, LogLevel, LogMessage, sanitize};
 use tracing::debug;
 
 use super::{ClientSession, SessionRequest};
@@ -44,9 +45,30 @@ impl ClientSession {
     /// Asks a server up to 2025-11-25 for the messages that callers want. A later server reads the
     /// level in each request.
     pub(crate) async fn prepare_logging(self: &Arc<Self>, call: &CallContext) {
-        let Some(wanted) = wanted_level(call) else {
-            return;
-        };
+        if let Some(wanted) = wanted_level(call) {
+            self.ask_for_level(wanted).await;
+        }
+    }
+
+    /// Keeps the level of a server up to 2025-11-25 at what the only client wants, even while it
+    /// calls nothing. `None` if there may be several clients.
+    pub(crate) fn follow_log_level(self: &Arc<Self>) -> Option<AbortOnDropHandle<()>> {
+        let mut levels = self.sole_client_log.get()?.levels.clone();
+        let session = Arc::clone(self);
+        Some(AbortOnDropHandle::new(tokio::spawn(async move {
+            loop {
+                let wanted = *levels.borrow_and_update();
+                if let Some(wanted) = wanted {
+                    session.ask_for_level(wanted).await;
+                }
+                if levels.changed().await.is_err() {
+                    return;
+                }
+            }
+        })))
+    }
+
+    async fn ask_for_level(self: &Arc<Self>, wanted: LogLevel) {
         if self.is_modern() || !self.offer.get().is_some_and(|offer| offer.logging) {
             return;
         }
@@ -72,19 +94,22 @@ impl ClientSession {
             Some(id) => self.pending_call(id).map(|call| call.context),
             None => self.only_caller(),
         };
-        let (Some(level), Some(caller)) = (level, caller) else {
+        let sole_client = self.sole_client_log.get().map(|log| &log.handler);
+        let (Some(level), true) = (level, caller.is_some() || sole_client.is_some()) else {
             return self
                 .diagnostics
                 .log_ignored(NoiseKind::Notification, "notifications/message");
         };
+        let wants = |log: &&Arc<dyn LogHandler>| log.level().is_some_and(|wanted| level >= wanted);
+        let of_call = caller.as_ref().and_then(CallContext::logs);
         // Only what is wanted is worth a copy.
-        if wanted_level(&caller).is_none_or(|wanted| level < wanted) {
+        let Some(log) = of_call.filter(wants).or(sole_client.filter(wants)) else {
             return;
-        }
+        };
         let redactor = self.diagnostics.redactor();
         let (data, _) = sanitize::value(redactor, &params["data"], MAX_DATA_BYTES);
         let logger = params["logger"].as_str().unwrap_or(&self.server);
-        caller.relay_log(LogMessage {
+        log.log(LogMessage {
             level,
             logger: Some(sanitize::name(redactor, logger)),
             data,

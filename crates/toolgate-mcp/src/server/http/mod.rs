@@ -107,6 +107,7 @@ struct HttpState {
 impl McpServer {
     /// Serves the same tools over HTTP, to any number of clients.
     pub fn http(&self, options: HttpOptions) -> McpHttp {
+        self.service.shared.sole_client.admit_any();
         McpHttp {
             state: Arc::new(HttpState {
                 sessions: Arc::new(SessionTable::new(&options)),

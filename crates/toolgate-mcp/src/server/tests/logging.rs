@@ -1,6 +1,6 @@
 //! Log messages of running tools reach the client that wants them.
 
-use toolgate_core::LogLevel;
+use toolgate_core::{LogLevel, LogMessage};
 
 use super::*;
 
@@ -104,4 +104,56 @@ async fn a_flood_of_messages_does_not_hold_up_the_call() {
     }
     assert_eq!(next["result"]["content"][0]["text"], "done");
     assert!(messages < 10_000 && notices > 0, "{messages} {notices}");
+}
+
+#[tokio::test]
+async fn only_a_single_client_gets_what_is_about_no_call() {
+    let server = server(&talking());
+    let log = server.sole_client_log();
+    let say = |level: LogLevel, data: &str| {
+        let is_wanted = log.handler.level().is_some_and(|wanted| level >= wanted);
+        if is_wanted {
+            let (logger, data) = (None, json!(data));
+            log.handler.log(LogMessage {
+                level,
+                logger,
+                data,
+                meta: None,
+            });
+        }
+        is_wanted
+    };
+    assert!(!say(LogLevel::Error, "nobody is there"));
+    let mut client = LineClient::new(server.clone());
+    client.initialize("2025-11-25").await;
+    client
+        .send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+        .await;
+    assert!(!say(LogLevel::Error, "it has not set a level"));
+    let mut levels = log.levels.clone();
+    client
+        .ask("logging/setLevel", json!({ "level": "notice" }))
+        .await;
+    assert_eq!(*levels.borrow_and_update(), Some(LogLevel::Notice));
+    assert!(!say(LogLevel::Info, "too quiet") && say(LogLevel::Notice, "heard"));
+    assert_eq!(client.next().await, message("notice", json!("heard")));
+
+    let mut other = LineClient::new(server.clone());
+    other.initialize("2025-11-25").await;
+    assert!(!say(LogLevel::Error, "whose is it?"));
+    drop((client, other));
+    assert!(!say(LogLevel::Error, "still unclear"));
+}
+
+#[tokio::test]
+async fn clients_over_http_get_nothing_that_is_about_no_call() {
+    let server = server(&talking());
+    let log = server.sole_client_log();
+    let _http = server.http(crate::HttpOptions::default());
+    let mut client = LineClient::new(server.clone());
+    client.initialize("2025-11-25").await;
+    client
+        .ask("logging/setLevel", json!({ "level": "debug" }))
+        .await;
+    assert_eq!(log.handler.level(), None);
 }

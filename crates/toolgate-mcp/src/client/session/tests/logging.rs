@@ -1,6 +1,7 @@
 //! Log messages of servers reach the caller they are about, and nobody else.
 
 use super::*;
+use crate::SoleClientLog;
 use toolgate_core::{LogHandler, LogLevel, LogMessage};
 
 struct TestLog {
@@ -195,4 +196,72 @@ async fn a_modern_server_learns_the_level_from_each_request() {
     // The other request asked for none, so it must be about the first.
     say(&inbox, "error", json!("mine"), None);
     assert_eq!(log.take(), [json!("mine")]);
+}
+
+/// A session in a process with one client, and the level that this client wants.
+fn sole_client(
+    session: &Arc<ClientSession>,
+    log: &Arc<TestLog>,
+) -> watch::Sender<Option<LogLevel>> {
+    let level = watch::Sender::new(log.level);
+    session.set_sole_client_log(SoleClientLog {
+        handler: Arc::clone(log) as _,
+        levels: level.subscribe(),
+    });
+    level
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_about_no_call_goes_to_the_only_client_of_the_process() {
+    let (session, _recorder, inbox) = connected(false);
+    let client = TestLog::new(1, LogLevel::Warning);
+    let _level = sole_client(&session, &client);
+    for (level, data, request) in [
+        ("error", "by itself", None),
+        ("error", "after its request", Some(FIRST_ID + 9)),
+        ("info", "not wanted", None),
+        ("loud", "no level", None),
+    ] {
+        say(&inbox, level, json!(data), request);
+    }
+    assert_eq!(client.take(), ["by itself", "after its request"]);
+    // Every call is the client's own, so none of them makes the receiver ambiguous.
+    let calls = [1, 2].map(|caller| TestLog::new(caller, LogLevel::Debug));
+    start_calls(&session, &[Some(&calls[0]), None, Some(&calls[1])]).await;
+    say(&inbox, "error", json!("of one of them"), None);
+    say(&inbox, "error", json!("of the last"), Some(FIRST_ID + 2));
+    say(
+        &inbox,
+        "error",
+        json!("of the silent one"),
+        Some(FIRST_ID + 1),
+    );
+    assert_eq!(client.take(), ["of one of them", "of the silent one"]);
+    assert_eq!(calls[1].take(), ["of the last"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_older_server_follows_the_level_of_the_only_client() {
+    let (session, recorder, _inbox) = connected(false);
+    assert!(
+        session.follow_log_level().is_none(),
+        "there is no such client"
+    );
+    session.set_offer(&json!({ "capabilities": { "logging": {} } }));
+    let client = TestLog::new(1, None);
+    let level = sole_client(&session, &client);
+    let following = session.follow_log_level();
+    settle().await;
+    for wanted in [LogLevel::Warning, LogLevel::Debug, LogLevel::Error] {
+        level.send_replace(Some(wanted));
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+    let sent = recorder.sent();
+    let asked = sent
+        .iter()
+        .filter(|sent| sent["method"] == "logging/setLevel");
+    let levels: Vec<&Value> = asked.map(|sent| &sent["params"]["level"]).collect();
+    // A quieter level is only a saving, since what isn't wanted is left out here anyway.
+    assert_eq!(levels, ["warning", "debug"]);
+    drop(following);
 }
