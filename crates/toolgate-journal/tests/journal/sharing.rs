@@ -170,7 +170,7 @@ fn foreign_and_newer_files_are_left_alone() {
         ),
         (
             "PRAGMA application_id = 0x54476a6f; PRAGMA user_version = 99; CREATE TABLE t (a)",
-            "was written by a newer version (format 99; this program knows up to 7); upgrade, or set journal.file to another file",
+            "was written by a newer version (format 99; this program knows up to 8); upgrade, or set journal.file to another file",
         ),
     ] {
         let fixture = TestJournal::new();

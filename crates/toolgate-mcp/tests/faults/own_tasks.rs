@@ -13,7 +13,7 @@ async fn house(modes: &[&str]) -> FaultTest {
     builder.start_settled().await
 }
 
-fn form(more: Value) -> Value {
+fn form(more: &Value) -> Value {
     let mut params = json!({
         "message": "Who?", "mode": "form",
         "requestedSchema": { "type": "object", "properties": { "who": { "type": "string" } } },
@@ -46,7 +46,10 @@ async fn servers_get_answers_as_tasks_from_clients_of_both_eras() {
     });
     let sampling = json!({ "method": "sampling/createMessage", "params": sampling });
     for is_modern in [false, true] {
-        for question in [form(json!({ "task": { "ttl": 60_000 } })), sampling.clone()] {
+        for question in [
+            form(&json!({ "task": { "ttl": 60_000 } })),
+            sampling.clone(),
+        ] {
             let mut client = PersonClient::connect(&house, is_modern).await;
             let requests = json!([
                 question,
@@ -83,7 +86,7 @@ async fn a_question_that_its_server_cancels_is_withdrawn() {
     let house = house(SERVER).await;
     let mut client = PersonClient::connect(&house, false).await;
     let requests = json!([
-        form(json!({ "task": {} })),
+        form(&json!({ "task": {} })),
         { "pause": 300 },
         about_task("tasks/cancel", "$TASK"),
         about_task("tasks/result", "$TASK"),
@@ -108,7 +111,7 @@ async fn a_server_cannot_use_the_tasks_of_another() {
     let house = house(SERVER).await;
     let mut client = PersonClient::connect(&house, false).await;
     let created = json!([
-        form(json!({ "task": {} })),
+        form(&json!({ "task": {} })),
         about_task("tasks/result", "$TASK")
     ]);
     let (_, done) = client.run("tools/call", call(FAKE, &created)).await;
@@ -130,7 +133,7 @@ async fn floods_of_tasks_and_of_requests_about_them_harm_nobody() {
     let house = house(SERVER).await;
     let nobody = json!([
         // Nobody is asked by this call, so all of them are declined, and no result is fetched.
-        { "method": "elicitation/create", "params": form(json!({ "task": {} }))["params"], "times": 500 },
+        { "method": "elicitation/create", "params": form(&json!({ "task": {} }))["params"], "times": 500 },
         { "method": "tasks/get", "params": { "taskId": "made up" }, "times": 1000 },
         { "method": "tasks/result", "params": { "taskId": 7 }, "times": 100 },
         { "method": "tasks/list", "params": {} },

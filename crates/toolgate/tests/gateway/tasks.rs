@@ -31,10 +31,10 @@ fn ask(gateway: &ServeProcess, method: &str, name: &str, mut params: Value) -> V
 }
 
 fn start(gateway: &ServeProcess, ms: u64) -> String {
-    start_tool(gateway, "sleep", json!({ "ms": ms }))
+    start_tool(gateway, "sleep", &json!({ "ms": ms }))
 }
 
-fn start_tool(gateway: &ServeProcess, tool: &str, arguments: Value) -> String {
+fn start_tool(gateway: &ServeProcess, tool: &str, arguments: &Value) -> String {
     let params = json!({ "name": tool, "arguments": arguments });
     let answer = ask(gateway, "tools/call", tool, params);
     let id = answer["result"]["taskId"].as_str();
@@ -133,7 +133,7 @@ fn a_task_of_a_server_survives_kill_9() {
         let folder = tempfile::tempdir().unwrap();
         let gateway = keeping_tasks(folder.path(), era);
         let arguments = json!({ "ms": 4000, "text": "the end" });
-        let id = start_tool(&gateway, "task", arguments);
+        let id = start_tool(&gateway, "task", &arguments);
         assert_eq!(task(&gateway, &id)["status"], "working", "{era}");
         gateway.kill();
 
@@ -160,7 +160,7 @@ fn tasks_of_servers_go_on_while_the_gateway_is_stopped_whoever_called() {
         let folder = tempfile::tempdir().unwrap();
         let mut gateway = keeping_tasks(folder.path(), era);
         let arguments = json!({ "ms": 9000, "text": "the end" });
-        let id = start_tool(&gateway, "task", arguments.clone());
+        let id = start_tool(&gateway, "task", &arguments);
         let address = gateway.address.clone();
         let caller = std::thread::spawn(move || {
             let path = "/api/tools/task/call";

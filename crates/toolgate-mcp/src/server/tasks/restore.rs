@@ -77,7 +77,7 @@ impl McpService {
             drop(service.find_or_wait(&tool, &ending).await);
             if ending.is_cancelled() {
                 // The next process continues it.
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         });
         let task = Arc::new(ClientTask::new(record, call.stop.clone()));
