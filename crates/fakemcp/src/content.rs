@@ -1,26 +1,27 @@
-//! Resources, prompts, completion and subscriptions. The file of the mode `content` says what there
-//! is; addresses that begin with `fault:` cause a fault.
+//! Resources, prompts, completion and subscriptions, as the file of the mode `content` defines
+//! them. URIs and names that start with `fault:` cause a fault.
 //!
-//! | member of the file | what it is |
+//! | member of the file | meaning |
 //! |---|---|
-//! | `name` | who the default answers say they are from |
+//! | `name` | the server name in default answers |
 //! | `instructions`, `capabilities` | part of the handshake |
-//! | `resources`, `templates`, `prompts` | the lists |
-//! | `many` | how many more resources are listed |
+//! | `resources`, `templates`, `prompts` | the entries of these lists |
+//! | `many` | adds this many generated resources |
 //! | `skills` | the entries of `skills/list`, also for `skills/get` |
-//! | `extensions` | the extensions that are declared, besides the other capabilities |
-//! | `methods` | by method of an extension: what it answers |
-//! | `ttlMs` | how long the lists may be kept; 0 if it isn't there |
-//! | `answers` | by URI, name of a prompt or reference: a result, or an error with its `code` |
-//! | `folders` | by URI: the result of `resources/directory/read` |
+//! | `extensions` | the declared extensions |
+//! | `methods` | the results of extension methods, by method |
+//! | `raw` | BYTES by method: written instead of the response, with $ID replaced by the request's id |
+//! | `ttlMs` | how long clients may cache the lists (default: 0) |
+//! | `answers` | by URI, prompt name or reference: a result, or an error with its `code` |
+//! | `folders` | the results of `resources/directory/read`, by URI |
 //!
-//! | address | what happens |
+//! | URI or name | what happens |
 //! |---|---|
-//! | `fault:hang` | nothing is answered |
-//! | `fault:die` | the process ends |
+//! | `fault:hang` | there is no response |
+//! | `fault:die` | the process exits |
 //! | `fault:die-once` | the same, but only the first time |
-//! | `fault:big/N` | a text of N bytes |
-//! | `fault:raw/BYTES` | writes BYTES, $ID being the id of the request, and nothing else |
+//! | `fault:big/N` | returns a text of N bytes |
+//! | `fault:raw/BYTES` | writes BYTES, with $ID replaced by the request's id, instead of a response |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
@@ -31,14 +32,14 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::modes::{FaultModes, unescape};
-use crate::server::{Answer, FakeServer};
+use crate::server::{FakeServer, RpcResult};
 use crate::start::count_run;
 
-/// Who wants to hear about which resources.
+/// Which resources the client has subscribed to.
 #[derive(Default)]
 pub(crate) struct Subscriptions {
     uris: BTreeSet<String>,
-    // The filters of modern clients, by the id of their request.
+    // Since 2026-07-28: the filters of `subscriptions/listen`, by the id of the request.
     listening: BTreeMap<String, Value>,
 }
 
@@ -68,7 +69,7 @@ impl Subscriptions {
         self.uris.contains(uri) || self.listening.values().any(named)
     }
 
-    /// Every URI of a subscription.
+    /// The URIs of all subscriptions.
     pub(crate) fn all(&self) -> BTreeSet<String> {
         let listening = self.listening.values();
         let named = listening.filter_map(|filter| filter["resourceSubscriptions"].as_array());
@@ -77,8 +78,8 @@ impl Subscriptions {
     }
 }
 
-/// The file of the mode `content`, read again only after it was replaced: benchmarks use this server
-/// too.
+/// The file of the mode `content`. Benchmarks use this server too, so it is read again only after
+/// it was replaced.
 #[derive(Default)]
 pub(crate) struct ContentFile {
     known: Mutex<(Option<FileStamp>, Arc<Value>)>,
@@ -123,7 +124,7 @@ pub(crate) fn capabilities(content: &Value) -> Value {
     all
 }
 
-/// The key and the entries of a list.
+/// The key and the entries of the list that a method returns.
 pub(crate) fn list(content: &Value, method: &str) -> Option<(&'static str, Vec<Value>)> {
     let (key, from) = match method {
         "resources/list" => ("resources", "resources"),
@@ -141,18 +142,19 @@ pub(crate) fn list(content: &Value, method: &str) -> Option<(&'static str, Vec<V
     Some((key, entries))
 }
 
-/// What the method of an extension answers.
+/// The result of an extension method.
 pub(crate) fn extension(content: &Value, method: &str) -> Option<Value> {
     content["methods"].get(method).cloned()
 }
 
-/// Answers a method of content; `None` if there should be no answer.
+/// Answers a method of content. Returns `None` when there is no response to send: none at all, or
+/// one that was already written.
 pub(crate) fn answer(
     server: &FakeServer,
     id: &Value,
     method: &str,
     params: &Value,
-) -> Option<Answer> {
+) -> Option<RpcResult> {
     let content = server.content();
     let address = match method {
         "resources/read" | "skills/get" | "resources/directory/read" => &params["uri"],
@@ -185,7 +187,7 @@ pub(crate) fn answer(
         return Some(Err((-32602, format!("no folder {address}"))));
     }
     if scripted["code"].is_i64() {
-        server.refuse(id, scripted);
+        server.send_error(id, scripted);
         return None;
     }
     let name = content["name"].as_str().unwrap_or("fakemcp");
@@ -199,7 +201,7 @@ pub(crate) fn answer(
     }))
 }
 
-/// The text of the answer, if there is one.
+/// Returns the text of the response, or `None` as `answer` does.
 fn run_fault(server: &FakeServer, id: &Value, fault: &str) -> Option<String> {
     let (kind, value) = fault.split_once('/').unwrap_or((fault, ""));
     match kind {
@@ -233,15 +235,16 @@ fn default_answer(method: &str, address: &str, text: &str) -> Value {
     result
 }
 
-/// Announces an update as often as asked, if somebody has subscribed. Returns whether somebody has.
-pub(crate) fn update(server: &FakeServer, given: &Value) -> bool {
-    let uri = given["uri"].as_str().unwrap_or_default();
-    let is_wanted = server.subscriptions().includes(uri) || given["always"] == true;
+/// Announces `times` updates if the client has subscribed or `always` is set. Returns whether it
+/// did.
+pub(crate) fn update(server: &FakeServer, arguments: &Value) -> bool {
+    let uri = arguments["uri"].as_str().unwrap_or_default();
+    let is_wanted = server.subscriptions().includes(uri) || arguments["always"] == true;
     if is_wanted {
-        for _ in 0..given["times"].as_u64().unwrap_or(1) {
+        for _ in 0..arguments["times"].as_u64().unwrap_or(1) {
             let mut params = json!({ "uri": uri });
-            if given["meta"].is_object() {
-                params["_meta"] = given["meta"].clone();
+            if arguments["meta"].is_object() {
+                params["_meta"] = arguments["meta"].clone();
             }
             server.notify("notifications/resources/updated", &params);
         }

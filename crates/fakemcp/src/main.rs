@@ -2,36 +2,40 @@
 //!
 //! | mode | what happens |
 //! |---|---|
-//! | `modern`, `dual` | supports only 2026-07-28, or both eras (default: only the legacy era) |
+//! | `modern` | speaks only protocol 2026-07-28 |
+//! | `dual` | speaks it and the older revisions, which start with `initialize`; without either mode, only the older ones |
 //! | `version=V` | answers `initialize` with this revision |
 //! | `strict` | exits unless the first message is `initialize` |
-//! | `wait=MS` | starts with this delay |
+//! | `wait=MS` | waits this long before it starts |
 //! | `failing=N:FILE` | the first N starts, counted in FILE, exit with status 1 |
 //! | `mute` | reads, but answers nothing |
 //! | `stdout=BYTES`, `stderr=BYTES` | writes these bytes at the start |
-//! | `before=BYTES`, `end=BYTES` | writes these bytes before every message, or instead of its newline |
+//! | `before=BYTES`, `end=BYTES` | `before` is written before every message; `end` replaces its final newline |
 //! | `noise=N` | writes N stray lines per second to stdout |
-//! | `flood=N:BYTES` | repeats BYTES on stderr at the start, N bytes in total |
+//! | `flood-stderr=N:BYTES` | repeats BYTES on stderr at the start, N bytes in total |
 //! | `after:METHOD=ACTION` | after METHOD was handled: `exit:N`, `signal:N`, `close-stdout`, `close-stdin`, `stop-reading` |
 //! | `deaf` | ignores SIGTERM, SIGINT and the end of its input |
-//! | `child`, `child=setsid` | starts a child that holds its stdout, in its group or in a session of its own |
+//! | `child`, `child=setsid` | starts a child that inherits stdout, in the same process group or in a new session |
 //! | `list=FILE` | lists the tools in FILE (a JSON array), which is read for every `tools/list` |
-//! | `many=N` | lists N more tools, in pages of 1000 |
+//! | `many=N` | adds N generated tools; lists have pages of 1000 |
 //! | `describe=N` | the description of `echo` has N bytes |
-//! | `cursor=same`, `cursor=endless` | lists an endless number of pages |
-//! | `storm=N` | announces N changes of its tools per second |
+//! | `cursor=same`, `cursor=endless` | every page of a list has a next cursor: always the same, or always a new one |
+//! | `storm=N` | sends N `tools/list_changed` notifications per second |
 //! | `count=FILE` | the file to which the `count` tools append a byte for every run |
-//! | `content=FILE` | offers the resources and prompts in FILE (`content.rs` says its form), which is read for every request |
-//! | `tasks`, `tasks=FILE` | has the tool `task` of `tasks.rs`; its tasks survive the process in FILE |
+//! | `content=FILE` | offers the resources and prompts in FILE (its format: see `content.rs`), which is read for every request |
+//! | `asking-content` | offers one resource and one prompt, whose text it asks the user for |
+//! | `tasks`, `tasks=FILE` | offers the `task` tool (see `tasks.rs`); with FILE, tasks survive a restart |
 //!
-//! BYTES may contain the escapes `\n`, `\r`, `\\` and `\xNN`. The tools are in `tools.rs`.
+//! BYTES may contain the escapes `\n`, `\r`, `\\` and `\xNN`. The tools are listed in `tools.rs`.
 
 mod content;
 mod modes;
+mod questions;
 mod requests;
 mod server;
 mod start;
 mod tasks;
+mod tool_calls;
 mod tools;
 
 use modes::FaultModes;
@@ -41,8 +45,9 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let modes = match FaultModes::parse(&arguments) {
         Ok(modes) => modes,
-        Err(wrong) => {
-            start::write_to_stderr(format!("fakemcp has no mode '{wrong}'\n").as_bytes());
+        Err(argument) => {
+            let error = format!("fakemcp: unknown mode or invalid value: {argument}\n");
+            start::write_to_stderr(error.as_bytes());
             std::process::exit(2);
         }
     };

@@ -16,7 +16,7 @@ pub(crate) struct FaultModes {
     pub(crate) before: Vec<u8>,
     pub(crate) end: Vec<u8>,
     pub(crate) noise: u64,
-    pub(crate) flood: Option<(u64, Vec<u8>)>,
+    pub(crate) flood_stderr: Option<(u64, Vec<u8>)>,
     pub(crate) after: Vec<(String, ExitAction)>,
     pub(crate) deaf: bool,
     pub(crate) child: Option<ChildMode>,
@@ -53,7 +53,7 @@ pub(crate) enum CursorMode {
 }
 
 impl FaultModes {
-    /// Fails with the argument that isn't a mode.
+    /// The error is the argument with an unknown mode or an invalid value.
     pub(crate) fn parse(arguments: &[String]) -> Result<Self, &str> {
         let mut modes = Self {
             legacy: true,
@@ -84,9 +84,9 @@ impl FaultModes {
             "before" => self.before = unescape(value),
             "end" => self.end = unescape(value),
             "noise" => self.noise = value.parse().ok()?,
-            "flood" => {
+            "flood-stderr" => {
                 let (total, text) = value.split_once(':')?;
-                self.flood = Some((total.parse().ok()?, unescape(text)));
+                self.flood_stderr = Some((total.parse().ok()?, unescape(text)));
             }
             "deaf" => self.deaf = true,
             "child" => self.child = Some(parse_child(value)?),
@@ -175,10 +175,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_mode_is_named() {
-        for wrong in ["nonsense", "after:x=dance", "wait=soon", "child=twin"] {
-            let arguments = ["mute".to_owned(), wrong.to_owned()];
-            assert_eq!(FaultModes::parse(&arguments).err(), Some(wrong));
+    fn an_unknown_mode_or_invalid_value_is_named() {
+        for argument in ["unknown", "after:x=dance", "wait=soon", "child=twin"] {
+            let arguments = ["mute".to_owned(), argument.to_owned()];
+            assert_eq!(FaultModes::parse(&arguments).err(), Some(argument));
         }
     }
 }

@@ -11,10 +11,9 @@ use serde_json::{Value, json};
 
 use crate::content::{self, ContentFile, Subscriptions};
 use crate::modes::{CursorMode, FaultModes, unescape};
-use crate::requests;
 use crate::start::{block_forever, pause, run_action};
 use crate::tasks::{self, FakeTasks};
-use crate::tools;
+use crate::{questions, tool_calls, tools};
 
 const MODERN: &str = "2026-07-28";
 const PAGE: usize = 1000;
@@ -107,7 +106,7 @@ impl FakeServer {
 
     fn handle(&self, method: &str, message: &Value) {
         let (id, params) = (&message["id"], &message["params"]);
-        // Instead of the answer; nothing, if it is empty.
+        // Replaces the response; an empty text means that there is none.
         if let Some(raw) = self.content()["raw"][method].as_str() {
             return self.write(&unescape(&raw.replace("$ID", &id.to_string())));
         }
@@ -121,7 +120,7 @@ impl FakeServer {
                 Ok(content_list())
             }
             "resources/read" | "prompts/get" if self.modes.asking_content => {
-                requests::ask_for_content(self, method, params)
+                questions::elicit_content(self, method, params)
             }
             "resources/list" | "resources/templates/list" | "prompts/list" | "skills/list" => {
                 self.list_content(method, params)
@@ -146,7 +145,7 @@ impl FakeServer {
                 self.subscriptions().cancel(&params["requestId"]);
                 return self.run_actions_after(method);
             }
-            "tools/call" => match tools::call(self, id, params) {
+            "tools/call" => match tool_calls::call(self, id, params) {
                 Some(answer) => answer,
                 None => return,
             },
@@ -162,7 +161,7 @@ impl FakeServer {
             _ if id.is_null() => return self.run_actions_after(method),
             _ => match content::extension(&self.content(), method) {
                 Some(result) => Ok(result),
-                None => Err((-32601, format!("no method {method}"))),
+                None => Err((-32601, format!("Method not found: {method}"))),
             },
         };
         self.answer(id, answer);
@@ -233,10 +232,10 @@ impl FakeServer {
         })
     }
 
-    fn list_content(&self, method: &str, params: &Value) -> Answer {
+    fn list_content(&self, method: &str, params: &Value) -> RpcResult {
         let content = self.content();
         match content::list(&content, method) {
-            None => Err((-32601, format!("no method {method}"))),
+            None => Err((-32601, format!("Method not found: {method}"))),
             Some((key, entries)) => Ok(self.page(params, key, |from, count| {
                 entries.into_iter().skip(from).take(count).collect()
             })),
@@ -301,7 +300,7 @@ impl FakeServer {
         receiver
     }
 
-    pub(crate) fn answer(&self, id: &Value, answer: Answer) {
+    pub(crate) fn answer(&self, id: &Value, answer: RpcResult) {
         self.send(&match answer {
             Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
             Err((code, message)) => {
@@ -310,8 +309,8 @@ impl FakeServer {
         });
     }
 
-    /// Answers with an error in all its parts.
-    pub(crate) fn refuse(&self, id: &Value, error: &Value) {
+    /// Sends an error with all its members, such as `data`.
+    pub(crate) fn send_error(&self, id: &Value, error: &Value) {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
     }
 
@@ -330,9 +329,10 @@ impl FakeServer {
     }
 }
 
-pub(crate) type Answer = Result<Value, (i64, String)>;
+/// The result of a request, or the code and the message of a JSON-RPC error.
+pub(crate) type RpcResult = Result<Value, (i64, String)>;
 
-/// One resource and one prompt, which ask before they answer.
+/// The lists of the mode `asking-content`.
 fn content_list() -> Value {
     json!({
         "resources": [{ "uri": "fake://form", "name": "form" }],

@@ -30,8 +30,8 @@ pub(crate) fn prepare(modes: &FaultModes, arguments: &[String]) {
         start_child(arguments);
     }
     write_to_stderr(&modes.stderr);
-    if let Some((total, text)) = &modes.flood {
-        flood(*total, text);
+    if let Some((total, text)) = &modes.flood_stderr {
+        flood_stderr(*total, text);
     }
     if let Some((times, file)) = &modes.failing
         && count_run(file) <= *times
@@ -69,7 +69,7 @@ fn start_child(arguments: &[String]) {
     }
 }
 
-fn flood(total: u64, text: &[u8]) {
+fn flood_stderr(total: u64, text: &[u8]) {
     let times = usize::try_from(total).unwrap_or(usize::MAX) / text.len().max(1);
     let block = text.repeat((1 << 16) / text.len().max(1) + 1);
     let mut left = times * text.len();

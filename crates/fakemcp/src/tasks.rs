@@ -1,5 +1,5 @@
-//! The tool `task`, whose calls become tasks of either kind. Each server counts its tasks from 1,
-//! so two servers have tasks of the same ids.
+//! The tool `task`, whose calls run as tasks: those of protocol 2025-11-25 or of the extension.
+//! Each server counts its tasks from 1, so two servers have tasks of the same ids.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use crate::modes::FaultModes;
-use crate::server::{Answer, FakeServer};
+use crate::server::{FakeServer, RpcResult};
 use crate::start::pause;
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -23,11 +23,11 @@ pub(crate) struct FakeTasks {
 impl FakeTasks {
     pub(crate) fn new(modes: &FaultModes) -> Self {
         let file = modes.tasks.clone().filter(|file| file.as_os_str() != "");
-        let kept = file.as_ref().and_then(|file| std::fs::read(file).ok());
-        let kept = kept.and_then(|kept| serde_json::from_slice(&kept).ok());
+        let saved = file.as_ref().and_then(|file| std::fs::read(file).ok());
+        let saved = saved.and_then(|saved| serde_json::from_slice(&saved).ok());
         Self {
             file,
-            tasks: Mutex::new(kept.unwrap_or_default()),
+            tasks: Mutex::new(saved.unwrap_or_default()),
         }
     }
 
@@ -38,7 +38,7 @@ impl FakeTasks {
         Ok((id.to_owned(), task.ok_or_else(missing)?))
     }
 
-    /// Changes a task, and writes all of them if they are to survive.
+    /// Changes a task, and saves all tasks if there is a file.
     fn change(&self, id: &str, change: impl FnOnce(&mut Value)) {
         let mut tasks = self.tasks.lock();
         change(&mut tasks[id]);
@@ -68,7 +68,7 @@ pub(crate) fn add_capabilities(capabilities: &mut Value) {
 
 pub(crate) fn definition() -> Value {
     json!({
-        "name": "task", "description": "Goes on as a task",
+        "name": "task", "description": "Runs as a task",
         "execution": { "taskSupport": "required" },
         "inputSchema": { "type": "object", "properties": {
             "text": { "type": "string" },
@@ -83,7 +83,7 @@ pub(crate) fn definition() -> Value {
 }
 
 /// The answer to `tools/call`.
-pub(crate) fn call(server: &FakeServer, params: &Value) -> Answer {
+pub(crate) fn call(server: &FakeServer, params: &Value) -> RpcResult {
     let meta = &params["_meta"];
     let capabilities = &meta["io.modelcontextprotocol/clientCapabilities"];
     let is_modern = is_modern(params);
@@ -91,7 +91,7 @@ pub(crate) fn call(server: &FakeServer, params: &Value) -> Answer {
         return Err((-32021, "Missing required client capability".to_owned()));
     }
     if !is_modern && !params["task"].is_object() {
-        return Err((-32601, "the tool has to be called as a task".to_owned()));
+        return Err((-32601, "the tool must be called as a task".to_owned()));
     }
     let (id, task) = server.tasks.create(&params["arguments"]);
     let mut state = state(&id, &task, is_modern);
@@ -105,7 +105,7 @@ pub(crate) fn call(server: &FakeServer, params: &Value) -> Answer {
 }
 
 /// The answer to a request about a task.
-pub(crate) fn answer(server: &FakeServer, method: &str, params: &Value) -> Answer {
+pub(crate) fn answer(server: &FakeServer, method: &str, params: &Value) -> RpcResult {
     let (id, task) = server.tasks.find(params)?;
     let is_modern = is_modern(params);
     match method {
@@ -117,9 +117,9 @@ pub(crate) fn answer(server: &FakeServer, method: &str, params: &Value) -> Answe
             Ok(state(&id, &task, is_modern))
         }
         "tasks/update" if is_modern => {
-            let given = params["inputResponses"].as_object().cloned();
+            let responses = params["inputResponses"].as_object().cloned();
             server.tasks.change(&id, |task| {
-                for (key, answer) in given.unwrap_or_default() {
+                for (key, answer) in responses.unwrap_or_default() {
                     task["answers"][key] = answer;
                 }
             });
@@ -130,8 +130,8 @@ pub(crate) fn answer(server: &FakeServer, method: &str, params: &Value) -> Answe
     }
 }
 
-/// Asks while the task needs input, and answers when it is over.
-fn wait_for_result(server: &FakeServer, params: &Value) -> Answer {
+/// Asks while the task needs input, and returns its result when it has ended.
+fn wait_for_result(server: &FakeServer, params: &Value) -> RpcResult {
     loop {
         let (id, task) = server.tasks.find(params)?;
         let related = json!({ RELATED: { "taskId": id } });
@@ -157,7 +157,7 @@ fn wait_for_result(server: &FakeServer, params: &Value) -> Answer {
 }
 
 fn state(id: &str, task: &Value, is_modern: bool) -> Value {
-    let given = &task["arguments"];
+    let arguments = &task["arguments"];
     let status = status(task);
     let (ttl, poll) = match is_modern {
         true => ("ttlMs", "pollIntervalMs"),
@@ -166,11 +166,11 @@ fn state(id: &str, task: &Value, is_modern: bool) -> Value {
     let mut state = json!({
         "taskId": id, "status": status, "statusMessage": format!("it is {status}"),
         "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z",
-        ttl: given["ttl"], poll: given["poll"].as_u64().unwrap_or(200),
+        ttl: arguments["ttl"], poll: arguments["poll"].as_u64().unwrap_or(200),
     });
     if !is_modern {
         // A tool that failed is a task that failed.
-        if given["end"] == "tool_error" && status == "completed" {
+        if arguments["end"] == "tool_error" && status == "completed" {
             state["status"] = json!("failed");
         }
         return state;
@@ -191,18 +191,18 @@ fn state(id: &str, task: &Value, is_modern: bool) -> Value {
 }
 
 fn status(task: &Value) -> &str {
-    let given = &task["arguments"];
+    let arguments = &task["arguments"];
     let answered = task["answers"].as_object().map_or(0, Map::len) as u64;
     if task["cancelled"] == true {
         return "cancelled";
     }
-    if now() < task["created"].as_u64().unwrap_or(0) + given["ms"].as_u64().unwrap_or(0) {
+    if now() < task["created"].as_u64().unwrap_or(0) + arguments["ms"].as_u64().unwrap_or(0) {
         return "working";
     }
-    if answered < given["ask"].as_u64().unwrap_or(0) {
+    if answered < arguments["ask"].as_u64().unwrap_or(0) {
         return "input_required";
     }
-    match given["end"].as_str() {
+    match arguments["end"].as_str() {
         None | Some("tool_error") => "completed",
         Some(end) => end,
     }
@@ -216,19 +216,27 @@ fn question(task: &Value) -> (String, Value) {
     (format!("question-{answered}"), question)
 }
 
-/// What the call would have answered.
-fn outcome(task: &Value) -> Answer {
-    let given = &task["arguments"];
-    if given["end"] == "failed" {
+/// The result of the call.
+fn outcome(task: &Value) -> RpcResult {
+    let arguments = &task["arguments"];
+    if arguments["end"] == "failed" {
         return Err((-32000, "the task failed".to_owned()));
     }
-    let mut text = given["text"].as_str().unwrap_or_default().to_owned();
-    text.push_str(&"b".repeat(given["bytes"].as_u64().unwrap_or(0).try_into().unwrap_or(0)));
+    let mut text = arguments["text"].as_str().unwrap_or_default().to_owned();
+    text.push_str(
+        &"b".repeat(
+            arguments["bytes"]
+                .as_u64()
+                .unwrap_or(0)
+                .try_into()
+                .unwrap_or(0),
+        ),
+    );
     let mut result = json!({
         "content": [{ "type": "text", "text": text }],
-        "isError": given["end"] == "tool_error",
+        "isError": arguments["end"] == "tool_error",
     });
-    if given["ask"].is_u64() {
+    if arguments["ask"].is_u64() {
         result["structuredContent"] = task["answers"].clone();
     }
     Ok(result)

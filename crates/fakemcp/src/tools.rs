@@ -1,14 +1,8 @@
-//! The tools. Each one causes or shows one kind of fault.
-
-use std::collections::BTreeMap;
+//! The list of tools. `tool_calls.rs` says what each one does.
 
 use serde_json::{Map, Value, json};
 
-use crate::content;
-use crate::modes::{FaultModes, unescape};
-use crate::requests;
-use crate::server::{Answer, FakeServer};
-use crate::start::{count_run, pause, signal};
+use crate::modes::FaultModes;
 
 type FakeToolRow = (
     &'static str,
@@ -18,38 +12,42 @@ type FakeToolRow = (
 
 /// Name, description, and parameters with their types. All are optional except those of `echo`.
 const TOOLS: [FakeToolRow; 30] = [
-    ("echo", "Gives back its text", &[("text", "string")]),
-    ("arguments", "Gives back all of its arguments", &[]),
+    ("echo", "Returns its text", &[("text", "string")]),
+    ("arguments", "Returns all of its arguments", &[]),
     (
         "sleep",
-        "Answers late, cancelled or not",
+        "Sleeps, then responds even if cancelled",
         &[("ms", "integer")],
     ),
     (
         "progress",
-        "Tells its progress, then answers",
+        "Reports progress, then responds",
         &[("steps", "integer"), ("every_ms", "integer")],
     ),
-    ("env", "Its environment", &[]),
-    ("args", "Its arguments", &[]),
-    ("fds", "Its open files", &[]),
-    ("pid", "Its process", &[]),
-    ("heard", "Every message so far", &[]),
-    ("fail", "Fails with a text", &[("text", "string")]),
+    ("env", "Returns the environment of the process", &[]),
+    ("args", "Returns the command line arguments", &[]),
+    ("fds", "Returns the numbers of the open files", &[]),
+    ("pid", "Returns the process id", &[]),
+    ("received", "Returns every message received so far", &[]),
+    ("fail", "Fails with its text", &[("text", "string")]),
     (
         "refuse",
-        "A JSON-RPC error",
+        "Returns a JSON-RPC error",
         &[("text", "string"), ("code", "integer")],
     ),
-    ("big", "A text of that length", &[("bytes", "integer")]),
     (
-        "flood",
-        "An answer, or junk, of that many bytes",
+        "big",
+        "Returns a text of `bytes` bytes",
+        &[("bytes", "integer")],
+    ),
+    (
+        "long_line",
+        "Writes a line of about `bytes` bytes: a response that is never closed, or junk",
         &[("bytes", "integer"), ("junk", "boolean")],
     ),
     (
-        "stderr",
-        "That many bytes on stderr",
+        "write_stderr",
+        "Writes `bytes` bytes to stderr",
         &[("bytes", "integer"), ("text", "string")],
     ),
     (
@@ -62,35 +60,44 @@ const TOOLS: [FakeToolRow; 30] = [
             ("stderr", "string"),
         ],
     ),
-    ("blocks", "Every kind of content", &[]),
-    ("structured", "A structured result", &[("value", "object")]),
+    ("blocks", "Returns every kind of content", &[]),
+    (
+        "structured",
+        "Returns a structured result",
+        &[("value", "object")],
+    ),
     (
         "count",
-        "Leaves a mark; dies if it is the first and told so",
+        "Counts its runs in a file; with `die`, exits on the first run",
         &[("die", "boolean")],
     ),
     (
         "count_read_only",
-        "The same, said to be read-only",
+        "Like `count`, annotated as read-only",
         &[("die", "boolean")],
     ),
     (
         "count_idempotent",
-        "The same, said to be idempotent",
+        "Like `count`, annotated as idempotent",
         &[("die", "boolean")],
     ),
     (
         "elicit",
-        "Asks the person, by a page or again and again",
+        "Elicits input by form or by URL, `times` times",
         &[
             ("url", "boolean"),
             ("times", "integer"),
             ("message", "string"),
             ("question", "object"),
+            ("method", "string"),
         ],
     ),
-    ("sample", "Asks the model", &[("request", "object")]),
-    ("roots", "Asks for the roots", &[]),
+    (
+        "sample",
+        "Asks the client's model",
+        &[("request", "object")],
+    ),
+    ("roots", "Asks for the client's roots", &[]),
     (
         "requests",
         "Sends requests to the client, and answers with the responses",
@@ -98,25 +105,25 @@ const TOOLS: [FakeToolRow; 30] = [
     ),
     (
         "raw",
-        "Writes bytes, $ID being the id of the call, and answers nothing else",
+        "Writes its text, with $ID replaced by the id of the call, instead of a response",
         &[("text", "string")],
     ),
-    ("changed", "Says that the tools changed", &[]),
-    ("eat", "Holds that much memory", &[("mb", "integer")]),
+    ("changed", "Announces changed tools", &[]),
+    (
+        "allocate",
+        "Allocates `mb` MiB for a minute",
+        &[("mb", "integer")],
+    ),
     (
         "update",
-        "Announces an update of a resource to subscribers, or always",
+        "Announces `times` updates of a resource if a client subscribed to it, or always",
         &[
             ("uri", "string"),
             ("times", "integer"),
             ("always", "boolean"),
         ],
     ),
-    (
-        "subscribed",
-        "The URIs that somebody has subscribed to",
-        &[],
-    ),
+    ("subscribed", "Returns the URIs of all subscriptions", &[]),
     (
         "notify",
         "Sends a notification",
@@ -168,166 +175,4 @@ fn definition(modes: &FaultModes, (name, description, parameters): &FakeToolRow)
         _ => {}
     }
     tool
-}
-
-/// Returns the answer, or `None` if there should be none.
-pub(crate) fn call(server: &FakeServer, id: &Value, params: &Value) -> Option<Answer> {
-    let (name, given) = (
-        params["name"].as_str().unwrap_or_default(),
-        &params["arguments"],
-    );
-    let number = |key: &str| given[key].as_u64().unwrap_or(0);
-    let string = |key: &str| given[key].as_str().unwrap_or_default();
-    let result = match name {
-        "task" if server.modes.tasks.is_some() => {
-            return Some(crate::tasks::call(server, params));
-        }
-        "echo" => text(string("text")),
-        "arguments" => text(given.to_string()),
-        "sleep" => {
-            pause(number("ms"));
-            text("slept")
-        }
-        "progress" => progress(server, params),
-        "env" => text(json!(std::env::vars().collect::<BTreeMap<_, _>>()).to_string()),
-        "args" => text(json!(std::env::args().skip(1).collect::<Vec<_>>()).to_string()),
-        "fds" => text(json!(open_files()).to_string()),
-        "pid" => text(std::process::id().to_string()),
-        "heard" => text(json!(server.received()).to_string()),
-        "fail" => {
-            json!({ "content": [{ "type": "text", "text": string("text") }], "isError": true })
-        }
-        "refuse" => {
-            return Some(Err((
-                given["code"].as_i64().unwrap_or(-32602),
-                string("text").to_owned(),
-            )));
-        }
-        "big" => text("b".repeat(number("bytes").try_into().unwrap_or(0))),
-        "flood" => {
-            flood(server, id, given);
-            return None;
-        }
-        "stderr" => write_stderr(string("text"), number("bytes")),
-        "die" => exit_or_signal(given),
-        "blocks" => blocks(),
-        "structured" => json!({ "content": [], "structuredContent": given["value"] }),
-        "count" | "count_read_only" | "count_idempotent" => count_and_maybe_exit(server, given),
-        "elicit" | "sample" | "roots" => return Some(requests::ask(server, name, params)),
-        "requests" => text(requests::send_all(server, &given["requests"]).to_string()),
-        "raw" => {
-            let written = string("text").replace("$ID", &id.to_string());
-            server.write(&unescape(&written));
-            return None;
-        }
-        "changed" => {
-            server.announce_change();
-            text("said")
-        }
-        "eat" => eat_memory(number("mb")),
-        "update" => text(content::update(server, given).to_string()),
-        "subscribed" => text(json!(server.subscriptions().all()).to_string()),
-        "notify" => {
-            server.notify(string("method"), &given["params"]);
-            text("sent")
-        }
-        _ if server.modes.list.is_some() => {
-            text(json!({ "tool": name, "arguments": given }).to_string())
-        }
-        _ => return Some(Err((-32602, format!("Unknown tool: {name}")))),
-    };
-    Some(Ok(result))
-}
-
-fn write_stderr(block: &str, length: u64) -> Value {
-    let block = unescape(block);
-    for _ in 0..length / block.len().max(1) as u64 {
-        crate::start::write_to_stderr(&block);
-    }
-    text("written")
-}
-
-fn eat_memory(megabytes: u64) -> Value {
-    let eaten = vec![1_u8; usize::try_from(megabytes).unwrap_or(0) << 20];
-    pause(60_000);
-    text(eaten.len().to_string())
-}
-
-pub(crate) fn text(text: impl Into<String>) -> Value {
-    json!({ "content": [{ "type": "text", "text": text.into() }], "resultType": "complete" })
-}
-
-fn progress(server: &FakeServer, params: &Value) -> Value {
-    let token = &params["_meta"]["progressToken"];
-    let steps = params["arguments"]["steps"].as_u64().unwrap_or(0);
-    for step in 1..=steps {
-        server.notify(
-            "notifications/progress",
-            &json!({ "progressToken": token, "progress": step, "total": steps }),
-        );
-        pause(params["arguments"]["every_ms"].as_u64().unwrap_or(0));
-    }
-    text("done")
-}
-
-fn exit_or_signal(given: &Value) -> Value {
-    pause(given["ms"].as_u64().unwrap_or(0));
-    crate::start::write_to_stderr(given["stderr"].as_str().unwrap_or_default().as_bytes());
-    if let Some(number) = given["signal"].as_i64() {
-        signal(number.try_into().unwrap_or(9));
-    }
-    std::process::exit(
-        given["status"]
-            .as_i64()
-            .unwrap_or(3)
-            .try_into()
-            .unwrap_or(3),
-    )
-}
-
-fn count_and_maybe_exit(server: &FakeServer, given: &Value) -> Value {
-    let runs = server.modes.count.as_deref().map_or(0, count_run);
-    if given["die"] == true && runs == 1 {
-        std::process::exit(3);
-    }
-    text(runs.to_string())
-}
-
-/// Writes one long line: a response, or junk.
-fn flood(server: &FakeServer, id: &Value, given: &Value) {
-    if given["junk"] != true {
-        let head = format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":""#
-        );
-        server.write(head.as_bytes());
-    }
-    for _ in 0..given["bytes"].as_u64().unwrap_or(0) >> 16 {
-        server.write(&[b'f'; 1 << 16]);
-    }
-    server.write(b"\n");
-}
-
-fn open_files() -> Vec<String> {
-    let Ok(folder) = std::fs::read_dir("/proc/self/fd") else {
-        return Vec::new();
-    };
-    let mut files: Vec<String> = folder
-        .filter_map(Result::ok)
-        // The folder being read is open too.
-        .filter(|entry| std::fs::read_link(entry.path()).is_ok_and(|to| !to.ends_with("fd")))
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    files.sort();
-    files
-}
-
-fn blocks() -> Value {
-    json!({ "content": [
-        { "type": "text", "text": "a text" },
-        { "type": "image", "data": "aW1hZ2U=", "mimeType": "image/png" },
-        { "type": "audio", "data": "YXVkaW8=", "mimeType": "audio/wav" },
-        { "type": "resource_link", "uri": "file:///a.txt", "name": "a.txt" },
-        { "type": "resource", "resource": { "uri": "file:///b.txt", "text": "inside" } },
-        { "type": "hologram", "depth": 3 },
-    ] })
 }

@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use crate::context::ProgressSink;
 use crate::policy::CallFlow;
 use crate::{
-    CallId, FlowState, LogHandler, Progress, QuestionHandler, RemoteTask, Scope, TaskHandle, Tool,
-    ToolError, parse_object_within,
+    CallId, ExtensionListener, FlowState, LogHandler, Progress, QuestionHandler, RemoteTask, Scope,
+    TaskHandle, Tool, ToolError, parse_object_within,
 };
 
 /// A request to run one tool once.
@@ -29,6 +29,7 @@ pub struct ToolCall {
     pub(crate) logs: Option<Arc<dyn LogHandler>>,
     pub(crate) meta: Option<Arc<Map<String, Value>>>,
     pub(crate) extensions: Option<Arc<Map<String, Value>>>,
+    pub(crate) extension_listener: Option<Arc<dyn ExtensionListener>>,
     pub(crate) resumes: Option<RemoteTask>,
     pub(crate) task_handle: Option<TaskHandle>,
     pub(crate) trace_parent: Option<String>,
@@ -125,6 +126,7 @@ impl ToolCall {
             logs: None,
             meta: None,
             extensions: None,
+            extension_listener: None,
             resumes: None,
             task_handle: None,
             trace_parent: None,
@@ -202,6 +204,13 @@ impl ToolCall {
     #[must_use]
     pub fn extensions(mut self, extensions: Arc<Map<String, Value>>) -> Self {
         self.extensions = Some(extensions);
+        self
+    }
+
+    /// Passes notifications of extensions that are for the caller.
+    #[must_use]
+    pub fn on_extension_notification(mut self, listener: Arc<dyn ExtensionListener>) -> Self {
+        self.extension_listener = Some(listener);
         self
     }
 

@@ -12,8 +12,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{Annotations, DefinitionBuilder, Tool, ToolDefinition, ToolRank, ToolSource};
 
-/// A request for content. Policies and scopes know it by its MCP method: `files/resources/read` in
-/// a deny list closes all resources of the server `files`.
+/// The kinds of content request: read a resource, get a prompt, complete an argument, and so on.
+///
+/// Policies and scopes know each by its MCP method: `files/resources/read` in a deny list hides all
+/// resources of the server `files`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ContentMethod {
     ReadResource,
@@ -22,7 +24,7 @@ pub enum ContentMethod {
     /// Gets the entry of one skill.
     GetSkill,
     ReadDirectory,
-    /// Sends a request that an extension of MCP defines.
+    /// Sends a request or a notification that an extension of MCP defines.
     CallExtension,
 }
 
@@ -87,8 +89,12 @@ impl ContentMethod {
                 json!(["uri"]),
             ),
             Self::CallExtension => (
-                "Sends a request that an extension of MCP defines",
-                json!({ "method": { "type": "string" }, "params": { "type": "object" } }),
+                "Sends a request or a notification that an extension of MCP defines",
+                json!({
+                    "method": { "type": "string" },
+                    "params": { "type": "object" },
+                    "isNotification": { "type": "boolean" },
+                }),
                 json!(["method"]),
             ),
         };
@@ -105,7 +111,7 @@ impl ContentMethod {
     }
 }
 
-/// What one source offers besides tools, as it listed it last.
+/// The resources, prompts, skills and extensions of one source, as last listed.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct SourceContent {
@@ -116,7 +122,7 @@ pub struct SourceContent {
     pub prompts: Vec<Value>,
     /// The entries that the source lists under `skills/list`.
     pub skills: Vec<Value>,
-    /// The extensions of MCP that the source declares to support, with its settings for each.
+    /// The MCP extensions that the source declares to support, with its settings for each.
     pub extensions: Map<String, Value>,
     pub access: ContentAccess,
 }
@@ -131,7 +137,7 @@ impl SourceContent {
     }
 }
 
-/// The tools that fetch a source's content. A member is `None` if the source doesn't support it.
+/// The tools that fetch a source's content; `None` for what the source doesn't support.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct ContentAccess {
@@ -168,7 +174,7 @@ impl ContentAccess {
     }
 }
 
-/// Notifies subscribers of changes of a source's resources.
+/// Notifies subscribers when resources of a source change.
 pub trait ResourceUpdates: Send + Sync {
     /// Calls `listener` after every change of one of the source's own URIs or of a sub-resource,
     /// until the returned subscription is dropped. Survives restarts of the source.
@@ -176,14 +182,16 @@ pub trait ResourceUpdates: Send + Sync {
     fn subscribe(&self, uri: &str, listener: UpdateListener) -> UpdateSubscription;
 }
 
-/// Called when a resource has changed. Gets what follows the subscribed URI in the URI that changed:
-/// nothing, or the rest of the path to a sub-resource. Also gets the `_meta` of the announcement.
+/// Called when a subscribed resource has changed.
+///
+/// Receives the part of the changed URI that follows the subscribed one: nothing, or the rest of
+/// the path to a sub-resource. Also receives the `_meta` of the announcement.
 pub type UpdateListener = Box<dyn Fn(&str, Option<&Map<String, Value>>) + Send + Sync>;
 
 /// Ends a subscription when it is dropped.
 pub type UpdateSubscription = Box<dyn Any + Send + Sync>;
 
-/// A source with its content, in the order of rank.
+/// One source's content, with its rank.
 #[derive(Clone)]
 pub struct ContentSource {
     pub source: ToolSource,

@@ -2,9 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{ContentMethod, ContentRequest, ContentSet, ContentSource, Scope, ToolExecutor};
+use crate::{
+    ContentMethod, ContentRequest, ContentSet, ContentSource, Scope, ToolExecutor, ToolSource,
+};
 
-/// Why nobody gets a request that only an extension defines.
+/// Why a request of an MCP extension can't be routed to exactly one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ExtensionRequestError {
     #[error("no server that this caller may use has an extension for it")]
@@ -46,36 +48,85 @@ impl ToolExecutor {
         scope: &Scope,
         is_shared: impl Fn(&str) -> bool,
     ) -> Result<ContentRequest, ExtensionRequestError> {
-        let (content, rules) = (self.manager().content(), self.rules());
-        let sharing = |is_wanted: &dyn Fn(&str) -> bool| -> Vec<&ContentSource> {
-            let shares =
-                |source: &&ContentSource| source.content.extensions.keys().any(|id| is_wanted(id));
-            content.sources().iter().filter(shares).collect()
-        };
-        let mut owners = sharing(&|id| is_shared(id) && is_named_by(id, method));
-        if owners.is_empty() {
-            owners = sharing(&is_shared);
-        }
-        owners.retain(|owner| owner.is_offered(ContentMethod::CallExtension, &rules, scope));
-        let owner = match owners.as_slice() {
-            [] => return Err(ExtensionRequestError::NoOwner),
-            [owner] => (*owner).clone(),
-            _ => return Err(ExtensionRequestError::SeveralOwners),
-        };
+        let owner = self.find_extension_owner(method, scope, is_shared)?;
         let mut arguments = json!({ "method": method });
         if params.is_object() {
             arguments["params"] = params.clone();
         }
         Ok(self.extension_request(owner, method, arguments, scope))
     }
+
+    /// Like [`find_extension_request`](Self::find_extension_request), for a notification. `name` is
+    /// its method without what all notifications begin with.
+    pub fn find_extension_notification(
+        &self,
+        (method, name): (&str, &str),
+        params: &Value,
+        scope: &Scope,
+        is_shared: impl Fn(&str) -> bool,
+    ) -> Result<ContentRequest, ExtensionRequestError> {
+        let owner = self.find_extension_owner(name, scope, is_shared)?;
+        let mut arguments = json!({ "method": method, "isNotification": true });
+        if params.is_object() {
+            arguments["params"] = params.clone();
+        }
+        Ok(self.extension_request(owner, method, arguments, scope))
+    }
+
+    /// True if a message of this name from the source may reach the caller: they share an extension
+    /// that can have defined it, as `is_shared` tells, and the caller may use the extensions of the
+    /// source. If some extensions of the source have the name with which the message begins, the
+    /// others don't count.
+    pub fn may_get_extension_message(
+        &self,
+        source: &ToolSource,
+        name: &str,
+        scope: &Scope,
+        is_shared: impl Fn(&str) -> bool,
+    ) -> bool {
+        let (content, rules) = (self.manager().content(), self.rules());
+        let mut sources = content.sources().iter();
+        let Some(owner) = sources.find(|owner| owner.source == *source) else {
+            return false;
+        };
+        let declared = || owner.content.extensions.keys();
+        let is_named = declared().any(|id| is_named_by_extension(id, name));
+        let mut wanted = declared().filter(|id| !is_named || is_named_by_extension(id, name));
+        wanted.any(|id| is_shared(id))
+            && owner.is_offered(ContentMethod::CallExtension, &rules, scope)
+    }
+
+    fn find_extension_owner(
+        &self,
+        name: &str,
+        scope: &Scope,
+        is_shared: impl Fn(&str) -> bool,
+    ) -> Result<ContentSource, ExtensionRequestError> {
+        let (content, rules) = (self.manager().content(), self.rules());
+        let sharing = |is_wanted: &dyn Fn(&str) -> bool| -> Vec<&ContentSource> {
+            let shares =
+                |source: &&ContentSource| source.content.extensions.keys().any(|id| is_wanted(id));
+            content.sources().iter().filter(shares).collect()
+        };
+        let mut owners = sharing(&|id| is_shared(id) && is_named_by_extension(id, name));
+        if owners.is_empty() {
+            owners = sharing(&is_shared);
+        }
+        owners.retain(|owner| owner.is_offered(ContentMethod::CallExtension, &rules, scope));
+        match owners.as_slice() {
+            [] => Err(ExtensionRequestError::NoOwner),
+            [owner] => Ok((*owner).clone()),
+            _ => Err(ExtensionRequestError::SeveralOwners),
+        }
+    }
 }
 
-/// True for `com.example/catalog` and `catalog/search` or `com.example/catalog/search`.
-fn is_named_by(id: &str, method: &str) -> bool {
+/// True for `com.example/catalog` and `catalog`, `catalog/search` or `com.example/catalog/search`.
+pub fn is_named_by_extension(id: &str, message: &str) -> bool {
     let name = id.rsplit_once('/').map_or(id, |(_, name)| name);
     let begins_with = |prefix: &str| {
-        let rest = method.strip_prefix(prefix);
-        rest.is_some_and(|rest| rest.starts_with('/'))
+        let rest = message.strip_prefix(prefix);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     begins_with(id) || begins_with(name)
 }
@@ -85,7 +136,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{FunctionTool, SourceContent, ToolManager, ToolPattern, ToolRank, ToolSource};
+    use crate::{FunctionTool, SourceContent, ToolManager, ToolPattern, ToolRank};
 
     fn executor(sources: &[(&str, Value)]) -> ToolExecutor {
         let manager = ToolManager::new();
@@ -184,5 +235,41 @@ mod tests {
             find("catalog/search", &all[..2], &without),
             Err(ExtensionRequestError::NoOwner)
         );
+    }
+
+    #[test]
+    fn a_message_reaches_only_callers_that_share_the_extension_it_is_named_by() {
+        let executor = executor(&[
+            (
+                "a",
+                json!({ "com.example/catalog": {}, "com.example/orders": {} }),
+            ),
+            ("b", json!({})),
+        ]);
+        let may = |source: &str, name: &str, shared: &[&str], scope: &Scope| {
+            let source = ToolSource::Mcp(source.to_owned());
+            executor.may_get_extension_message(&source, name, scope, |id| shared.contains(&id))
+        };
+        let (catalog, orders) = (&["com.example/catalog"][..], &["com.example/orders"][..]);
+        let everyone = Scope::default();
+        for (name, shared, expected) in [
+            ("catalog/changed", catalog, true),
+            ("catalog", catalog, true),
+            ("com.example/catalog/changed", catalog, true),
+            ("catalog/changed", orders, false),
+            ("catalogue/changed", orders, true),
+            ("vendor/changed", orders, true),
+            ("vendor/changed", &[], false),
+        ] {
+            assert_eq!(
+                may("a", name, shared, &everyone),
+                expected,
+                "{name} {shared:?}"
+            );
+        }
+        assert!(!may("b", "catalog/changed", catalog, &everyone));
+        assert!(!may("c", "catalog/changed", catalog, &everyone));
+        let without = Scope::default().except(vec![ToolPattern::new("a/extensions/request")]);
+        assert!(!may("a", "catalog/changed", catalog, &without));
     }
 }

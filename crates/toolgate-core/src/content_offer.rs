@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::linked_uris::rewrite_skill_uris;
+use crate::text::strip_invisible;
 use crate::{
     ContentMethod, ContentSet, ContentSource, ExecutionRules, ListedResource, Scope, ToolSource,
-    strip_invisible,
 };
 
 /// A resource, resource template or prompt as callers see it, under the name or URI that they use.

@@ -1,17 +1,17 @@
-//! [`ContentRequest`]: what a caller wants to read, get or complete, and the call that does it.
+//! [`ContentRequest`]: a request to read, get or complete something, and the call that does it.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use crate::linked_uris::rewrite_result_uris;
+use crate::text::{escape, nearest_names};
 use crate::{
     CallContext, ContentMethod, ContentSet, ContentSource, ExecutionRules, Scope, Tool, ToolCall,
     ToolDefinition, ToolError, ToolExecutor, ToolFuture, ToolOutcome, ToolSource, ValidArguments,
-    escape, nearest_names,
 };
 
-/// A request for content, found among what its caller may use.
+/// A content request, resolved to the source that will answer it.
 pub struct ContentRequest {
     method: ContentMethod,
     content: Arc<ContentSet>,
@@ -188,7 +188,7 @@ impl ContentRequest {
             return;
         };
         // What an extension's result means is unknown here, so it stays as it is.
-        if self.method == ContentMethod::CallExtension {
+        if self.method == ContentMethod::CallExtension || output.is_extension_result {
             return;
         }
         if let Some(result) = &mut output.structured {

@@ -1,5 +1,6 @@
 //! [`CallContext`]: what a running tool knows about its call, and how it learns to stop.
 
+mod extensions;
 mod guards;
 mod tasks;
 
@@ -18,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 use crate::policy::CallFlow;
 use crate::slots::CallSlot;
 use crate::{
-    CallId, FlowState, Limits, LogHandler, LogLevel, LogMessage, Origin, QuestionHandler,
-    RemoteTask, Scope, ToolCall, ToolExecutor, ToolOutcome, TraceContext,
+    CallId, ExtensionListener, FlowState, Limits, LogHandler, LogLevel, LogMessage, Origin,
+    QuestionHandler, RemoteTask, Scope, ToolCall, ToolExecutor, ToolOutcome, TraceContext,
 };
 
 use guards::ClockPauses;
@@ -63,6 +64,7 @@ struct CallContextState {
     logs: Option<Arc<dyn LogHandler>>,
     meta: Option<Arc<Map<String, Value>>>,
     extensions: Option<Arc<Map<String, Value>>>,
+    extension_listener: Option<Arc<dyn ExtensionListener>>,
     resumes: Option<RemoteTask>,
     task_handle: Option<TaskHandle>,
     is_left: AtomicBool,
@@ -128,6 +130,7 @@ impl CallContext {
             logs: call.logs.take(),
             meta: call.meta.take(),
             extensions: call.extensions.take(),
+            extension_listener: call.extension_listener.take(),
             resumes: call.resumes.take(),
             task_handle: call.task_handle.take(),
             is_left: AtomicBool::new(false),
@@ -250,11 +253,6 @@ impl CallContext {
     /// Where log messages of this call go; `None` if the caller never wants any.
     pub fn logs(&self) -> Option<&Arc<dyn LogHandler>> {
         self.0.logs.as_ref()
-    }
-
-    /// The extensions of MCP that the caller declares; `None` for a caller that doesn't speak MCP.
-    pub fn extensions(&self) -> Option<&Map<String, Value>> {
-        self.0.extensions.as_deref()
     }
 
     /// The caller's `_meta` for the tool's server.

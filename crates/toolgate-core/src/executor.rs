@@ -22,8 +22,8 @@ use crate::in_flight::{CallStep, InFlightCall};
 use crate::policy::CallPermission;
 use crate::slots::CallSlot;
 use crate::{
-    Approval, ApprovalRecord, ApprovalRequest, Approver, CallContext, Decision, ExecutionRules,
-    FlowState, Limits, MAX_APPROVABLE_BYTES, Observer, Policy, Scope, Tool, ToolCall,
+    Approval, ApprovalRecord, ApprovalRequest, Approver, CallContext, ExecutionRules, FlowState,
+    Limits, MAX_APPROVABLE_BYTES, Observer, Policy, PolicyDecision, Scope, Tool, ToolCall,
     ToolDefinition, ToolError, ToolManager, ToolOutcome, ToolOutput, ToolSource, ValidArguments,
 };
 
@@ -135,7 +135,7 @@ impl ToolExecutor {
 
     /// True if this tool is offered to callers: the policy shows it, and it isn't withheld.
     pub fn is_visible(&self, tool: &ToolDefinition) -> bool {
-        tool.withheld().is_none() && self.decision(tool) != Decision::Hide
+        tool.withheld().is_none() && self.decision(tool) != PolicyDecision::Hide
     }
 
     /// Like [`is_visible`](Self::is_visible), within a scope.
@@ -144,7 +144,7 @@ impl ToolExecutor {
     }
 
     /// What the policy says about the tool, for all callers.
-    pub fn decision(&self, tool: &ToolDefinition) -> Decision {
+    pub fn decision(&self, tool: &ToolDefinition) -> PolicyDecision {
         self.shared.rules.load().policy.decide(tool)
     }
 

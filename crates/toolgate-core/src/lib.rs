@@ -14,13 +14,14 @@
 //!
 //! - A [`Tool`] is a [`ToolDefinition`] (name, description, JSON Schema of its arguments) and the
 //!   code that answers calls. [`FunctionTool`] makes one from an async function.
-//! - The [`ToolManager`] holds all tools, local ones and those of MCP servers, and decides which
-//!   name each is listed under. It can change at any time; running calls keep the tool they found.
+//! - A *source* ([`ToolSource`]) is where tools come from: this program, or one MCP server. The
+//!   [`ToolManager`] is the registry of all tools. It can change at any time; running calls keep
+//!   the tool they found.
 //! - The [`ToolExecutor`] runs calls, and is the only thing that invokes a tool. It never fails and
 //!   never panics: a timeout, a panic or a refusal is an outcome like any other.
 //! - [`Limits`] bound time, size and concurrency. The [`Policy`] says which tools may be called and
 //!   which need a person's approval, given through an [`Approver`]. A [`Scope`] narrows the tools
-//!   for one caller. A tool that a caller may not use doesn't exist for that caller.
+//!   for one caller. Tools that a caller may not use are hidden from it.
 //! - The [`ToolOutcome`] is a result or a [`ToolError`]. It serializes to the JSON envelope that
 //!   every interface of Toolgate returns.
 //! - An [`Observer`] sees each call before it runs and after it has ended, for logs, metrics and
@@ -69,28 +70,39 @@
 //!
 //! # Everything else, by topic
 //!
-//! - **Calls.** A [`ToolCall`] knows its [`Origin`] and [`Scope`]. The tool
-//!   receives [`ValidArguments`] and a [`CallContext`], with which it reports
-//!   progress and notices cancellation.
-//! - **Names.** If several sources use a name, [`ToolSet`] decides by [`ToolRank`] which keeps it.
-//!   [`ToolPattern`] matches tools in policies and scopes. [`ParameterNames`] renames parameters
-//!   for MCP servers that expect another spelling. [`wire_names`] makes tool names fit a protocol.
+//! - **Calls.** A [`ToolCall`] knows its [`Origin`] and [`Scope`]. The tool receives
+//!   [`ValidArguments`] and a [`CallContext`], with which it reports progress and notices
+//!   cancellation.
+//! - **Collections of tools.** [`ToolManager`] is the registry, which changes. [`ToolSet`] is an
+//!   immutable snapshot of it, with every name resolved. [`Toolbox`] is one conversation's
+//!   restricted view of an executor, and [`ToolList`] a snapshot of that view.
+//! - **Names.** If two sources offer the same name, the one with the lower [`ToolRank`] keeps it,
+//!   and the other tool is listed as `server__tool`. [`ToolPattern`] matches tools in policies and
+//!   scopes. [`ParameterNames`] renames parameters for MCP servers that expect another spelling.
+//!   [`wire_names`] makes tool names fit a protocol.
+//! - **Annotations.** [`Annotations`] are a tool's own claims about its effects.
+//!   [`DestructivePolicy`] says what happens if a model calls a tool that claims to be destructive.
+//! - **Approvals.** If the policy requires one, the executor sends an [`ApprovalRequest`] to its
+//!   [`Approver`]. The [`Approval`] is stored with the call as an [`ApprovalRecord`].
+//! - **Requests from servers.** During a call, an MCP server can ask the caller something (a
+//!   [`Question`], answered by its [`QuestionHandler`]) or send it a [`LogMessage`] (delivered by a
+//!   [`LogHandler`]).
+//! - **Tasks.** A [`RemoteTask`] is a call that its server continues in the background. A
+//!   [`TaskStore`] keeps tasks across restarts.
 //! - **Resources and prompts.** [`SourceContent`] is what a source offers besides tools.
 //!   [`ContentSet`] collects the resources and prompts of all sources. Reading one is a call like
 //!   any other, made by a [`ContentRequest`]: each [`ContentMethod`] is a tool of its source.
-//! - **Conversations.** A [`Toolbox`] is an executor restricted to the tools of one
-//!   conversation, and a [`ToolList`] is a snapshot of those tools. [`ToolReadiness`] knows
-//!   which servers are still starting, so that a request can wait for their tools. [`FlowState`]
-//!   remembers which kinds of data a conversation has read, so that [`FlowPolicy`] can ask
-//!   before private data leaves.
+//! - **Conversations.** [`ToolReadiness`] knows which servers are still starting, so that a request
+//!   can wait for their tools. [`FlowState`] remembers which kinds of data a conversation has read,
+//!   so that [`FlowPolicy`] can ask before private data leaves.
 //! - **Records.** Observers receive [`CallStarted`] and [`CallRecord`]. [`TraceContext`] puts a
 //!   call into a W3C trace. [`Redactor`] removes secrets, and [`sanitize`] redacts and truncates
 //!   values before they are stored.
 //! - **Untrusted input.** [`parse_object`] rejects duplicate keys. [`ValueCounter`] counts JSON
 //!   values before they are parsed. [`command_line_arguments`] and [`typed_arguments`] turn
 //!   text into typed arguments.
-//! - **Text and settings.** General helpers used by all crates: [`escape`], [`truncate`],
-//!   [`nearest_names`], [`parse_duration`] and others.
+//! - **Text.** [`text`] has the helpers that all crates share: escaping, truncating, fuzzy matching
+//!   of names, parsing of sizes and durations.
 //!
 //! # What is stable
 //!
@@ -111,9 +123,9 @@ mod content_set;
 mod content_uri;
 mod context;
 mod definition;
-mod deserialize_error;
 mod error;
 mod executor;
+mod extension_listener;
 mod function;
 mod handler;
 mod in_flight;
@@ -139,7 +151,7 @@ mod scope;
 mod slots;
 mod source;
 mod task_store;
-mod text;
+pub mod text;
 mod tool;
 mod tool_name;
 mod tool_pattern;
@@ -163,15 +175,15 @@ pub use content::{
     ContentAccess, ContentMethod, ContentSource, ResourceUpdates, SourceContent, UpdateListener,
     UpdateSubscription,
 };
-pub use content_extension::ExtensionRequestError;
+pub use content_extension::{ExtensionRequestError, is_named_by_extension};
 pub use content_offer::OfferedEntry;
 pub use content_request::ContentRequest;
 pub use content_set::{ContentSet, ListedPrompt, ListedResource};
 pub use context::{CallContext, PausedClock, Progress, SentRequest, TaskHandle};
 pub use definition::{DefinitionBuilder, DefinitionError, ToolDefinition};
-pub use deserialize_error::{describe_mismatch, describe_unknown_word};
 pub use error::{ErrorKind, HandlerKind, ServerFailure, ToolError};
 pub use executor::{DryRun, ToolExecutor, ToolExecutorBuilder};
+pub use extension_listener::{ExtensionListener, ExtensionNotification};
 pub use function::{FunctionResult, FunctionTool};
 pub use handler::Handler;
 pub use json::{JsonError, StrictObject, parse_json, parse_object, parse_object_within};
@@ -184,7 +196,9 @@ pub use observer::{CallRecord, CallStarted, Observer, Timings};
 pub use outcome::{ToolOutcome, error_chain};
 pub use output::{ToolContent, ToolOutput};
 pub use parameter_names::{ParameterNames, RenameMode};
-pub use policy::{Decision, Destructive, DestructiveCaller, FlowPolicy, FlowState, Policy};
+pub use policy::{
+    DestructivePolicy, DestructivePolicyCaller, FlowPolicy, FlowState, Policy, PolicyDecision,
+};
 pub use question::{ClientId, ElicitationListener, Question, QuestionError, QuestionHandler};
 pub use readiness::{ToolReadiness, ToolWait, ToolWaitListener};
 pub use redact::{Redactor, is_redacted};
@@ -194,12 +208,6 @@ pub use schema::{Schema, SchemaError, Violation};
 pub use scope::Scope;
 pub use source::ToolSource;
 pub use task_store::{TaskRecord, TaskStore};
-pub use text::{
-    BYTES_PATTERN, DURATION_PATTERN, DurationText, bytes_from_json, deserialize_bytes,
-    deserialize_duration, duration_from_json, escape, fold_letter, is_invisible, is_visible,
-    mark_truncated, nearest_names, parse_bytes, parse_duration, reveal, strip_invisible,
-    strip_invisible_in_schema, truncate,
-};
 pub use tool::{Tool, ToolFuture};
 pub use tool_name::display_name;
 pub use tool_pattern::ToolPattern;

@@ -1,4 +1,4 @@
-//! Replaces the URIs in a server's lists and results by the addresses under which clients find them.
+//! Replaces the URIs in a server's lists and results by those that clients use.
 
 use crate::{ContentSet, ToolSource};
 use serde_json::Value;
@@ -9,7 +9,9 @@ const APP_RESOURCE: &str = "resourceUri";
 /// The older form of the same.
 const APP_RESOURCE_FLAT: &str = "ui/resourceUri";
 
-/// Rewrites the URIs of contents, of prompt messages and of content blocks.
+/// Rewrites the server's URIs in a result to those that clients use.
+///
+/// Covers contents, prompt messages, skills and directory entries.
 pub fn rewrite_result_uris(result: &mut Value, content: &ContentSet, source: &ToolSource) {
     if let Some(Value::Array(contents)) = result.get_mut("contents") {
         for item in contents {
@@ -49,7 +51,8 @@ fn rewrite_address(entry: &mut Value, content: &ContentSet, source: &ToolSource)
     }
 }
 
-/// Rewrites the URI of a resource link or an embedded resource.
+/// Rewrites the server's URI in one content block (a resource link or an embedded resource) to the
+/// one that clients use.
 pub fn rewrite_block_uris(block: &mut Value, content: &ContentSet, source: &ToolSource) {
     match block["type"].as_str() {
         Some("resource_link") => rewrite(Some(block), "uri", content, source),
@@ -58,7 +61,8 @@ pub fn rewrite_block_uris(block: &mut Value, content: &ContentSet, source: &Tool
     }
 }
 
-/// Rewrites the page that a tool's `_meta` names.
+/// Rewrites the URI of a tool's MCP Apps page, which its `_meta` names, to the one that clients
+/// use.
 pub fn rewrite_app_uri(meta: &mut Value, content: &ContentSet, source: &ToolSource) {
     rewrite(meta.get_mut(APP_META), APP_RESOURCE, content, source);
     rewrite(Some(meta), APP_RESOURCE_FLAT, content, source);

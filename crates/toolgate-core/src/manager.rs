@@ -10,10 +10,13 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tracing::warn;
 
+use crate::text::{escape, escape_truncated};
 use crate::tool_set::{RegisteredTool, strip_server};
 use crate::{ContentSet, ContentSource, SourceContent, Tool, ToolRank, ToolSet, ToolSource};
 
-/// Holds all tools: sorted by rank, and within a rank in the order in which they were added.
+/// The registry of all tools, which can change at any time.
+///
+/// Tools are sorted by rank, and within a rank in the order in which they were added.
 ///
 /// Readers take an atomic snapshot and never wait; each change replaces the whole snapshot. A
 /// running call keeps the tool it found. Names are assigned again at every change.
@@ -29,10 +32,10 @@ pub struct ToolManager {
     refreshers: Mutex<Vec<Weak<dyn ListRefresher>>>,
 }
 
-/// Registers tools or content whose source doesn't tell when they change.
+/// Re-reads sources that don't announce changes, before a list is shown.
 pub trait ListRefresher: Send + Sync {
-    /// Called before a list is shown. What changed within a moment may be registered before it
-    /// returns, and what takes longer later. Implementations bound how often they look.
+    /// Called before a list is shown. It waits only a moment: changes that take longer to read are
+    /// registered after it has returned. Implementations limit how often they re-read a source.
     fn refresh(&self) -> BoxFuture<'_, ()>;
 }
 
@@ -54,8 +57,8 @@ impl ToolManager {
         });
     }
 
-    /// For a name `<server>__<tool>` of a server without tools: the server, the
-    /// tool and the reason.
+    /// For a name `<server>__<tool>` of a server without tools: the server, the tool and the
+    /// reason.
     pub(crate) fn find_absent(&self, name: &str) -> Option<(String, String, String)> {
         let absent = self.absent.load();
         absent.iter().find_map(|(server, reason)| {
@@ -100,8 +103,8 @@ impl ToolManager {
                         all.push(RegisteredTool { rank, tool });
                     }
                     Entry::Occupied(taken) => {
-                        let source = crate::escape(&source.to_string());
-                        warn!(tool = %crate::text::escape_truncated(tool.definition().name(), 200), %source, "a server lists a tool twice; the later one is used");
+                        let source = escape(&source.to_string());
+                        warn!(tool = %escape_truncated(tool.definition().name(), 200), %source, "a server lists a tool twice; the later one is used");
                         all[*taken.get()].tool = tool;
                     }
                 }
@@ -159,14 +162,14 @@ impl ToolManager {
         self.content.load_full()
     }
 
-    /// Has [`refresh_lists`](Self::refresh_lists) ask it, for as long as it exists.
+    /// Adds a refresher for [`refresh_lists`](Self::refresh_lists), for as long as it exists.
     pub fn add_refresher(&self, refresher: Weak<dyn ListRefresher>) {
         let mut refreshers = self.refreshers.lock();
         refreshers.retain(|known| known.strong_count() > 0);
         refreshers.push(refresher);
     }
 
-    /// Call it before a list is shown to somebody, so that it isn't older than its sources allow.
+    /// Runs all refreshers. To be called before a list is shown.
     pub async fn refresh_lists(&self) {
         let refreshers: Vec<_> = {
             let refreshers = self.refreshers.lock();
@@ -176,8 +179,7 @@ impl ToolManager {
     }
 
     /// Returns a counter that increases whenever tools, resources or prompts change, or the policy
-    /// that hides some of
-    /// them. Await its `changed`.
+    /// that hides some of them. Await its `changed`.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
@@ -224,5 +226,5 @@ fn add_local(all: &mut Vec<RegisteredTool>, tools: impl IntoIterator<Item = Arc<
 
 fn warn_about_replacement(old: &Arc<dyn Tool>, new: &Arc<dyn Tool>) {
     let (old, new) = (old.definition(), new.definition());
-    warn!(tool = %crate::text::escape_truncated(new.name(), 200), old = %old.source(), new = %new.source(), "tool registered again; the new one replaces the old one");
+    warn!(tool = %escape_truncated(new.name(), 200), old = %old.source(), new = %new.source(), "tool registered again; the new one replaces the old one");
 }

@@ -11,8 +11,10 @@ use crate::{
     ToolOutcome, TraceContext,
 };
 
-/// Receives every call, for a log, metrics, a journal or a live view. An observer that fails, hangs
-/// or panics never changes an outcome, except in [`before_start`](Self::before_start).
+/// Is notified of every call. Only [`before_start`](Self::before_start) can stop a call; other
+/// failures of an observer are ignored.
+///
+/// Logs, metrics, journals and live views are observers.
 ///
 /// ```
 /// use futures::future::BoxFuture;
@@ -73,7 +75,7 @@ pub struct CallStarted {
     pub started_at: SystemTime,
 }
 
-/// Everything known about a call that has ended, even if it was rejected before its tool ran.
+/// Everything known about a call that has ended, even one that was rejected before its tool ran.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CallRecord {

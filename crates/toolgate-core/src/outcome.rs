@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
-use crate::text::{escape_truncated, join};
+use crate::text::{escape, escape_truncated, join};
 use crate::{CallId, ToolCall, ToolError, ToolOutput};
 
 /// How a call ended. It serializes to the envelope
@@ -87,14 +87,14 @@ impl ToolOutcome {
     /// One line for an operator, with the causes and details that a model never sees.
     pub fn to_operator_line(&self) -> String {
         let elapsed = self.execution_time_ms();
-        let name = crate::escape(&self.tool_name);
+        let name = escape(&self.tool_name);
         match &self.result {
             Ok(_) => format!("{name} ok in {elapsed} ms"),
             Err(error) => {
                 let details = error.details().map(|details| format!(" | {details}"));
                 let (kind, details) = (error.kind(), details.unwrap_or_default());
                 let chain = error_chain(error);
-                crate::escape(&format!(
+                escape(&format!(
                     "{name} {kind} after {elapsed} ms: {chain}{details}"
                 ))
             }

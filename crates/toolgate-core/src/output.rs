@@ -16,6 +16,12 @@ pub struct ToolOutput {
     pub structured: Option<Value>,
     /// The `_meta` of an MCP result, for the caller's program. Models never see it.
     pub meta: Option<Map<String, Value>>,
+    /// Members of an MCP result that no revision defines, for the caller's program. Boxed, because
+    /// few results have any.
+    pub extra: Option<Box<Map<String, Value>>>,
+    /// True if an extension of MCP defines what kind of result this is. `structured` is then all of
+    /// it, as the server sent it.
+    pub is_extension_result: bool,
 }
 
 /// One content block, in MCP's wire format. A server's block is passed on unchanged, including
@@ -84,6 +90,14 @@ impl ToolOutput {
         }
     }
 
+    /// A result of a kind that only an extension of MCP knows.
+    pub fn extension_result(result: Value) -> Self {
+        Self {
+            is_extension_result: true,
+            ..Self::json(result)
+        }
+    }
+
     /// The envelope's `result`: the structured value, else the text of a single text block, else
     /// the list of blocks.
     pub fn to_result(&self) -> Value {
@@ -132,8 +146,8 @@ impl ToolOutput {
             Some(value) => JsonSize::measure(value, max_depth).ok()?.bytes,
             None => 0,
         };
-        for value in self.meta.iter().flat_map(Map::values) {
-            structured += JsonSize::measure(value, max_depth).ok()?.bytes;
+        for (name, value) in self.meta.iter().chain(self.extra.as_deref()).flatten() {
+            structured += name.len() as u64 + JsonSize::measure(value, max_depth).ok()?.bytes;
         }
         let blocks = self.content.iter();
         blocks
@@ -165,7 +179,7 @@ mod tests {
         let both = ToolOutput {
             content: vec![text("4")],
             structured: Some(json!({ "sum": 4 })),
-            meta: None,
+            ..ToolOutput::default()
         };
         for (output, expected) in [
             (both, json!({ "sum": 4 })),
@@ -179,6 +193,20 @@ mod tests {
         ] {
             assert_eq!(output.to_result(), expected);
         }
+    }
+
+    #[test]
+    fn members_that_nothing_knows_count_for_the_size_and_not_for_the_result() {
+        let mut output = ToolOutput::text("four");
+        let before = output.bytes(8).unwrap();
+        output.extra = json!({ "x": "12345678" })
+            .as_object()
+            .cloned()
+            .map(Box::new);
+        assert_eq!(output.bytes(8), Some(before + 11));
+        assert_eq!(output.to_result(), json!("four"));
+        output.extra = json!({ "x": [[[]]] }).as_object().cloned().map(Box::new);
+        assert_eq!(output.bytes(2), None);
     }
 
     #[test]

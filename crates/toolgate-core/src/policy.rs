@@ -8,13 +8,15 @@ use serde::Deserialize;
 
 use crate::{ApprovalReason, ToolCall, ToolDefinition, ToolPattern};
 
-pub use destructive::{Destructive, DestructiveCaller};
+pub use destructive::{DestructivePolicy, DestructivePolicyCaller};
 pub(crate) use flow::CallFlow;
 pub use flow::{FlowPolicy, FlowState};
 
-/// Which tools may be called, and which need a person's approval. It is enforced when a call is
-/// executed, even if a listing showed the tool before. If several servers use a name, `allow`
-/// applies only to the tool that is listed under it, `deny` and `ask` to all of them.
+/// Which tools may be called, and which need a person's approval.
+///
+/// It is enforced when a call is executed, even if a listing showed the tool before. If several
+/// servers use a name, `allow` applies only to the tool that is listed under it, `deny` and `ask`
+/// to all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(
@@ -32,10 +34,10 @@ pub struct Policy {
     #[schemars(with = "Vec<String>")]
     pub ask: Vec<ToolPattern>,
     /// Whether a model may run a tool that declares itself destructive.
-    pub destructive: Destructive,
+    pub destructive: DestructivePolicy,
     /// Which other callers that applies to.
     #[serde(rename = "destructiveFrom")]
-    pub destructive_from: Vec<DestructiveCaller>,
+    pub destructive_from: Vec<DestructivePolicyCaller>,
     /// Asks before private data can go out once untrusted text has come in.
     pub flow: FlowPolicy,
     // The allow lists of policies that narrow this one. All of them must allow a tool.
@@ -51,13 +53,13 @@ pub(crate) enum CallPermission {
     Denied,
 }
 
-/// What a [`Policy`] says about one tool.
+/// Whether a [`Policy`] allows a tool, requires approval for it, or hides it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
+pub enum PolicyDecision {
     Allow,
     /// A person has to approve each call.
     Ask,
-    /// The tool does not exist for this caller.
+    /// The tool is neither listed nor found.
     Hide,
 }
 
@@ -67,7 +69,7 @@ impl Default for Policy {
             allow: vec![ToolPattern::new("*")],
             deny: Vec::new(),
             ask: Vec::new(),
-            destructive: Destructive::default(),
+            destructive: DestructivePolicy::default(),
             destructive_from: Vec::new(),
             flow: FlowPolicy::default(),
             also_allowed_by: Vec::new(),
@@ -109,18 +111,18 @@ impl Policy {
 
     /// Decides on a tool by its name alone; [`destructive`](Self::destructive) and
     /// [`flow`](Self::flow) also depend on the call.
-    pub fn decide(&self, tool: &ToolDefinition) -> Decision {
+    pub fn decide(&self, tool: &ToolDefinition) -> PolicyDecision {
         let matches =
             |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.matches(tool));
         let grants =
             |patterns: &Vec<ToolPattern>| patterns.iter().any(|pattern| pattern.grants(tool));
         let is_allowed = grants(&self.allow) && self.also_allowed_by.iter().all(grants);
         if !is_allowed || matches(&self.deny) {
-            Decision::Hide
+            PolicyDecision::Hide
         } else if matches(&self.ask) {
-            Decision::Ask
+            PolicyDecision::Ask
         } else {
-            Decision::Allow
+            PolicyDecision::Allow
         }
     }
 
@@ -130,11 +132,11 @@ impl Policy {
         let is_flow = || !call.user_initiated && self.flow.needs_approval(tool, call.flow.as_ref());
         let is_listed = || self.ask.iter().any(|pattern| pattern.matches(tool));
         match self.destructive_rule(tool, call) {
-            Destructive::Deny => CallPermission::Denied,
+            DestructivePolicy::Deny => CallPermission::Denied,
             _ if is_flow() => CallPermission::Ask(ApprovalReason::Flow),
             _ if is_listed() => CallPermission::Ask(ApprovalReason::Policy),
-            Destructive::Ask => CallPermission::Ask(ApprovalReason::Destructive),
-            Destructive::Allow => CallPermission::Granted,
+            DestructivePolicy::Ask => CallPermission::Ask(ApprovalReason::Destructive),
+            DestructivePolicy::Allow => CallPermission::Granted,
         }
     }
 }
@@ -164,11 +166,11 @@ mod tests {
         };
         let echo = tool(ToolSource::Builtin, "echo", "echo");
         for (allow, deny, ask, expected) in [
-            (&["*"][..], &[][..], &[][..], Decision::Allow),
-            (&["*"], &["echo"], &["echo"], Decision::Hide),
-            (&["*"], &[], &["e*"], Decision::Ask),
-            (&["search"], &[], &[], Decision::Hide),
-            (&[], &[], &[], Decision::Hide),
+            (&["*"][..], &[][..], &[][..], PolicyDecision::Allow),
+            (&["*"], &["echo"], &["echo"], PolicyDecision::Hide),
+            (&["*"], &[], &["e*"], PolicyDecision::Ask),
+            (&["search"], &[], &[], PolicyDecision::Hide),
+            (&[], &[], &[], PolicyDecision::Hide),
         ] {
             let policy = Policy {
                 allow: list(allow),
@@ -196,7 +198,7 @@ mod tests {
             ask: ask.iter().map(|text| ToolPattern::new(text)).collect(),
             ..Policy::default()
         };
-        use Decision::{Allow, Ask, Hide};
+        use PolicyDecision::{Allow, Ask, Hide};
         for (policy, expected) in [
             (policy("delete_all", &[], &[]), [Allow, Hide]),
             (policy("b__delete_all", &[], &[]), [Hide, Allow]),
@@ -217,9 +219,9 @@ mod tests {
 
     #[test]
     fn policies_only_narrow_each_other() {
-        use Decision::{Allow, Ask, Hide};
+        use PolicyDecision::{Allow, Ask, Hide};
         let echo = tool(ToolSource::Builtin, "echo", "echo");
-        let policies: Vec<(Policy, Decision)> = [
+        let policies: Vec<(Policy, PolicyDecision)> = [
             (json!({}), Allow),
             (json!({ "allow": ["echo"] }), Allow),
             (json!({ "ask": ["e*"] }), Ask),
@@ -231,7 +233,7 @@ mod tests {
         .map(|(value, decision)| (serde_json::from_value(value).unwrap(), decision))
         .collect();
         let strictness =
-            |decision: Decision| [Allow, Ask, Hide].iter().position(|one| *one == decision);
+            |decision: PolicyDecision| [Allow, Ask, Hide].iter().position(|one| *one == decision);
         for (one, by_one) in &policies {
             for (other, by_other) in &policies {
                 let both = one.clone().narrowed_by(other.clone());

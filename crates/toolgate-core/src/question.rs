@@ -1,4 +1,4 @@
-//! [`QuestionHandler`]: lets a running tool ask its caller.
+//! [`QuestionHandler`]: lets the MCP server of a running call ask the caller something.
 
 use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-/// Puts the questions of a tool's server to the caller. Questions and answers have the
-/// form of MCP and are passed on as they are, so a question may be
-/// `elicitation/create`, `sampling/createMessage` or `roots/list`.
+/// Puts questions of an MCP server to the caller of a running call: MCP's elicitation, sampling and
+/// roots requests.
+///
+/// Questions and answers are passed on in MCP's own form.
 pub trait QuestionHandler: Send + Sync {
-    /// Who is asked. Handlers of the same client reach the same person.
+    /// The client that is asked. Handlers of the same client reach the same person.
     fn client(&self) -> ClientId;
 
-    /// What the caller has declared to support, as MCP's client capabilities.
+    /// MCP's client capabilities, as the caller declared them.
     fn capabilities(&self) -> &Value;
 
     /// Returns the answers, in the order of the questions. Implementations limit how long they wait.
@@ -34,7 +35,7 @@ pub trait ElicitationListener: Send + Sync {
     fn elicitation_completed(&self, id: &str);
 }
 
-/// Tells the clients of this process apart.
+/// Identifies one connected client within this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientId(u64);
 
@@ -46,13 +47,15 @@ impl ClientId {
     }
 }
 
-/// What a server asks. Its texts are untrusted.
+/// A request of an MCP server to the caller of a running call: elicitation, sampling or roots. Its
+/// texts are untrusted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// Names the question among those that are asked at the same time.
+    /// Identifies the question among those that are asked at the same time.
     pub key: String,
     /// The server's name in the configuration.
     pub server: String,
+    /// `elicitation/create`, `sampling/createMessage` or `roots/list`.
     pub method: String,
     pub params: Value,
 }
@@ -75,15 +78,20 @@ impl Question {
             }
             "sampling/createMessage" => {
                 let sampling = &capabilities["sampling"];
-                let wants_tools = !self.params["tools"].is_null();
-                sampling.is_object() && (!wants_tools || sampling["tools"].is_object())
+                sampling.is_object() && (!self.wants_tools() || sampling["tools"].is_object())
             }
             "roots/list" => capabilities["roots"].is_object(),
             _ => false,
         }
     }
 
-    /// True if this has the form of an answer. What a person filled in is the server's to check.
+    /// True for sampling in which the model may call tools of the server.
+    pub fn wants_tools(&self) -> bool {
+        let is_given = |key: &str| !self.params[key].is_null();
+        self.method == "sampling/createMessage" && (is_given("tools") || is_given("toolChoice"))
+    }
+
+    /// True if `answer` has the form of an answer. The server checks what a person filled in.
     pub fn accepts(&self, answer: &Value) -> bool {
         match self.method.as_str() {
             "elicitation/create" => {
@@ -95,7 +103,7 @@ impl Question {
     }
 }
 
-/// Why a question has no answer.
+/// Why a [`Question`] has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuestionError {
@@ -110,7 +118,11 @@ pub enum QuestionError {
     #[error("the client's answer can't be understood")]
     Unusable,
     #[error("the client refused: {message} (code {code})")]
-    Refused { code: i64, message: String },
+    Refused {
+        code: i64,
+        message: String,
+        data: Option<Value>,
+    },
 }
 
 #[cfg(test)]
@@ -170,6 +182,12 @@ mod tests {
                 json!({ "tools": [] }),
                 json!({ "sampling": { "tools": {} } }),
                 true,
+            ),
+            (
+                "sampling/createMessage",
+                json!({ "toolChoice": { "mode": "none" } }),
+                json!({ "sampling": { "context": {} } }),
+                false,
             ),
             ("roots/list", json!({}), json!({ "roots": {} }), true),
             ("roots/list", json!({}), json!({ "sampling": {} }), false),

@@ -81,7 +81,7 @@ impl Toolbox {
         let wait = timeout(TOOL_WAIT, readiness.wait_until_known(tool));
         if wait_with_notice(Some(tool), wait, listener).await.is_err() {
             tracing::warn!(
-                tool = %crate::escape(tool),
+                tool = %crate::text::escape(tool),
                 waited_s = TOOL_WAIT.as_secs(),
                 "a request continues without a tool, because its server is still starting"
             );

@@ -1,12 +1,13 @@
-//! [`RemoteTask`]: a call that continues on its server as a task, so that it can outlive us.
+//! [`RemoteTask`]: a call that continues on its server as a task, so that it can outlive this
+//! process.
 
 use std::fmt;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-/// Names a task of an MCP server, so that a later call can fetch its result, even after a restart:
-/// see [`ToolCall::resume`](crate::ToolCall::resume).
+/// Identifies a task running on an MCP server; [`ToolCall::resume`](crate::ToolCall::resume)
+/// fetches its result later, even after a restart.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteTask {
     /// The server's name in the configuration.

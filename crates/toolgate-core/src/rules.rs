@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::slots::CallSlots;
-use crate::{Decision, Limits, Policy, Scope, ToolDefinition};
+use crate::{Limits, Policy, PolicyDecision, Scope, ToolDefinition};
 
 /// A snapshot of the limits and the policy of a [`ToolExecutor`](crate::ToolExecutor). A call keeps
 /// the ones it started with.
@@ -45,6 +45,6 @@ impl ExecutionRules {
     /// Like [`offers`](Self::offers), but also true for withheld tools: the caller may
     /// know that they exist.
     pub fn admits(&self, tool: &ToolDefinition, scope: &Scope) -> bool {
-        scope.allows(tool) && self.policy.decide(tool) != Decision::Hide
+        scope.allows(tool) && self.policy.decide(tool) != PolicyDecision::Hide
     }
 }

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use crate::{Redactor, mark_truncated, truncate};
+use crate::Redactor;
+use crate::text::{mark_truncated, truncate};
 
 /// Maximum bytes of recorded arguments, as many as a caller may send by default.
 pub const MAX_ARGUMENTS: usize = 1 << 20;

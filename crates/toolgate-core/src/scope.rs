@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::{ToolDefinition, ToolPattern};
 
-/// The name of a caller, and the tools it may use. For this caller all other tools don't exist, as
-/// if the policy hid them.
+/// The name of a caller, and the tools it may use.
+///
+/// All other tools are hidden: they're neither listed nor named in errors.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     patterns: Option<Arc<[ToolPattern]>>,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Where a tool comes from.
+/// Where a tool comes from: this program, or one MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ToolSource {

@@ -1,4 +1,4 @@
-//! [`TaskStore`]: keeps tasks of clients where they survive a restart.
+//! [`TaskStore`]: persists the tasks of clients across restarts.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,9 +7,11 @@ use serde_json::Value;
 
 use crate::{CallId, Origin, RemoteTask};
 
-/// Keeps tasks: calls whose callers come back for the result later. A journal implements it.
+/// Persists background tasks, so that clients can fetch results after a restart.
+///
+/// A task is a call whose caller returns for the result later. The journal implements this.
 pub trait TaskStore: Send + Sync {
-    /// Keeps a task in its present state. Returns once the record is as safe as it can be.
+    /// Stores a task in its present state. Returns once the record is as safe as it can be.
     fn save(&self, task: TaskRecord) -> BoxFuture<'_, ()>;
 
     /// Finds a task by its key, whichever process runs it.
@@ -23,7 +25,7 @@ pub trait TaskStore: Send + Sync {
     fn remote_task(&self, call: CallId) -> Option<RemoteTask>;
 }
 
-/// What is kept of a task.
+/// A stored task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskRecord {
     pub call: CallId,

@@ -8,9 +8,10 @@ use std::borrow::Cow;
 
 use crate::text::{escape, is_invisible};
 
-/// Escapes control and invisible characters in a tool's name, as in `\u{200b}`. A backslash that
-/// could be mistaken for such an escape is escaped too, so that no two names look the same. A name
-/// of nothing but white space is escaped entirely.
+/// Escapes control and invisible characters in a tool's name, as in `\u{200b}`.
+///
+/// A backslash that could be mistaken for such an escape is escaped too, so that no two names look
+/// the same. A name of nothing but white space is escaped entirely.
 pub fn display_name(name: &str) -> Cow<'_, str> {
     let is_blank = name.trim().is_empty();
     let may_change = |c: char| needs_escape(c) || c == '\\';

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use tracing::warn;
 
-use crate::text::escape_truncated;
+use crate::text::{escape, escape_truncated};
 use crate::{
     CallContext, Tool, ToolDefinition, ToolFuture, ToolSource, ValidArguments,
     tool_name::display_name,
 };
 
-/// The rank of a tool's source. Tools are listed in this order, and if several have the same name,
-/// the first one keeps it.
+/// The rank of a tool's source: lists are sorted by it, and the lowest rank keeps a name that
+/// several sources use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ToolRank {
     /// A server that may take the names of local tools, by its position in the configuration.
@@ -24,7 +24,7 @@ pub enum ToolRank {
     Server(usize),
 }
 
-/// A snapshot of all tools with the names they are listed under. It never changes.
+/// An immutable snapshot of all tools, with the names they are listed under.
 #[derive(Default)]
 pub struct ToolSet {
     by_name: IndexMap<String, ListedEntry>,
@@ -244,7 +244,7 @@ fn warn_about_clashes(clashes: Vec<NameClash>) {
         pairs.entry(pair).or_default().push(clash);
     }
     for ((first, second), clashes) in pairs {
-        let (first, second) = (crate::escape(&first), crate::escape(&second));
+        let (first, second) = (escape(&first), escape(&second));
         match clashes.as_slice() {
             [NameClash { tool, listed, .. }] => {
                 let (tool, listed) = (

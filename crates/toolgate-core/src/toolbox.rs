@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use crate::readiness::ToolStartup;
 use crate::{ExecutionRules, Origin, Scope, Tool, ToolExecutor, ToolPattern, ToolSet};
 
-/// An executor, restricted to the tools that one conversation may use.
+/// One conversation's view of an executor, restricted to the tools that it may use.
 #[derive(Clone)]
 pub struct Toolbox {
     executor: ToolExecutor,

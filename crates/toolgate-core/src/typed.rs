@@ -12,10 +12,10 @@ use crate::{Arguments, JsonError, parse_json};
 
 pub use command_line::{comma_separated_lists, command_line_arguments};
 
-/// Builds arguments from pairs of a key and a text. Each value gets the type that the schema
-/// declares for its key. Without a declared type, valid JSON is parsed unless it is a
-/// string. A value that doesn't fit stays text, so that validation can report it. Fails if a
-/// key is given twice.
+/// Builds arguments from pairs of a key and a text, with the types that the schema declares.
+///
+/// Without a declared type, valid JSON is parsed unless it is a string. A value that doesn't fit
+/// stays text, so that validation can report it. Fails if a key is given twice.
 pub fn typed_arguments(pairs: &[(&str, &str)], schema: &Value) -> Result<Arguments, JsonError> {
     let mut arguments = Arguments::new();
     for (key, text) in pairs {

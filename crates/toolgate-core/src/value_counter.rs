@@ -3,8 +3,10 @@
 use memchr::memchr2;
 
 /// Counts the values in JSON text that arrives in chunks: objects, arrays and scalars, including
-/// the outermost. A megabyte of tiny objects takes a hundred times as much memory once it is
-/// parsed, so count before you parse untrusted JSON.
+/// the outermost.
+///
+/// A megabyte of tiny objects takes a hundred times as much memory once it is parsed, so count
+/// before you parse untrusted JSON.
 ///
 /// For invalid JSON the result is unspecified; the parser rejects it later.
 #[derive(Debug, Clone, Default)]

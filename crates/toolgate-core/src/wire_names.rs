@@ -119,7 +119,7 @@ fn replace_illegal(name: &str) -> String {
     for c in name.chars() {
         folded.clear();
         if !c.is_ascii() {
-            crate::fold_letter(c, &mut folded);
+            crate::text::fold_char(c, &mut folded);
         }
         match u8::try_from(c) {
             Ok(byte) if is_legal(byte) => replaced.push(c),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolgate_core::{ToolError, escape};
+use toolgate_core::ToolError;
+use toolgate_core::text::escape;
 
 use crate::names::{self, ResolveError};
 use crate::{Home, HomeDevice, HomeProtocol, HomeTool};
@@ -16,7 +17,8 @@ const START_GRACE: Duration = Duration::from_secs(3);
 const MAX_WAIT: Duration = Duration::from_millis(1500);
 const MAX_NAMES: usize = 8;
 
-/// A home, and what its tools may do there. Clones share the home.
+/// A home as its tools use it: with its protocol, and whether they may move locks. Clones share the
+/// home.
 #[derive(Clone)]
 pub struct HomeAccess {
     pub(crate) home: Arc<dyn Home>,

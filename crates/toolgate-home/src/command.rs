@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use serde::Deserialize;
 
+/// A command that can be sent to a device.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DeviceCommand {
     /// A dimmer returns to its last level.
@@ -19,6 +20,7 @@ pub enum DeviceCommand {
     Setpoint(f64, Option<TemperatureUnit>),
 }
 
+/// The unit of a target temperature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TemperatureUnit {

@@ -1,4 +1,4 @@
-//! Decides from the reports that follow a command whether it worked.
+//! [`CommandConfirmation`]: decides from the reports that follow a command whether it worked.
 //!
 //! ```text
 //!  one write ─▶ watch the value ─▶ done

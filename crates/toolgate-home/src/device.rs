@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use crate::DeviceKind;
 
+/// The gateway's number for a device.
 pub type DeviceId = u64;
 
 /// A snapshot of a device: what it is, and its last known state.
@@ -40,6 +41,7 @@ pub struct DeviceReading {
     pub source: ReadingSource,
 }
 
+/// How a reading reached us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReadingSource {
     /// The gateway's list of devices.

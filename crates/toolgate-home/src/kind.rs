@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::names::name_words;
 
+/// What a device is, which decides the commands that it accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceKind {

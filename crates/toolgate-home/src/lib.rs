@@ -1,19 +1,12 @@
-//! Everything that all home protocols share: devices, commands, names, and the tools
-//! of a home server.
+//! Shared parts of the home-automation servers: devices, commands, and the MCP tools for them.
 //!
-//! ```text
-//!  names         finds the device that a person names
-//!  kind          kinds of devices
-//!  command       commands and their outcomes
-//!  confirmation  decides whether a command worked
-//!  home          the trait that a protocol implements
-//!  tools/        the tools of a home server, for any `Home`
-//!  protocol      the known protocols, one entry each
-//! ```
+//! A protocol crate (today only Z-Wave) implements [`Home`]: it lists [`HomeDevice`]s and sends
+//! [`DeviceCommand`]s, each of which ends in a [`CommandOutcome`]. [`CommandConfirmation`] decides
+//! from the device's reports whether a command worked. [`home_tools`] turns any `Home`, wrapped in
+//! a [`HomeAccess`], into tools.
 //!
-//! A protocol is a crate that implements [`Home`] and serves [`home_tools`], and an entry in
-//! [`PROTOCOLS`]. It needs no intent templates or messages of its own; the shared
-//! ones refer to these tools.
+//! To add a protocol, also add it to [`PROTOCOLS`]. The built-in sentences and messages then work
+//! with it, because they refer to these tools.
 
 mod access;
 mod command;

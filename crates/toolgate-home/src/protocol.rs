@@ -15,6 +15,7 @@ pub struct HomeProtocol {
     pub needs: &'static str,
 }
 
+/// Z-Wave, through zwave-js-ui and MQTT.
 pub const ZWAVE: HomeProtocol = HomeProtocol {
     id: "zwave",
     name: "Z-Wave",

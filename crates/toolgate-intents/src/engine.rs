@@ -313,7 +313,7 @@ fn collect_words(parts: &[TemplatePart], words: &mut Vec<String>) {
 }
 
 fn pack_error(text: &str) -> PackError {
-    PackError::without_position(toolgate_core::escape(text))
+    PackError::without_position(toolgate_core::text::escape(text))
 }
 
 fn check_intent(intent: &Intent) -> Result<(), PackError> {

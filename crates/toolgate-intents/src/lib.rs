@@ -1,4 +1,5 @@
-//! Turns plain sentences into tool calls, and results into spoken answers, without a model.
+//! Turns plain sentences such as "turn on the kitchen light" into tool calls, and their results
+//! into spoken answers, without a model.
 //!
 //! ```text
 //!  a sentence and its context ──▶ SentenceInterpreter::interpret   ──▶ Interpretation:

@@ -332,7 +332,7 @@ impl NameIndex {
         let count = |text: &str| normalizer.word_set(&normalizer.normalize(text)).len();
         let said = count(text);
         let labels = self.entries.iter().map(|entry| entry.label.as_str());
-        let mut near = toolgate_core::nearest_names(text, labels, most);
+        let mut near = toolgate_core::text::nearest_names(text, labels, most);
         near.retain(|label| said <= count(label) + self.location_of(label).map_or(0, count));
         near
     }

@@ -230,7 +230,7 @@ impl Pack {
             PackError {
                 line: error.line(),
                 column: error.column(),
-                reason: toolgate_core::escape(reason),
+                reason: toolgate_core::text::escape(reason),
             }
         })
     }

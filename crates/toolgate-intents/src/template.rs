@@ -65,7 +65,7 @@ impl SentenceTemplate {
             _ => Err(format!("it is longer than {MAX_CHARS} characters")),
         };
         let problem = |at: usize, reason| TemplateError {
-            template: toolgate_core::escape(&letters.iter().take(200).collect::<String>()),
+            template: toolgate_core::text::escape(&letters.iter().take(200).collect::<String>()),
             at: at + 1,
             reason,
         };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use toolgate_core::fold_letter;
+use toolgate_core::text::fold_char;
 
 // Matching time grows with both, and a longer text is not a command.
 pub(crate) const MAX_SENTENCE_BYTES: usize = 600;
@@ -135,7 +135,7 @@ fn split(raw: &str) -> Vec<WordToken> {
             });
             word.end = end;
             if letter != ',' {
-                fold_letter(letter, &mut word.text);
+                fold_char(letter, &mut word.text);
             }
         }
         before = letter;

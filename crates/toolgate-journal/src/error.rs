@@ -25,7 +25,7 @@ pub enum JournalError {
     #[error("{} is a database, but not a journal; set journal.file to another file", .0.display())]
     Foreign(PathBuf),
     /// Something foreign in the file could keep calls from being recorded.
-    #[error("the journal {} has the {kind} '{}', which Toolgate did not create and which could hide calls; move the file away, or set journal.file to another file", .file.display(), toolgate_core::escape(.name))]
+    #[error("the journal {} has the {kind} '{}', which Toolgate did not create and which could hide calls; move the file away, or set journal.file to another file", .file.display(), toolgate_core::text::escape(.name))]
     Tampered {
         file: PathBuf,
         kind: String,

@@ -6,7 +6,7 @@ use rusqlite::types::Value;
 use crate::seq::{self, MAX_PROBES};
 
 /// The values of [`JournalFilter::outcome`].
-pub const OUTCOMES: [&str; 15] = [
+pub const OUTCOME_NAMES: [&str; 15] = [
     "success",
     "failed",
     "running",
@@ -38,7 +38,7 @@ pub struct JournalFilter {
     pub origin: Option<String>,
     /// The name of a token, or the command that made calls without one, such as `chat`.
     pub caller: Option<String>,
-    /// One of [`OUTCOMES`]; any other word matches nothing. `failed` matches every error kind.
+    /// One of [`OUTCOME_NAMES`]; any other word matches nothing. `failed` matches every error kind.
     pub outcome: Option<String>,
     /// A string in the name, the arguments or the error. Ignores the case of ASCII letters.
     pub search: Option<String>,
@@ -76,9 +76,11 @@ pub(crate) struct SqlConditions {
     pub(crate) values: Vec<Value>,
 }
 
-/// Whether [`JournalFilter::caller`] matches a call that was made with this token or, without one,
-/// by this command. For calls that aren't in a journal.
-pub fn is_called_by(wanted: &str, caller: Option<&str>, command: Option<&str>) -> bool {
+/// Like [`JournalFilter::caller`], for calls that aren't in a journal.
+///
+/// `caller` is the name of the token that the call was made with, and `command` the command that
+/// made it.
+pub fn matches_caller(wanted: &str, caller: Option<&str>, command: Option<&str>) -> bool {
     match (caller, command) {
         (Some(caller), _) => caller == wanted,
         (None, Some(command)) => {

@@ -20,8 +20,8 @@
 //! caller gets the answer. If a row can't be written, the journal logs a warning and the call still
 //! runs. Calls covered by [`RecordRequirement`] are denied instead.
 //!
-//! A hash chain over all rows shows whether somebody changed
-//! them later: see [`JournalReader::verify`].
+//! A hash chain over all rows shows whether somebody changed them later: see
+//! [`JournalReader::verify`].
 //!
 //! To read the code, start in `journal.rs`. `columns.rs` and `row.rs` say what is kept,
 //! `store.rs` and `spool.rs` how.
@@ -73,15 +73,15 @@ mod writer;
 pub use detail::{ApprovalInfo, CallDetail, RunInfo, StepTimes};
 pub use error::JournalError;
 pub use export::ExportSummary;
-pub use filter::{JournalFilter, OUTCOMES, is_called_by};
+pub use filter::{JournalFilter, OUTCOME_NAMES, matches_caller};
 pub use forward::ForwardTarget;
 pub use health::JournalHealth;
 pub use journal::Journal;
 pub use observer::JournalObserver;
 pub use reader::{JournalPosition, JournalReader};
-pub use recent_calls::RecentCalls;
+pub use recent_calls::RecentCallsHandler;
 pub use required_calls::UnavailableJournal;
 pub use settings::{JournalSettings, OpenRetry, RecordRequirement, SyncMode};
 pub use summary::CallSummary;
-pub use verify::{ChainFinding, ChainProblem, VerifyOptions, VerifyReport};
+pub use verify::{HashChainFinding, HashChainProblem, VerifyOptions, VerifyReport};
 pub use voice_turn::{TurnOutcome, TurnStages, VoiceTurn};

@@ -21,7 +21,7 @@ const SYNC_WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) const SLOW: &str = "the disk is slow, or another process holds the journal";
 const TOO_MANY: &str = "calls come faster than they can be written";
 
-/// Records calls. See [`Journal::observer`].
+/// The observer that records calls. See [`Journal::observer`].
 #[derive(Clone)]
 pub struct JournalObserver {
     // An observer keeps the journal open, because more calls may follow.

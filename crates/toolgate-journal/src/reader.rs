@@ -103,7 +103,7 @@ impl JournalReader {
     pub fn call(&self, id: &str) -> Result<Option<CallDetail>, JournalError> {
         let is_id = (1..=32).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !is_id {
-            return Err(JournalError::InvalidId(toolgate_core::escape(
+            return Err(JournalError::InvalidId(toolgate_core::text::escape(
                 &id[..id.floor_char_boundary(100)],
             )));
         }

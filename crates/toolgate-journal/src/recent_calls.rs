@@ -6,16 +6,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_core::{CallContext, Handler, ToolError, ToolFuture, ToolOutput, ValidArguments};
 
-use crate::filter::OUTCOMES;
+use crate::filter::OUTCOME_NAMES;
 use crate::{JournalFilter, JournalReader};
 
-/// The handler behind `recent_calls`. Tools are made before the journal is opened, so
-/// [`set_reader`](Self::set_reader) sets the reader later. Clones share it.
+/// Implements the tool `recent_calls`.
 ///
-/// Takes `tool`, `outcome` and `limit`, and returns `{"calls": […]}`, newest first. The call of
-/// `recent_calls` itself is left out.
+/// Tools are made before the journal is opened, so [`set_reader`](Self::set_reader) sets the reader
+/// later. Clones share it.
+///
+/// The tool takes `tool`, `outcome` and `limit`, and returns `{"calls": […]}`, newest first. The
+/// call of `recent_calls` itself is left out.
 #[derive(Clone, Default)]
-pub struct RecentCalls {
+pub struct RecentCallsHandler {
     reader: Arc<OnceLock<JournalReader>>,
 }
 
@@ -26,7 +28,7 @@ struct RecentCallsArguments {
     limit: Option<usize>,
 }
 
-impl RecentCalls {
+impl RecentCallsHandler {
     /// The name that definitions of type `internal` use.
     pub const NAME: &str = "recent_calls";
     const DEFAULT_LIMIT: usize = 10;
@@ -37,7 +39,7 @@ impl RecentCalls {
             "type": "object",
             "properties": {
                 "tool": { "type": "string", "description": "Only calls of this tool" },
-                "outcome": { "enum": OUTCOMES, "description": "Only calls that ended like this; 'failed' is every kind of failure" },
+                "outcome": { "enum": OUTCOME_NAMES, "description": "Only calls that ended like this; 'failed' is every kind of failure" },
                 "limit": { "type": "integer", "minimum": 1, "maximum": Self::MAX_LIMIT, "default": Self::DEFAULT_LIMIT, "description": "How many, newest first" },
             },
             "additionalProperties": false,
@@ -50,7 +52,7 @@ impl RecentCalls {
     }
 }
 
-impl Handler for RecentCalls {
+impl Handler for RecentCallsHandler {
     fn call<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let unavailable = |reason: &str| ToolError::unavailable(context.tool_name(), reason);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
-use toolgate_core::deserialize_bytes;
+use toolgate_core::text::deserialize_bytes;
 
 use crate::ForwardTarget;
 

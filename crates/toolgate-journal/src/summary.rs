@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use rusqlite::Row;
 use serde::Serialize;
 use serde_json::Value;
-use toolgate_core::{CallRecord, CallStarted, Redactor, ToolSource, mark_truncated, sanitize};
+use toolgate_core::text::mark_truncated;
+use toolgate_core::{CallRecord, CallStarted, Redactor, ToolSource, sanitize};
 use utoipa::ToSchema;
 
 use crate::columns::{COUNT, column};

@@ -47,24 +47,25 @@ pub struct VerifyReport {
     /// Limits of the check that are not problems.
     pub notes: Vec<String>,
     /// The first 100 problems.
-    pub findings: Vec<ChainFinding>,
+    pub findings: Vec<HashChainFinding>,
     pub problems: u64,
 }
 
-/// A problem in the hash chain.
+/// One problem that was found in the hash chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct ChainFinding {
-    pub problem: ChainProblem,
+pub struct HashChainFinding {
+    pub problem: HashChainProblem,
     pub entry: Option<i64>,
     pub call: Option<String>,
     pub text: String,
 }
 
+/// What is wrong with a row of the hash chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum ChainProblem {
+pub enum HashChainProblem {
     Changed,
     Missing,
     /// Not written by Toolgate.
@@ -72,7 +73,7 @@ pub enum ChainProblem {
     OutOfOrder,
 }
 
-impl fmt::Display for ChainProblem {
+impl fmt::Display for HashChainProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Changed => "changed",
@@ -90,7 +91,7 @@ impl VerifyReport {
 
     fn add_finding(
         &mut self,
-        problem: ChainProblem,
+        problem: HashChainProblem,
         entry: impl Into<Option<i64>>,
         call: Option<String>,
         text: impl Into<String>,
@@ -98,7 +99,7 @@ impl VerifyReport {
         self.problems += 1;
         if self.findings.len() < MAX_FINDINGS {
             let (entry, text) = (entry.into(), text.into());
-            self.findings.push(ChainFinding {
+            self.findings.push(HashChainFinding {
                 problem,
                 entry,
                 call,

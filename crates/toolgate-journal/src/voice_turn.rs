@@ -30,6 +30,7 @@ pub struct VoiceTurn {
     pub calls: Vec<String>,
 }
 
+/// How a voice turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

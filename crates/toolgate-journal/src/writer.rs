@@ -208,7 +208,8 @@ impl JournalWriter {
     }
 
     fn commit(&mut self) -> Result<u64, JournalError> {
-        if self.identity.is_check_due() && !self.identity.still_matches(&self.file) {
+        // Checked every time: rows written to a file that nobody can find are lost.
+        if !self.identity.still_matches(&self.file) {
             warn!(file = %self.file.display(), "the journal was moved or deleted; starting a new one");
             self.reopen(CheckDepth::Quick)?;
         }

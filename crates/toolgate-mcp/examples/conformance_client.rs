@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use toolgate_core::{Scope, ToolCall, ToolDefinition, ToolExecutor, ToolManager, ToolSet};
 use toolgate_mcp::skills::verify_skill_file;
 use toolgate_mcp::{
-    Elicitation, ElicitationAnswer, Elicitor, SecretHeaders, ServerConnection, ServerSettings,
-    Servers, ServersOptions,
+    Elicitation, ElicitationAnswer, ElicitationHandler, SecretHeaders, ServerConnection,
+    ServerSettings, Servers, ServersOptions,
 };
 
 #[tokio::main]
@@ -27,7 +27,7 @@ async fn main() -> ExitCode {
     let manager = Arc::new(ToolManager::new());
     let mut options = ServersOptions::new();
     options.retry.attempts = 1;
-    options.elicitor = Some(Arc::new(DefaultsElicitor));
+    options.elicitation_handler = Some(Arc::new(DefaultsHandler));
     let servers = Servers::new(Arc::clone(&manager), options);
     let headers = SecretHeaders::default();
     servers.apply(vec![ServerSettings::new(
@@ -121,9 +121,9 @@ fn call_of(definition: &ToolDefinition, tools: &ToolSet) -> (String, Value) {
 }
 
 /// A person who accepts every default.
-struct DefaultsElicitor;
+struct DefaultsHandler;
 
-impl Elicitor for DefaultsElicitor {
+impl ElicitationHandler for DefaultsHandler {
     fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async { ElicitationAnswer::Accept(question.defaults()) })
     }

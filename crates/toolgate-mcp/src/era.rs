@@ -14,7 +14,8 @@ pub(crate) const REVISIONS: [&str; 5] = {
     [a, b, c, d, MODERN]
 };
 
-/// The protocol era used with a server.
+/// The two generations of MCP: with `initialize` sessions (up to 2025-11-25), or stateless
+/// (2026-07-28).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProtocolEra {
@@ -33,10 +34,10 @@ impl fmt::Display for ProtocolEra {
     }
 }
 
-/// The configured era of a server.
+/// Whether a server's era is detected or fixed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum EraChoice {
+pub enum EraSetting {
     /// Detects the era when it connects.
     #[default]
     Auto,

@@ -2,7 +2,7 @@
 //! of what others declare.
 
 use serde_json::{Map, Value, json};
-use toolgate_core::sanitize;
+use toolgate_core::{is_named_by_extension, sanitize};
 
 /// Pages that a host shows for a tool.
 pub(crate) const APPS: &str = "io.modelcontextprotocol/ui";
@@ -71,9 +71,38 @@ pub(crate) fn may_have_requests(id: &str) -> bool {
     !WITH_OWN_METHODS.contains(&id)
 }
 
-/// True if a method that nobody here knows may belong to an extension. What begins like a method of
-/// MCP itself may be one of a later revision, which a server must not see unchecked.
+/// True if these capabilities have an extension whose messages are passed on.
+pub(crate) fn declares_messages(capabilities: &Value) -> bool {
+    let declared = capabilities["extensions"].as_object();
+    let mut ids = declared.into_iter().flat_map(Map::keys);
+    ids.any(|id| may_have_requests(id) && is_extension_id(id))
+}
+
+/// True if a method that nobody here knows may belong to an extension.
 pub(crate) fn may_be_extension_method(method: &str) -> bool {
+    method.contains('/') && may_be_extension_name(method)
+}
+
+/// The name of a notification that may belong to an extension: its method, without what most
+/// notifications begin with.
+pub(crate) fn extension_notification(method: &str) -> Option<&str> {
+    const MCP: [&str; 4] = ["cancelled", "initialized", "message", "progress"];
+    match method.strip_prefix("notifications/") {
+        Some(name) => (may_be_extension_name(name) && !MCP.contains(&name)).then_some(name),
+        None => may_be_extension_method(method).then_some(method),
+    }
+}
+
+/// True if this extension may define a notification of this name. `notifications/thing` may as well
+/// be one of a later revision of MCP, so it has to bear the extension's name.
+pub(crate) fn may_define_notification(id: &str, name: &str) -> bool {
+    name.contains('/') || is_named_by_extension(id, name)
+}
+
+/// True if a method or a kind of result that nobody here knows may belong to an extension. What
+/// begins like a method of MCP itself may be one of a later revision, which must not be passed on
+/// unchecked.
+pub(crate) fn may_be_extension_name(name: &str) -> bool {
     const MCP: [&str; 13] = [
         "completion",
         "elicitation",
@@ -90,17 +119,15 @@ pub(crate) fn may_be_extension_method(method: &str) -> bool {
         "tools",
     ];
     const OWN: [&str; 3] = ["skills", "tasks", "ui"];
-    let Some((first, rest)) = method.split_once('/') else {
-        return false;
-    };
+    let (first, rest) = name.split_once('/').unwrap_or((name, name));
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-    method.len() <= MAX_ID
+    name.len() <= MAX_ID
         && !first.is_empty()
         && !rest.is_empty()
-        && method.chars().all(is_plain)
+        && name.chars().all(is_plain)
         && !MCP.contains(&first)
         && !OWN.contains(&first)
-        && !method.starts_with("io.modelcontextprotocol/")
+        && !name.starts_with("io.modelcontextprotocol/")
 }
 
 /// `{vendor-prefix}/{name}`, of labels with letters, digits and hyphens.
@@ -179,5 +206,30 @@ mod tests {
         ] {
             assert_eq!(may_be_extension_method(method), expected, "{method}");
         }
+    }
+
+    #[test]
+    fn notifications_of_mcp_are_never_taken_for_those_of_an_extension() {
+        for (method, expected) in [
+            ("notifications/thing/changed", Some("thing/changed")),
+            ("notifications/com.example/thing", Some("com.example/thing")),
+            ("notifications/thing", Some("thing")),
+            ("thing/changed", Some("thing/changed")),
+            ("thing", None),
+            ("notifications/progress", None),
+            ("notifications/cancelled", None),
+            ("notifications/tasks", None),
+            ("notifications/tools/list_changed", None),
+            ("notifications/roots/list_changed", None),
+            ("notifications/notifications/thing/changed", None),
+            ("notifications/io.modelcontextprotocol/x", None),
+            ("notifications/", None),
+            ("notifications/a b", None),
+        ] {
+            assert_eq!(extension_notification(method), expected, "{method}");
+        }
+        assert!(may_define_notification("com.example/thing", "thing"));
+        assert!(!may_define_notification("com.example/thing", "later"));
+        assert!(may_define_notification("com.example/thing", "vendor/x"));
     }
 }

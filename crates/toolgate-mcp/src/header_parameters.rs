@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use http::HeaderName;
 use serde_json::{Map, Number, Value};
-use toolgate_core::{escape, truncate};
+use toolgate_core::text::{escape, truncate};
 
 const MARK: &str = "x-mcp-header";
 /// What the name of every such header begins with.

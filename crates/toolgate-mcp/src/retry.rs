@@ -7,7 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use tokio::time::Instant;
-use toolgate_core::DURATION_PATTERN;
+use toolgate_core::text::DURATION_PATTERN;
 use toolgate_net::{backoff, jitter};
 
 /// Attempts to connect to a server before it counts as failed.
@@ -35,11 +35,11 @@ pub struct RetryPolicy {
     #[schemars(range(min = 1, max = 20))]
     pub attempts: u32,
     /// The wait before the second attempt; it doubles with each further one.
-    #[serde(deserialize_with = "toolgate_core::deserialize_duration")]
+    #[serde(deserialize_with = "toolgate_core::text::deserialize_duration")]
     #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub base_delay: Duration,
     /// The longest wait between two attempts.
-    #[serde(deserialize_with = "toolgate_core::deserialize_duration")]
+    #[serde(deserialize_with = "toolgate_core::text::deserialize_duration")]
     #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub max_delay: Duration,
 }

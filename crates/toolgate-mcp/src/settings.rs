@@ -11,7 +11,7 @@ mod secrets;
 mod values;
 
 pub use container::{ContainerMount, ContainerSettings};
-pub use read::{ConfigPaths, EntryProblem};
+pub use read::{ConfigPaths, ServerConfigProblem};
 pub use sampling::SamplingSettings;
 pub use sandbox::{SandboxLevel, SandboxSettings};
 
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use toolgate_core::{RenameMode, ToolPattern};
 
-use crate::EraChoice;
+use crate::EraSetting;
 use crate::client::stdio;
 
 // The default timeout of an attempt to connect.
@@ -41,7 +41,7 @@ pub struct ServerSettings {
     /// they are not remembered.
     pub identity: Option<String>,
     pub connection: ServerConnection,
-    pub era: EraChoice,
+    pub era: EraSetting,
     /// The timeout of one attempt to connect. `None`: ten seconds, or five minutes for the first
     /// start of a package runner.
     pub start_timeout: Option<Duration>,
@@ -145,7 +145,7 @@ impl ServerSettings {
             name: name.into(),
             identity: None,
             connection,
-            era: EraChoice::default(),
+            era: EraSetting::default(),
             start_timeout: None,
             timeout: None,
             allowed_tools: Vec::new(),

@@ -88,13 +88,13 @@ async fn answers_of_any_size_take_bounded_memory() {
     );
     for (what, tool, arguments) in [
         (
-            "an endless answer",
-            "flood",
+            "an unfinished response",
+            "long_line",
             json!({ "bytes": 1_u64 << 30 }),
         ),
         (
-            "endless junk",
-            "flood",
+            "a long line of junk",
+            "long_line",
             json!({ "bytes": 256 << 20, "junk": true }),
         ),
         ("a large answer", "big", json!({ "bytes": 17 << 20 })),
@@ -105,7 +105,7 @@ async fn answers_of_any_size_take_bounded_memory() {
         ),
         (
             "a flood on stderr",
-            "stderr",
+            "write_stderr",
             json!({ "bytes": 100_000_000, "text": "e".repeat(8192) }),
         ),
     ] {
@@ -122,7 +122,8 @@ async fn answers_of_any_size_take_bounded_memory() {
     servers.stop().await;
 }
 
-/// Ten clients of one gateway with a thousand subscriptions each; every one hears of its resource.
+/// Ten clients of one gateway with a thousand subscriptions each; each is notified of its own
+/// resource.
 #[tokio::test]
 async fn ten_thousand_subscriptions_cost_less_than_a_hundred_megabytes() {
     const CLIENTS: usize = 10;
@@ -166,8 +167,8 @@ async fn ten_thousand_subscriptions_cost_less_than_a_hundred_megabytes() {
                 let uri = format!("x:{n}");
                 let call = ToolCall::new("server0__update", json!({ "uri": uri }));
                 assert_eq!(executor.execute(call).await.to_envelope()["result"], "true");
-                let heard = client.next().await;
-                assert_eq!(heard["params"]["uri"], uri, "{era}");
+                let update = client.next().await;
+                assert_eq!(update["params"]["uri"], uri, "{era}");
             }
         }
         drop(clients);

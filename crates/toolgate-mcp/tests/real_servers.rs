@@ -16,7 +16,7 @@ use toolgate_core::{
     ClientId, Question, QuestionError, QuestionHandler, ToolCall, ToolExecutor, ToolManager,
 };
 use toolgate_mcp::{
-    EraChoice, SecretHeaders, ServerConnection, ServerProgram, ServerSettings, Servers,
+    EraSetting, SecretHeaders, ServerConnection, ServerProgram, ServerSettings, Servers,
     ServersOptions,
 };
 
@@ -28,12 +28,12 @@ struct RealServer {
 
 impl RealServer {
     async fn start(connection: ServerConnection) -> Self {
-        Self::start_with(connection, EraChoice::Auto, false).await
+        Self::start_with(connection, EraSetting::Auto, false).await
     }
 
     async fn start_with(
         connection: ServerConnection,
-        era: EraChoice,
+        era: EraSetting,
         relays_questions: bool,
     ) -> Self {
         let manager = Arc::new(ToolManager::new());
@@ -159,12 +159,12 @@ async fn everything(real: &RealServer) {
         "Invalid parameters: 'a' must be number"
     );
     let steps = Arc::new(Mutex::new(0));
-    let heard = Arc::clone(&steps);
+    let counter = Arc::clone(&steps);
     let call = ToolCall::new(
         "trigger-long-running-operation",
         json!({ "duration": 0.5, "steps": 3 }),
     )
-    .on_progress(move |_| *heard.lock() += 1);
+    .on_progress(move |_| *counter.lock() += 1);
     let outcome = real.executor.execute(call).await;
     assert!(outcome.is_success(), "{:?}", outcome.error());
     assert_eq!(*steps.lock(), 3);
@@ -217,7 +217,7 @@ async fn everything_researches_in_a_task() {
     let (_process, url) = everything_on_loopback(&servers);
     let headers = SecretHeaders::default();
     for connection in [stdio, ServerConnection::Http { url, headers }] {
-        let real = RealServer::start_with(connection, EraChoice::Auto, true).await;
+        let real = RealServer::start_with(connection, EraSetting::Auto, true).await;
         let person = Person::new(&json!({ "interpretation": "snake" }));
         let said = Arc::new(Mutex::new(Vec::new()));
         let listen = Arc::clone(&said);
@@ -260,7 +260,7 @@ async fn the_python_sdk_serves_tasks_of_the_extension() {
         headers: SecretHeaders::default(),
     };
     for connection in [stdio(&python, &[script, "stdio"]), http] {
-        let real = RealServer::start_with(connection, EraChoice::Modern, true).await;
+        let real = RealServer::start_with(connection, EraSetting::Modern, true).await;
         let person = Person::new(&json!({ "name": "Ada" }));
         let call = ToolCall::new("greet", json!({})).on_question(Arc::clone(&person) as _);
         let envelope = real.executor.execute(call).await.to_envelope();

@@ -2,11 +2,14 @@
 //! LangChain.js. The last line of output is one JSON object.
 //!
 //! ```text
-//! models_slot double                a model that answers at once; prints its address, ends when stdin closes
-//! models_slot rounds SECONDS URL    {"wall_us": …, "cpu_us": …, "user_us": …, "system_us": …}: one round with 30 tools, a call in every second one
-//! models_slot convert SECONDS       {"new_ms": …, "changed_ms": …, "again_ms": …}: 1,000 tools into Qwen form, ready to be sent; then
+//! models_slot double                a model that answers at once; prints its address, ends when
+//! stdin closes models_slot rounds SECONDS URL    {"wall_us": …, "cpu_us": …, "user_us": …,
+//! "system_us": …}: one round with 30 tools, a call in every second one models_slot convert SECONDS
+//! {"new_ms": …, "changed_ms": …, "again_ms": …}: 1,000 tools into Qwen form, ready to be sent;
+//! then
 //!                                   with one of them exchanged, and once more
-//! models_slot first_token COUNT     {"p50_us": …, "p99_us": …}: from the server's write of a first word to the listener
+//! models_slot first_token COUNT     {"p50_us": …, "p99_us": …}: from the server's write of a first
+//! word to the listener
 //! ```
 
 use std::io::{Read, Write};
@@ -207,16 +210,16 @@ async fn first_token(count: usize) -> Result<Value, Failure> {
     for _ in 0..count {
         let mut conversation =
             Conversation::new(Arc::clone(&client), toolbox.clone(), settings.clone());
-        let mut heard = None;
+        let mut first_text = None;
         let mut listener = |event: ModelEvent<'_>| {
             if let ModelEvent::Text(_) = event {
-                heard.get_or_insert_with(Instant::now);
+                first_text.get_or_insert_with(Instant::now);
             }
         };
         conversation.turn("hello", &mut listener).await?;
-        let heard = heard.ok_or("no word was heard")?;
+        let first_text = first_text.ok_or("the model sent no text")?;
         let written = *written.lock();
-        delays.push(heard.duration_since(written).as_secs_f64() * 1e6);
+        delays.push(first_text.duration_since(written).as_secs_f64() * 1e6);
     }
     delays.sort_by(f64::total_cmp);
     let at = |part: f64| delays[((delays.len() - 1) as f64 * part) as usize].round();

@@ -1,4 +1,4 @@
-//! Where an answer comes from: a provider's model, or sentences, which need no model.
+//! [`AnswerSource`]: a provider's model, or built-in sentences, which need no model.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,8 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::Provider;
 
-/// Who gave an answer or asked for a call. In the configuration, on the command line and in saved
-/// conversations, sentences are called `intents`.
+/// Whether an answer comes from a model or from built-in sentences (`intents`).
+///
+/// In the configuration, on the command line and in saved conversations, sentences are called
+/// `intents`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AnswerSource {
     Model(Provider),

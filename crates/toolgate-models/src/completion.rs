@@ -11,9 +11,9 @@ use crate::{
     ModelSelection, ModelSelectionError, OfferedTools, ToolList, tokens,
 };
 
-/// What a model is asked once.
+/// A single request to a model, without tools or conversation.
 #[derive(Debug, Clone, Copy)]
-pub struct Completion<'a> {
+pub struct CompletionRequest<'a> {
     /// Empty: none.
     pub system: &'a str,
     pub messages: &'a [Message],
@@ -25,8 +25,8 @@ pub struct Completion<'a> {
     pub timeout: Duration,
 }
 
-impl Completion<'_> {
-    /// An estimate of the tokens that the model has to read. It is rather too high.
+impl CompletionRequest<'_> {
+    /// Estimates the tokens that the model has to read, rather too high than too low.
     pub fn input_tokens(&self) -> usize {
         let messages = self.messages.iter().map(message_tokens);
         tokens::estimate(self.system) + messages.sum::<usize>()

@@ -1,4 +1,4 @@
-//! The conversation loop that lets a model use tools, and the clients for the models.
+//! The conversation loop that lets a model use tools, and clients for the model providers.
 //!
 //! ```text
 //!  a person ─▶ Conversation::turn ─▶ SentenceRouter ─┬─▶ ModelClient::reply ─▶ a provider
@@ -11,11 +11,13 @@
 //! [`connect`] turns its selection into a [`ConnectedModel`], which has a [`SentenceRouter`]. Pass
 //! that router and a [`Toolbox`] to [`Conversation::new`]. [`Conversation::turn`] then asks the
 //! model, runs the calls that it asks for, and repeats this until there is an answer. A
-//! [`ModelListener`] receives text and calls as they arrive.
+//! [`ModelListener`] receives text and calls as they arrive. [`CompletionRequest`] asks a model
+//! once, without tools or a conversation.
 //!
-//! A *sentence* is a request of a known form, such as "turn on the kitchen light", which
-//! `toolgate-intents` understands without a model. The router decides whether sentences answer
-//! before the model, while the model is unavailable, alone, or never.
+//! *Built-in sentences* (the provider `intents` in the settings) are requests of a known form, such
+//! as "turn on the kitchen light", which `toolgate-intents` understands without a model. The router
+//! decides whether sentences answer before the model, while the model is unavailable, alone, or
+//! never.
 //!
 //! # Reading the code
 //!
@@ -63,10 +65,10 @@ pub use choose::{
     is_listed, list_models, load_sentences, select_model,
 };
 pub use client::{ModelClient, ModelReply, ModelRequest, StopReason, TokenUsage};
-pub use completion::{Completion, connect_client};
+pub use completion::{CompletionRequest, connect_client};
 pub use conversation::{
-    Conversation, RoundRecord, SavedConversation, SavedConversationError, TurnEnd, TurnRecord,
-    UsedTool,
+    Conversation, RoundCall, RoundRecord, SavedConversation, SavedConversationError, TurnEnd,
+    TurnRecord,
 };
 pub use error::ModelError;
 pub use event::{ModelEvent, ModelListener};

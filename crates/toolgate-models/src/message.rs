@@ -27,7 +27,7 @@ pub enum Message {
     },
 }
 
-/// One reply of a model, or of sentences.
+/// One reply of a model, or of the built-in sentences.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AssistantMessage {
     pub parts: Vec<MessagePart>,
@@ -188,7 +188,7 @@ pub struct ImageData {
 
 impl ImageData {
     pub(crate) fn to_words(&self) -> String {
-        let kind = toolgate_core::escape(&self.mime_type);
+        let kind = toolgate_core::text::escape(&self.mime_type);
         let kilobytes = (self.data.len() / 4 * 3).div_ceil(1024);
         format!("[image {kind}, {kilobytes} KB, not shown]")
     }

@@ -204,7 +204,7 @@ impl FromStr for Provider {
             .into_iter()
             .find(|provider| provider.as_str() == text);
         found.ok_or_else(|| {
-            let text = toolgate_core::escape(text);
+            let text = toolgate_core::text::escape(text);
             let names = join_names(&AnswerSource::NAMES, "and");
             format!("'{text}' is not a provider; the providers are {names}")
         })

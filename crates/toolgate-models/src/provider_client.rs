@@ -212,7 +212,7 @@ impl<W: WireFormat> ModelClient for ProviderClient<W> {
                         match reply {
                             Err(error @ ModelError::Refused { .. }) if learned != compat => {
                                 buffer.withdraw();
-                                let model = toolgate_core::escape(&core.options.model);
+                                let model = toolgate_core::text::escape(&core.options.model);
                                 for notice in learned.notices(compat, &model, &error) {
                                     buffer.notice(&notice);
                                 }

@@ -155,7 +155,7 @@ impl<'a> ReplyBuffer<'a> {
         let rest = rescued.remaining_text(&self.text, self.forwarded);
         self.forward_text(&rest);
         for call in &rescued.calls {
-            let name = toolgate_core::escape(&call.name);
+            let name = toolgate_core::text::escape(&call.name);
             self.notice(&format!(
                 "the model wrote its call of '{name}' as text; it was run anyway"
             ));
@@ -214,7 +214,7 @@ impl<'a> ReplyBuffer<'a> {
         for call in &calls {
             self.notice(&format!(
                 "the model left its call of '{}' inside its thinking; it was run anyway",
-                toolgate_core::escape(&call.name)
+                toolgate_core::text::escape(&call.name)
             ));
         }
         calls

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
-use toolgate_core::{BYTES_PATTERN, DURATION_PATTERN, deserialize_bytes, deserialize_duration};
+use toolgate_core::text::{
+    BYTES_PATTERN, DURATION_PATTERN, deserialize_bytes, deserialize_duration,
+};
 
 use crate::AnswerSource;
 
@@ -187,7 +189,7 @@ pub(crate) fn display_url(url: &str) -> String {
         .chars()
         .take(MAX_SHOWN)
         .collect();
-    toolgate_core::escape(&shown)
+    toolgate_core::text::escape(&shown)
 }
 
 impl fmt::Debug for ModelSettings {
@@ -266,7 +268,7 @@ fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Erro
             .filter(|seconds| *seconds >= -1)
             .ok_or_else(error),
         serde_json::Value::String(text) => {
-            let duration = toolgate_core::parse_duration(&text).map_err(de::Error::custom)?;
+            let duration = toolgate_core::text::parse_duration(&text).map_err(de::Error::custom)?;
             i64::try_from(duration.as_secs()).map_err(|_| error())
         }
         _ => Err(error()),

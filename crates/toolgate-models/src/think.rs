@@ -225,13 +225,13 @@ mod tests {
     #[test]
     fn words_are_passed_on_at_once() {
         let mut splitter = ThinkSplitter::default();
-        let mut heard = Vec::new();
+        let mut reported = Vec::new();
         for chunk in ["Good", " <", "b> morn", "ing"] {
-            splitter.feed(chunk, &mut |piece| heard.push(format!("{piece:?}")));
+            splitter.feed(chunk, &mut |piece| reported.push(format!("{piece:?}")));
         }
         let expected =
             ["Good", " <", "b> morn", "ing"].map(|text| format!("{:?}", ThinkPiece::Text(text)));
-        assert_eq!(heard, expected);
+        assert_eq!(reported, expected);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The error of publishing a message.
 
+/// Why a message may not have reached the broker.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishError {

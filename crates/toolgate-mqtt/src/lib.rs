@@ -1,14 +1,15 @@
-//! An MQTT client that reconnects by itself, explains why it is offline, and never sends late;
-//! and a small broker.
+//! An MQTT client that reconnects by itself, explains why it is offline, and never sends a message
+//! late; and a small broker.
 //!
-//! The rest of the program only uses [`Mqtt`]. [`MqttClient`] connects to any broker; [`Broker`] is
-//! one in this process.
+//! The rest of the program uses only the trait [`Mqtt`]. [`MqttClient`] implements it for any
+//! broker; [`Broker`] is a broker in this process, for the demo and for tests.
 
 mod broker;
 mod client;
 mod error;
 mod frames;
 mod message;
+mod packet_id;
 mod packet_writer;
 mod settings;
 

@@ -8,6 +8,7 @@ use std::sync::{
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
+/// A message that was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MqttMessage {
     pub topic: String,
@@ -22,6 +23,7 @@ impl MqttMessage {
     }
 }
 
+/// Whether the broker is connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MqttState {
@@ -32,6 +34,7 @@ pub enum MqttState {
     Online,
 }
 
+/// The messages of one topic filter, until it is dropped.
 #[derive(Debug)]
 pub struct TopicSubscription {
     messages: mpsc::Receiver<MqttMessage>,

@@ -9,20 +9,10 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 pub(crate) struct PacketWriter<W> {
     writer: W,
     bytes: BytesMut,
-    unflushed: bool,
-    // Both in bytes since the start.
+    is_unflushed: bool,
+    // Stream offsets: bytes queued, and bytes handed to the transport.
     queued: u64,
     written: u64,
-}
-
-/// The packet id after `last` that is not in use. Fewer than 65535 are in use at any time.
-pub(crate) fn next_packet_id(last: &mut u16, is_used: impl Fn(u16) -> bool) -> u16 {
-    loop {
-        *last = last.checked_add(1).unwrap_or(1);
-        if !is_used(*last) {
-            return *last;
-        }
-    }
 }
 
 /// With this many bytes in the buffer, reading and sending pause.
@@ -33,37 +23,37 @@ impl<W: AsyncWrite + Unpin> PacketWriter<W> {
         Self {
             writer,
             bytes: BytesMut::new(),
-            unflushed: false,
+            is_unflushed: false,
             queued: 0,
             written: 0,
         }
     }
 
-    /// Queues a packet. Returns the position of its end, for `has_sent`.
-    pub(crate) fn write_packet(&mut self, packet: &impl MqttPacket) -> u64 {
+    /// Returns the packet's end offset; pass it to `has_sent`.
+    pub(crate) fn queue_packet(&mut self, packet: &impl MqttPacket) -> u64 {
         let before = self.bytes.len();
         if packet.encode(&mut self.bytes).is_err() {
-            // Can't happen, because topics are checked before.
+            // Topics were validated, so encoding can't fail; if it does, the packet is dropped.
             self.bytes.truncate(before);
         }
         self.queued += (self.bytes.len() - before) as u64;
         self.queued
     }
 
-    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn queue_bytes(&mut self, bytes: &[u8]) {
         self.bytes.put_slice(bytes);
         self.queued += bytes.len() as u64;
     }
 
-    pub(crate) fn is_busy(&self) -> bool {
-        self.unflushed || !self.bytes.is_empty()
+    pub(crate) fn has_unflushed_data(&self) -> bool {
+        self.is_unflushed || !self.bytes.is_empty()
     }
 
-    /// One write or flush. Cancel safe.
+    /// Makes progress once: writes part of the buffer or, if it is empty, flushes. Cancel safe.
     pub(crate) async fn flush_step(&mut self) -> io::Result<()> {
         if self.bytes.is_empty() {
             self.writer.flush().await?;
-            self.unflushed = false;
+            self.is_unflushed = false;
             return Ok(());
         }
         let written = self.writer.write_buf(&mut self.bytes).await?;
@@ -71,10 +61,11 @@ impl<W: AsyncWrite + Unpin> PacketWriter<W> {
             return Err(io::ErrorKind::WriteZero.into());
         }
         self.written += written as u64;
-        self.unflushed = true;
+        self.is_unflushed = true;
         Ok(())
     }
 
+    /// True if the transport has taken everything up to this offset.
     pub(crate) fn has_sent(&self, end: u64) -> bool {
         self.written >= end
     }
@@ -87,8 +78,8 @@ impl<W: AsyncWrite + Unpin> PacketWriter<W> {
         self.bytes.len()
     }
 
-    pub(crate) async fn finish(&mut self) -> io::Result<()> {
-        while self.is_busy() {
+    pub(crate) async fn flush_and_shutdown(&mut self) -> io::Result<()> {
+        while self.has_unflushed_data() {
             self.flush_step().await?;
         }
         self.writer.shutdown().await

@@ -35,6 +35,7 @@ pub enum MqttClientId {
     Exactly(String),
 }
 
+/// The MQTT version that a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum MqttVersion {
@@ -53,6 +54,7 @@ pub struct LastWill {
     pub retain: bool,
 }
 
+/// Why a broker's URL can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0} Write it as mqtt://host:1883, or mqtts://host:8883 for TLS.")]
 pub struct BrokerAddressError(String);

@@ -14,8 +14,9 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const MAX_HEADERS: usize = 100;
 
-/// Installs `ring` as the process's TLS provider, unless there is one already. It has to run before
-/// any client is built; [`client_builder`] calls it.
+/// Installs `ring` as the TLS provider of the process, unless there is one already.
+///
+/// It has to run before any client is built; [`client_builder`] calls it.
 pub fn install_tls_provider() {
     if CryptoProvider::get_default().is_none()
         && ring::default_provider().install_default().is_err()
@@ -24,9 +25,10 @@ pub fn install_tls_provider() {
     }
 }
 
-/// Starts an HTTP client that follows our rules: no redirects, no
-/// retries, no proxy for this machine. Set `is_local` if it only connects
-/// to this machine, see [`is_local_url`](crate::is_local_url).
+/// Starts building an HTTP client with the rules of this project: no redirects, no retries, no
+/// proxy for this machine.
+///
+/// Set `is_local` if it only connects to this machine: see [`is_local_url`](crate::is_local_url).
 ///
 /// Building the client reads the machine's certificates, which takes longer than many requests:
 /// build it once, and not on a thread of the async runtime.
@@ -52,8 +54,9 @@ pub fn client_builder(is_local: bool) -> ClientBuilder {
     builder.no_proxy().resolve_to_addrs("localhost", &both)
 }
 
-/// Returns the text of an error's innermost cause. That is what a person needs to know; the outer
-/// errors only say that a request failed.
+/// Returns the text of an error's innermost cause.
+///
+/// That is what a person needs to know; the outer errors only say that a request failed.
 pub fn root_cause(error: &dyn Error) -> String {
     let mut root = error;
     while let Some(cause) = root.source() {

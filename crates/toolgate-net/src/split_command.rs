@@ -1,8 +1,9 @@
 //! [`split_command`]: splits a command line into words.
 
 /// Splits a command into words like a shell: quotes and backslashes keep spaces inside a word.
+///
 /// Nothing else is special, because no shell runs the command. Returns `None` if a quote isn't
-/// closed, or if it has no words.
+/// closed, or if there are no words.
 pub fn split_command(command: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -34,10 +34,10 @@ pub enum SseEvent {
     },
 }
 
-/// Parses server-sent events, for one stream after another. The last id and the retry delay are
-/// kept between streams, because they are needed to resume one.
+/// Parses server-sent events, for one stream after another.
 ///
-/// [`feed`](Self::feed) it, then call [`next`](Self::next) until it returns `None`.
+/// The last id and the retry delay are kept between streams, because they are needed to resume one.
+/// [`feed`](Self::feed) it bytes, then call [`next`](Self::next) until it returns `None`.
 ///
 /// ```
 /// use toolgate_net::{SseEvent, SseParser};

@@ -31,9 +31,10 @@ const EVENT_CAPACITY: usize = 256;
 // Reloading the page must not cancel its questions.
 const RELOAD_GRACE: Duration = Duration::from_secs(5);
 
-/// Asks the people who have the dashboard open. Clones share their questions.
+/// An [`Approver`] that asks the people who have the dashboard open. Clones share the open
+/// requests.
 #[derive(Clone)]
-pub struct Approvals(Arc<ApprovalQueue>);
+pub struct DashboardApprovals(Arc<ApprovalQueue>);
 
 struct ApprovalQueue {
     open: Mutex<BTreeMap<String, OpenApproval>>,
@@ -97,7 +98,7 @@ pub(crate) struct ApprovalSubscription {
     pub(crate) events: broadcast::Receiver<ApprovalEvent>,
 }
 
-impl Default for Approvals {
+impl Default for DashboardApprovals {
     fn default() -> Self {
         Self(Arc::new(ApprovalQueue {
             open: Mutex::default(),
@@ -111,7 +112,7 @@ impl Default for Approvals {
     }
 }
 
-impl Approvals {
+impl DashboardApprovals {
     /// Sets the redactor and how long the executor waits for an answer.
     pub(crate) fn configure(&self, redactor: Redactor, timeout: Duration) {
         drop(self.0.config.set((redactor, timeout)));
@@ -209,7 +210,7 @@ pub(crate) enum DecisionError {
     OwnCall,
 }
 
-impl Approver for Approvals {
+impl Approver for DashboardApprovals {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
             let is_watched = *self.0.listeners.borrow() > 0;

@@ -22,8 +22,9 @@ pub(crate) struct FeedEvent {
     pub(crate) tool: Option<Arc<dyn Tool>>,
 }
 
-/// Publishes every call to its subscribers, and keeps the latest calls if nothing else does.
-/// Clones share their subscribers.
+/// Publishes every call to open dashboards and API clients. Clones share their subscribers.
+///
+/// It also keeps the latest calls in memory while no journal records them.
 #[derive(Clone)]
 pub struct CallFeed(Arc<FeedState>);
 

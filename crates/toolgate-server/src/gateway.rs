@@ -24,13 +24,15 @@ use crate::guard::{self, AccessTokens, CallerPermits};
 use crate::notify::{NotificationChannel, Notifier};
 use crate::operator::OperatorKeys;
 use crate::problem::Problem;
-use crate::{Approvals, CallFeed, DashboardQuestions, Metrics, ServeSettings, Stats};
+use crate::{CallFeed, DashboardApprovals, DashboardQuestions, Metrics, ServeSettings, Stats};
 
 // How long `/readyz` waits for servers that have neither connected nor failed.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a program provides to serve a gateway. The executor must have the feed, the statistics and
-/// the metrics among its observers, and the approvals as its approver.
+/// Everything that a [`Gateway`] is made from.
+///
+/// The executor must have the feed, the statistics and the metrics among its observers, and the
+/// approvals as its approver.
 pub struct GatewayParts {
     pub executor: ToolExecutor,
     pub servers: Servers,
@@ -40,8 +42,8 @@ pub struct GatewayParts {
     /// Exports the requests of MCP clients as traces. Calls reach it as an
     /// observer of the executor.
     pub traces: Option<Arc<dyn RequestObserver>>,
-    pub approvals: Approvals,
-    /// The elicitor of the servers, if their questions are asked at the dashboard.
+    pub approvals: DashboardApprovals,
+    /// Handles the questions of servers, if their questions are asked at the dashboard.
     pub questions: DashboardQuestions,
     pub notifications: Notifications,
     pub redactor: Redactor,
@@ -58,7 +60,7 @@ pub struct GatewayParts {
     pub settings: ServeSettings,
 }
 
-/// Where people are notified that something waits for them.
+/// The channels through which people learn that something waits for them at the dashboard.
 #[derive(Clone, Default)]
 pub struct Notifications {
     pub channels: Vec<Arc<dyn NotificationChannel>>,
@@ -66,8 +68,8 @@ pub struct Notifications {
     pub dashboard: String,
 }
 
-/// Saves tools and servers that are added over HTTP. The program implements it by writing
-/// to its configuration file.
+/// Saves tools and servers that are added over HTTP to the configuration file. Implemented by the
+/// embedding program.
 pub trait ConfigWriter: Send + Sync {
     /// Adds a definition to the section `tools`. Returns where it was saved, in words.
     fn add_tool(&self, definition: &Value) -> Result<String, ConfigWriteError>;
@@ -90,7 +92,7 @@ pub struct ConfigurationState {
     pub restart_needed: Vec<String>,
 }
 
-/// The state that all routes share. Cheap to clone.
+/// The HTTP gateway: the state that all routes share. Cheap to clone.
 #[derive(Clone)]
 pub struct Gateway(Arc<GatewayState>);
 

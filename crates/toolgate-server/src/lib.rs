@@ -7,6 +7,11 @@
 //!  router.rs     all routes                feed, stats, metrics, traces   observers of calls
 //! ```
 //!
+//! A program fills in [`GatewayParts`], creates a [`Gateway`] from them, and calls [`serve`].
+//! Several parts are also observers of the executor: [`CallFeed`], [`Stats`], [`Metrics`] and, with
+//! the feature `otlp`, `Traces`. [`DashboardApprovals`] is its approver, and [`DashboardQuestions`]
+//! handles the questions of MCP servers.
+//!
 //! A request passes the guard (host, origin, token, rate) and then a route. Calls go through the
 //! [`ToolExecutor`](toolgate_core::ToolExecutor), as they do everywhere else.
 
@@ -37,7 +42,7 @@ mod tool_key;
 mod traces;
 
 pub use api::calls::mock_entry;
-pub use approvals::Approvals;
+pub use approvals::DashboardApprovals;
 pub use feed::CallFeed;
 pub use gateway::{
     ConfigWriteError, ConfigWriter, ConfigurationState, Gateway, GatewayParts, Notifications,

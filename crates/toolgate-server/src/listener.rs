@@ -201,7 +201,7 @@ impl ConnectionManager {
             );
         }
         for (call, running) in self.gateway.parts.stats.running() {
-            let tool = toolgate_core::escape(&running.tool);
+            let tool = toolgate_core::text::escape(&running.tool);
             let ran_ms = running.since.elapsed().as_secs_f64() * 1000.0;
             warn!(%call, %tool, ran_ms, "call cancelled: the gateway is shutting down");
         }
@@ -256,7 +256,7 @@ fn log_panic(ended: Result<(), JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
     {
-        let error = toolgate_core::escape(&error.to_string());
+        let error = toolgate_core::text::escape(&error.to_string());
         error!(%error, "a connection task panicked; this is a bug, please report it");
     }
 }

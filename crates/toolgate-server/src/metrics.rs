@@ -82,7 +82,7 @@ pub(crate) struct JournalSnapshot {
     pub(crate) evicted: u64,
 }
 
-/// Counts calls. Clones share their counters.
+/// The metrics that Prometheus reads from `/metrics`. Clones share their counters.
 #[derive(Clone)]
 pub struct Metrics(Arc<MetricsState>);
 

@@ -30,7 +30,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PER_MINUTE: usize = 20;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Delivers notifications. It has to limit the time of one attempt.
+/// Delivers notifications to people who don't have the dashboard open. Implementations limit the
+/// time of one attempt.
 pub trait NotificationChannel: Send + Sync {
     /// Says in the log where notifications go, without secrets.
     fn describe(&self) -> String;

@@ -63,7 +63,9 @@ impl OperatorKeys {
     }
 }
 
-/// Generates a key for [`Gateway::accept_sign_in_key`](crate::Gateway::accept_sign_in_key) or
+/// Generates a secret key, with which the operator or a command of this machine signs in.
+///
+/// It is for [`Gateway::accept_sign_in_key`](crate::Gateway::accept_sign_in_key) or
 /// [`Gateway::accept_command_key`](crate::Gateway::accept_command_key). Returns `None` if the
 /// system has no random numbers.
 pub fn random_key() -> Option<String> {

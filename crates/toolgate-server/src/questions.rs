@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 use toolgate_core::{Redactor, sanitize};
-use toolgate_mcp::{Elicitation, ElicitationAnswer, ElicitationError, Elicitor};
+use toolgate_mcp::{Elicitation, ElicitationAnswer, ElicitationError, ElicitationHandler};
 use tracing::info;
 use utoipa::ToSchema;
 
@@ -22,8 +22,8 @@ use self::queue::QuestionQueue;
 use crate::guard::Caller;
 use crate::notify::Notifier;
 
-/// Puts the questions of servers to the people who have the dashboard open. Clones share the open
-/// questions.
+/// An [`ElicitationHandler`] that shows questions of servers to the people who have the dashboard
+/// open. Clones share the open questions.
 #[derive(Clone, Default)]
 pub struct DashboardQuestions(Arc<QuestionQueue>);
 
@@ -198,9 +198,9 @@ impl DashboardQuestions {
         drop(open);
         // What was filled in is nobody else's business.
         info!(
-            server = %toolgate_core::escape(&question.shown.server),
+            server = %toolgate_core::text::escape(&question.shown.server),
             call = %question.shown.call,
-            by = %toolgate_core::escape(caller.scope.caller().unwrap_or_default()),
+            by = %toolgate_core::text::escape(caller.scope.caller().unwrap_or_default()),
             action = %word(&answer),
             "a server's question was answered"
         );
@@ -208,7 +208,7 @@ impl DashboardQuestions {
     }
 }
 
-impl Elicitor for DashboardQuestions {
+impl ElicitationHandler for DashboardQuestions {
     fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async move {
             match self.0.ask(question).await {

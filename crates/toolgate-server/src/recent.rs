@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::Value;
 use toolgate_core::{CallId, CallRecord, CallStarted, Redactor, sanitize};
-use toolgate_journal::{CallDetail, CallSummary, JournalFilter, is_called_by};
+use toolgate_journal::{CallDetail, CallSummary, JournalFilter, matches_caller};
 
 const MAX_CALLS: usize = 1000;
 // The JSON size of all calls together.
@@ -117,7 +117,7 @@ fn matches(filter: &JournalFilter, detail: &CallDetail) -> bool {
         wanted.as_deref().is_none_or(|wanted| value == Some(wanted))
     };
     let is_by =
-        |wanted: &str| is_called_by(wanted, call.caller.as_deref(), call.command.as_deref());
+        |wanted: &str| matches_caller(wanted, call.caller.as_deref(), call.command.as_deref());
     let outcome = match filter.outcome.as_deref() {
         Some("failed") => call.success == Some(false),
         _ => is(&filter.outcome, Some(&call.outcome)),

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use crate::guard::Caller;
 use crate::problem::Problem;
 
-/// Something that a token may do only if its entry in the configuration says so. The tools of a
-/// token never imply a right.
+/// What a token may do besides calling tools, if its entry in the configuration says so. The tools
+/// of a token never imply a right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Right {
@@ -75,7 +75,7 @@ impl Caller {
             }
             (Some(name), _) => format!(
                 "the token '{}' does not have the right '{word}'; add \"rights\": [\"{word}\"] to its entry in serve.tokens",
-                toolgate_core::escape(name)
+                toolgate_core::text::escape(name)
             ),
         };
         Err(Problem::forbidden(detail))

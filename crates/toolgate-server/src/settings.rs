@@ -218,7 +218,7 @@ fn everything() -> Vec<ToolPattern> {
 }
 
 fn problem_of_host(host: &str) -> Option<String> {
-    let shown = toolgate_core::escape(host);
+    let shown = toolgate_core::text::escape(host);
     if host.contains("://") {
         return Some(format!(
             "serve.hosts: '{shown}' is a whole address; write only the name, such as tools.example.org or tools.example.org:8443"
@@ -231,7 +231,7 @@ fn problem_of_host(host: &str) -> Option<String> {
 }
 
 fn problem_of_origin(origin: &str) -> Option<String> {
-    let shown = toolgate_core::escape(origin);
+    let shown = toolgate_core::text::escape(origin);
     let rest = origin.split_once("://").map(|(_, rest)| rest);
     match rest {
         None => Some(format!(

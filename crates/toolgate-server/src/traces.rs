@@ -17,9 +17,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
+use toolgate_core::text::escape;
 use toolgate_core::{
-    CallRecord, Observer, Origin, Redactor, ToolDefinition, ToolSource, TraceContext, escape,
-    sanitize,
+    CallRecord, Observer, Origin, Redactor, ToolDefinition, ToolSource, TraceContext, sanitize,
 };
 use tracing::{error, info, warn};
 
@@ -38,6 +38,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_PANICS: u32 = 5;
 const PANIC_WINDOW: Duration = Duration::from_secs(60);
 
+/// The `telemetry` section of the configuration.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(description = "Where traces go")]
@@ -48,8 +49,9 @@ pub struct TelemetrySettings {
     pub otlp: String,
 }
 
-/// Exports calls to a collector as spans. An unreachable collector causes a warning in the log, but
-/// never delays a call. Clones share one queue.
+/// Exports calls as spans to an OpenTelemetry collector (OTLP). Clones share one queue.
+///
+/// An unreachable collector causes a warning in the log, but never delays a call.
 #[derive(Clone)]
 pub struct Traces {
     queue: mpsc::Sender<ExportCommand>,

@@ -6,15 +6,13 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolgate_core::{
-    DefinitionError, FunctionTool, HandlerKind, Tool, ToolDefinition, ToolSource,
-    describe_unknown_word, nearest_names,
-};
+use toolgate_core::text::{nearest_names, unknown_value_message};
+use toolgate_core::{DefinitionError, FunctionTool, HandlerKind, Tool, ToolDefinition, ToolSource};
 
 use crate::HandlerRegistry;
 use crate::handler_registry::MissingHandler;
 
-/// The tools from a file, and the problems found in it.
+/// The result of [`HandlerRegistry::load`]: the tools from a file, and the problems found in it.
 #[derive(Default)]
 #[non_exhaustive]
 pub struct LoadedDefinitions {
@@ -22,7 +20,7 @@ pub struct LoadedDefinitions {
     pub problems: Vec<DefinitionProblem>,
 }
 
-/// A problem in one entry of a file with definitions.
+/// A problem in one tool definition of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DefinitionProblem {
@@ -160,7 +158,7 @@ impl DefinitionEntry<'_> {
                 let text = match kind.as_str() {
                     Some(word) => format!(
                         "implementation.type: {}",
-                        describe_unknown_word(word, &TYPES)
+                        unknown_value_message(word, &TYPES)
                     ),
                     None => format!("implementation.type: must be one of: {}", TYPES.join(", ")),
                 };
@@ -272,7 +270,7 @@ impl DefinitionEntry<'_> {
         DefinitionProblem {
             index: self.index,
             path,
-            text: toolgate_core::escape(text),
+            text: toolgate_core::text::escape(text),
             left_out,
         }
     }

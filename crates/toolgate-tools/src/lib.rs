@@ -1,9 +1,10 @@
 //! The tools that ship with Toolgate, and the loader for tools that are defined in a file.
 //!
-//! - `builtin/`: the built-in tools, one file or folder each. `builtin/mod.rs` lists them.
-//! - `internal/`: services of the program, which definitions refer to by name.
-//! - `definition.rs`: makes tools from `{name, description, parameters, implementation}` in a file.
-//! - `handler_registry.rs`: the handlers that definitions can refer to.
+//! - [`builtin`]: the built-in tools, such as `datetime` and `search`.
+//! - [`internal`]: services of the program, such as document search.
+//! - [`HandlerRegistry`]: the handlers of both, by name. [`HandlerRegistry::load`] makes tools from
+//!   definitions in a file, `{name, description, parameters, implementation}`, which refer to a
+//!   handler or contain a canned answer.
 
 pub mod builtin;
 mod definition;

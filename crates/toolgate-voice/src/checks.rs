@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use crate::VoiceSettings;
 use crate::capture::RECORDERS;
@@ -32,7 +32,7 @@ pub struct EngineCheck {
     pub todo: Option<String>,
 }
 
-/// Checks all engines except speech-to-text, which [`check_asr`] checks.
+/// Checks for `toolgate doctor` that all engines work, except speech-to-text: see [`check_asr`].
 pub async fn check_engines(settings: &VoiceSettings) -> Vec<EngineCheck> {
     let all = [
         check_wake(settings).await,

@@ -25,7 +25,7 @@ pub enum VoiceState {
     Speaking,
 }
 
-/// What happens in the gateway.
+/// Something that happened in the gateway, for a [`VoiceObserver`].
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum VoiceEvent<'a> {

@@ -43,11 +43,11 @@ pub struct VoiceGatewayParts {
     pub keys: Option<mpsc::Receiver<VoiceKey>>,
 }
 
-/// Selects a model and connects to it.
+/// A function that selects a model and connects to it.
 pub type ModelFinder =
     Arc<dyn Fn() -> BoxFuture<'static, Result<ConnectedModel, ModelSelectionError>> + Send + Sync>;
 
-/// Whether the tool servers are ready.
+/// Whether the servers with the tools are still starting, and which are missing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ToolServerStatus {
     #[default]
@@ -77,14 +77,14 @@ pub enum ListenMode {
     PushToTalk,
 }
 
-/// A key that a person pressed.
+/// A key that a person pressed at the terminal of the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VoiceKey {
     Talk,
 }
 
-/// How many requests a gateway has answered by the time it ends.
+/// The result of [`run()`]: how many requests were answered, failed or were dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct VoiceSummary {

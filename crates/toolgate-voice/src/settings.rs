@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
-use toolgate_core::{DURATION_PATTERN, deserialize_duration};
+use toolgate_core::text::{DURATION_PATTERN, deserialize_duration};
 
 /// The `voice` section of the configuration.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]

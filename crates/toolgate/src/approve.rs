@@ -6,9 +6,10 @@ mod client;
 mod spoken;
 
 use futures::future::BoxFuture;
+use toolgate_core::text::escape_for_review;
 use toolgate_core::{
     Approval, ApprovalActor, ApprovalChannel, ApprovalReason, ApprovalRequest, Approver, Origin,
-    Redactor, ToolSource, reveal,
+    Redactor, ToolSource,
 };
 
 pub(crate) use client::ClientApprover;
@@ -52,10 +53,10 @@ impl Approver for TerminalApprover {
 
 /// Shows the call in full: the executor never asks about arguments that are too long to show.
 fn question_text(request: &ApprovalRequest<'_>, redactor: &Redactor) -> String {
-    let arguments = reveal(&redactor.value(request.arguments).to_string());
-    let name = reveal(request.tool.name());
+    let arguments = escape_for_review(&redactor.value(request.arguments).to_string());
+    let name = escape_for_review(request.tool.name());
     let from = match request.tool.source() {
-        ToolSource::Mcp(server) => format!("of the server '{}'", reveal(server)),
+        ToolSource::Mcp(server) => format!("of the server '{}'", escape_for_review(server)),
         other => other.to_string(),
     };
     let by = asker(request);
@@ -71,6 +72,6 @@ fn asker(request: &ApprovalRequest<'_>) -> String {
     match (request.origin, request.caller) {
         (Origin::CommandLine, None) => String::new(),
         (origin, None) => format!(", asked by {origin}"),
-        (origin, Some(caller)) => format!(", asked by {origin} '{}'", reveal(caller)),
+        (origin, Some(caller)) => format!(", asked by {origin} '{}'", escape_for_review(caller)),
     }
 }

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolgate_core::{Origin, Redactor, ToolExecutorBuilder, ToolPattern, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{Origin, Redactor, ToolExecutorBuilder, ToolPattern};
 use toolgate_mcp::ServerSettings;
 use toolgate_models::{
     AnswerSource, ConnectedModel, Conversation, ModelError, ModelSelection, ModelSelectionError,

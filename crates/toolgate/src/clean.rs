@@ -1,6 +1,6 @@
 //! Makes text from models and tools safe to print on a terminal.
 
-use toolgate_core::is_invisible;
+use toolgate_core::text::is_invisible;
 
 /// Strips everything that could control a terminal or hide text. Line breaks, tabs, and the joiners
 /// that some scripts and emoji need are kept. A control sequence may be split across pushes.

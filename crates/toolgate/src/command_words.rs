@@ -1,6 +1,6 @@
 //! Splits `key=value`, quotes words of a command line, and suggests known ones.
 
-use toolgate_core::{escape, nearest_names};
+use toolgate_core::text::{escape, nearest_names};
 
 /// `a=b=c` is the key `a` with the value `b=c`.
 pub(crate) fn split_pair(argument: &str) -> Option<(&str, &str)> {

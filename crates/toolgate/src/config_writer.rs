@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use toolgate_server::{ConfigWriteError, ConfigWriter};
 
 use crate::config::{Config, ConfigLocation, ReferenceSet};

@@ -1,7 +1,7 @@
 //! What servers send besides tools, as text: content of resources, messages of prompts.
 
 use serde_json::Value;
-use toolgate_core::{escape, is_invisible};
+use toolgate_core::text::{escape, is_invisible};
 
 /// The size of something, such as `812 bytes` or `2.1 kB`.
 pub(crate) fn shown_size(bytes: u64) -> String {

@@ -16,7 +16,8 @@ use std::sync::Arc;
 use anstyle::{AnsiColor, Style};
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use toolgate_core::{Redactor, ToolOutcome, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{Redactor, ToolOutcome};
 use toolgate_models::{AnswerSource, ModelCall, ModelEvent, ModelListener};
 
 use crate::clean::{TextCleaner, clean};

@@ -7,7 +7,8 @@ use std::path::Path;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolgate_core::{Redactor, escape};
+use toolgate_core::Redactor;
+use toolgate_core::text::escape;
 use toolgate_mcp::ServerSettings;
 
 use crate::config::{ConfigDocument, Environment, ReferenceSet, resolve_path, servers};

@@ -2,17 +2,17 @@
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
-use toolgate_core::escape;
-use toolgate_mcp::{Elicitation, ElicitationAnswer, Elicitor};
+use toolgate_core::text::escape;
+use toolgate_mcp::{Elicitation, ElicitationAnswer, ElicitationHandler};
 
 use crate::spinner::Spinner;
 use crate::{output, questions, terminal};
 
-pub(crate) struct TerminalElicitor {
+pub(crate) struct TerminalElicitationHandler {
     spinner: Spinner,
 }
 
-impl TerminalElicitor {
+impl TerminalElicitationHandler {
     pub(crate) fn new(spinner: &Spinner) -> Option<Self> {
         terminal::can_ask().then(|| Self {
             spinner: spinner.clone(),
@@ -20,7 +20,7 @@ impl TerminalElicitor {
     }
 }
 
-impl Elicitor for TerminalElicitor {
+impl ElicitationHandler for TerminalElicitationHandler {
     fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async move {
             let asked = question.clone();

@@ -41,7 +41,7 @@ pub(crate) struct UnusedFile {
 
 impl UnusedFile {
     pub(crate) fn note(&self) -> String {
-        let path = toolgate_core::escape(&self.path.to_string_lossy());
+        let path = toolgate_core::text::escape(&self.path.to_string_lossy());
         match &self.reason {
             UnusedFileReason::Unreadable(error) => {
                 format!("{path} in this folder is not in use: {error}")
@@ -191,7 +191,7 @@ pub(crate) fn is_agreed(path: &Path, environment: Environment<'_>) -> bool {
 }
 
 pub(crate) fn changed_message(path: &Path) -> String {
-    let path = toolgate_core::escape(&path.to_string_lossy());
+    let path = toolgate_core::text::escape(&path.to_string_lossy());
     format!(
         "{path} changed, and you haven't agreed to the change; 'toolgate trust' shows the difference and asks you"
     )

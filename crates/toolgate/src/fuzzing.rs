@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use toolgate_mcp::ServerConnection;
 
 use crate::config::{

@@ -17,7 +17,7 @@ use toolgate_core::{
 };
 use toolgate_mcp::{RequestObserver, Servers};
 use toolgate_server::{
-    Approvals, CallFeed, ConfigWriter, DashboardQuestions, Gateway, GatewayParts, Metrics,
+    CallFeed, ConfigWriter, DashboardApprovals, DashboardQuestions, Gateway, GatewayParts, Metrics,
     Notifications, ServeSettings, Stats,
 };
 
@@ -38,7 +38,7 @@ pub(crate) struct GatewayObservers {
     stats: Stats,
     metrics: Metrics,
     traces: Option<Arc<dyn RequestObserver>>,
-    pub(crate) approvals: Approvals,
+    pub(crate) approvals: DashboardApprovals,
     pub(crate) questions: DashboardQuestions,
     notifications: Notifications,
     journal: CommandJournal,
@@ -103,7 +103,7 @@ impl GatewayObservers {
 
 /// Asks at the dashboard and at the terminal that runs the gateway; the first answer counts.
 pub(crate) struct FirstAnswerApprover {
-    pub(crate) dashboard: Approvals,
+    pub(crate) dashboard: DashboardApprovals,
     pub(crate) terminal: TerminalApprover,
 }
 
@@ -129,7 +129,7 @@ impl Approver for FirstAnswerApprover {
 
 /// Asks at the dashboard about calls that came over HTTP, and at the terminal about the others.
 pub(crate) struct OriginApprover<T> {
-    pub(crate) dashboard: Approvals,
+    pub(crate) dashboard: DashboardApprovals,
     pub(crate) terminal: T,
 }
 

@@ -62,7 +62,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use cli::{Cli, CliCommand};
 use exit::Exit;
-use toolgate_mcp::{ToolgateChain, sandbox};
+use toolgate_mcp::{StartChain, sandbox, watcher};
 
 /// Parses the command line, and runs the command.
 pub fn main() -> ExitCode {
@@ -90,8 +90,8 @@ pub fn main() -> ExitCode {
 fn run_as_helper() -> Option<Exit> {
     let mut arguments = std::env::args_os().skip(1);
     let word = arguments.next()?;
-    if word == servers::GUARD {
-        return Some(match toolgate_mcp::guard::run() {
+    if word == watcher::SUBCOMMAND {
+        return Some(match watcher::run() {
             Ok(()) => Exit::Success,
             Err(_) => Exit::Failure,
         });
@@ -116,7 +116,7 @@ fn hide_from_children() {
 }
 
 fn run(cli: &Cli) -> anyhow::Result<Exit> {
-    ToolgateChain::from_env().check_length()?;
+    StartChain::from_env().check_length()?;
     match &cli.command {
         CliCommand::List(options) => commands::list::run(&cli.global, options),
         CliCommand::Inspect(options) => commands::inspect::run(&cli.global, options),

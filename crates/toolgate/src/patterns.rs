@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use toolgate_core::{ToolDefinition, ToolPattern, ToolSet, ToolSource, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{ToolDefinition, ToolPattern, ToolSet, ToolSource};
 use toolgate_mcp::{ServerSettings, ServerState, ServerStatus, ToolCatalog};
 use tracing::warn;
 

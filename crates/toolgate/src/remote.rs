@@ -9,7 +9,7 @@ use anyhow::{anyhow, bail};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
 use serde_json::Value;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use crate::cli::RemoteOptions;
 use crate::exit::Exit;

@@ -7,9 +7,9 @@ use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use toolgate_core::Redactor;
-use toolgate_mcp::{Sampler, SamplingAnswer, SamplingRequest};
+use toolgate_mcp::{SamplingAnswer, SamplingHandler, SamplingRequest};
 use toolgate_models::{
-    AssistantMessage, Completion, Message, ModelClient, ModelSettings, StopReason,
+    AssistantMessage, CompletionRequest, Message, ModelClient, ModelSettings, StopReason,
 };
 
 use crate::config::Config;
@@ -19,13 +19,13 @@ use crate::wiring;
 const TIMEOUT: Duration = Duration::from_secs(110);
 
 /// Connects to the model when a server asks for the first time.
-pub(crate) struct ModelSampler {
+pub(crate) struct ModelSamplingHandler {
     settings: ModelSettings,
     redactor: Redactor,
     client: OnceCell<Arc<dyn ModelClient>>,
 }
 
-impl ModelSampler {
+impl ModelSamplingHandler {
     /// `None` if no server may use the model.
     pub(crate) fn new(config: &Config, redactor: &Redactor) -> Option<Self> {
         let mut servers = config.servers.iter();
@@ -62,7 +62,7 @@ async fn connect(
     toolgate_models::connect_client(&choice).map_err(|error| error.to_string())
 }
 
-impl Sampler for ModelSampler {
+impl SamplingHandler for ModelSamplingHandler {
     fn sample<'a>(
         &'a self,
         request: &'a SamplingRequest,
@@ -94,8 +94,11 @@ impl Sampler for ModelSampler {
     }
 }
 
-fn to_completion<'a>(request: &'a SamplingRequest, messages: &'a [Message]) -> Completion<'a> {
-    Completion {
+fn to_completion<'a>(
+    request: &'a SamplingRequest,
+    messages: &'a [Message],
+) -> CompletionRequest<'a> {
+    CompletionRequest {
         system: &request.system,
         messages,
         max_tokens: usize::try_from(request.max_tokens).unwrap_or(usize::MAX),

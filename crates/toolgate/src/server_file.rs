@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
 use serde_json::Value;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use crate::cli::GlobalOptions;
 use crate::config::{self, ConfigDocument, ConfigLocation, Environment};

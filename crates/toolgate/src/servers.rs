@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use toolgate_core::{ToolManager, escape};
-use toolgate_mcp::guard::ServerGuard;
+use toolgate_core::ToolManager;
+use toolgate_core::text::escape;
 use toolgate_mcp::sandbox::{self, SandboxLauncher};
+use toolgate_mcp::watcher::{self, ServerWatcher};
 use toolgate_mcp::{
     ServerSettings, ServerState, ServerStatus, Servers, ServersOptions, ToolCatalog,
 };
@@ -25,13 +26,10 @@ pub(crate) use readiness::{StartingServers, UnseenServers};
 use spoken::spoken_names;
 
 use crate::config::{Config, ConfiguredServer, state_folder, user_file};
-use crate::sampling::ModelSampler;
+use crate::sampling::ModelSamplingHandler;
 use crate::spinner::{Spinner, clear_line};
 use crate::wiring::{self, ConfiguredTools};
 use crate::{exit, journal, output};
-
-/// The argument that makes this program watch over the servers of another run.
-pub(crate) const GUARD: &str = "guard-servers";
 
 pub(crate) fn settings<'c>(
     servers: impl IntoIterator<Item = &'c ConfiguredServer>,
@@ -67,7 +65,7 @@ pub(crate) fn options(config: &Config, tools: &ConfiguredTools) -> ServersOption
     options.retry = config.retry;
     options.redactor = tools.redactor.clone();
     options.file = config.file().map(Path::to_owned);
-    options.guard = guard();
+    options.watcher = watcher();
     options.launcher = launcher(config);
     options.catalog = catalog();
     options
@@ -108,10 +106,10 @@ impl ServerFleet {
         let mut options = options(config, tools);
         options.health = tools.services.health.clone();
         options.on_demand = start == ServerStart::WhenNeeded;
-        options.elicitor = answers.elicitor;
+        options.elicitation_handler = answers.elicitation_handler;
         options.relays_questions = answers.in_clients;
-        let sampler = ModelSampler::new(config, &tools.redactor);
-        options.sampler = sampler.map(|sampler| Arc::new(sampler) as Arc<_>);
+        let sampling_handler = ModelSamplingHandler::new(config, &tools.redactor);
+        options.sampling_handler = sampling_handler.map(|handler| Arc::new(handler) as Arc<_>);
         let servers = Servers::new(Arc::clone(&tools.manager), options);
         set_absent_reasons(&settings, &tools.manager);
         let blocked = settings.iter();
@@ -291,7 +289,8 @@ impl ServerFleet {
         self.servers.server_status(server)
     }
 
-    /// Stops all servers. A second Ctrl-C ends the program at once, and the guard ends the servers.
+    /// Stops all servers. A second Ctrl-C ends the program at once, and the watcher ends the
+    /// servers.
     pub(crate) async fn stop(&self) {
         tokio::select! {
             () = self.servers.stop() => {}
@@ -313,14 +312,14 @@ pub(crate) fn ago(time: SystemTime) -> String {
     format!("{count} {unit}{plural} ago")
 }
 
-fn guard() -> ServerGuard {
+fn watcher() -> ServerWatcher {
     match std::env::current_exe() {
-        Ok(program) => ServerGuard::new(program, [GUARD]),
+        Ok(program) => ServerWatcher::new(program, [watcher::SUBCOMMAND]),
         Err(error) => {
             warn!(
                 "the path of this program is unknown ({error}): its servers may outlive it if it is killed"
             );
-            ServerGuard::none()
+            ServerWatcher::none()
         }
     }
 }

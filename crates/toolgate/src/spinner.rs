@@ -117,7 +117,7 @@ pub(crate) fn truncate_to_width(text: &str, width: usize) -> &str {
 impl Spinner {
     pub(crate) fn new(title: &str) -> Self {
         let line = SpinnerState {
-            title: toolgate_core::escape(title),
+            title: toolgate_core::text::escape(title),
             message: String::new(),
             pauses: 0,
         };
@@ -150,16 +150,16 @@ impl Spinner {
             .total
             .map(|total| format!("{}/{total} ", progress.done))
             .unwrap_or_default();
-        let message = toolgate_core::escape(progress.message.as_deref().unwrap_or_default());
+        let message = toolgate_core::text::escape(progress.message.as_deref().unwrap_or_default());
         self.0.lock().message = format!("{share}{message}");
     }
 
     pub(crate) fn set_message(&self, message: &str) {
-        self.0.lock().message = toolgate_core::escape(message);
+        self.0.lock().message = toolgate_core::text::escape(message);
     }
 
     pub(crate) fn set_title(&self, title: &str) {
-        self.0.lock().title = toolgate_core::escape(title);
+        self.0.lock().title = toolgate_core::text::escape(title);
     }
 
     pub(crate) fn pause(&self) -> SpinnerPause {

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use crate::config::{self, ConfigDocument, ConfigErrors, Environment, state_folder};
 use crate::effects::{self, ConfigEffect};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::bail;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use toolgate_models::{AnswerSource, ConnectedModel, ModelSettings, SavedConversation};
 
 use crate::cli::ChoiceOptions;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use toolgate_core::{LogObserver, Redactor, ToolExecutor, ToolExecutorBuilder, ToolManager};
-use toolgate_journal::RecentCalls;
-use toolgate_mcp::ServerHealth;
+use toolgate_journal::RecentCallsHandler;
+use toolgate_mcp::ServerHealthHandler;
 use toolgate_mcp::skills::SkillFolders;
 use toolgate_tools::HandlerRegistry;
 use toolgate_tools::builtin::{BuiltinSettings, VolumeControl};
@@ -95,9 +95,9 @@ pub(crate) fn build_tools(config: &Config) -> ConfiguredTools {
 #[derive(Clone, Default)]
 pub(crate) struct ToolServices {
     /// Reports on the servers, once they are started.
-    pub(crate) health: ServerHealth,
+    pub(crate) health: ServerHealthHandler,
     /// Reports recent calls, once the journal is open.
-    pub(crate) recent: RecentCalls,
+    pub(crate) recent: RecentCallsHandler,
     /// What `volume` controls instead of the machine's speakers.
     pub(crate) sounding: Option<Arc<dyn VolumeControl>>,
     /// Offers skills to the manager that was built first.
@@ -123,13 +123,13 @@ pub(crate) fn build_tools_with_services(
         Arc::new(Documents::new(documents)),
     );
     handlers.add_service(
-        ServerHealth::NAME,
-        ServerHealth::parameters(),
+        ServerHealthHandler::NAME,
+        ServerHealthHandler::parameters(),
         Arc::new(services.health.clone()),
     );
     handlers.add_service(
-        RecentCalls::NAME,
-        RecentCalls::parameters(),
+        RecentCallsHandler::NAME,
+        RecentCallsHandler::parameters(),
         Arc::new(services.recent.clone()),
     );
 

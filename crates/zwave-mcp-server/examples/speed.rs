@@ -93,8 +93,8 @@ async fn list(server: &mut ServerProcess) {
 /// The time from the call to the command's arrival at another client, one hop
 /// more than the publish.
 async fn publish(mut fixture: SpeedFixture) -> SpeedFixture {
-    let witness = connect(&fixture.broker).await;
-    let mut commands = witness.subscribe("zwave/+/+/switch_binary/+/targetValue/set");
+    let observer = connect(&fixture.broker).await;
+    let mut commands = observer.subscribe("zwave/+/+/switch_binary/+/targetValue/set");
     sleep(Duration::from_secs(1)).await;
     let mut times = Vec::new();
     let switches = (2..=fixture.devices).filter(|id| id % 3 == 2).cycle();

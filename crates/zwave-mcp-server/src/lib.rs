@@ -6,7 +6,8 @@
 //!  offline_mqtt.rs  the connection when no broker can be tried
 //! ```
 //!
-//! The tools come from `toolgate_home`, as for every home protocol.
+//! The tools come from [`toolgate_home`], as for every home protocol, and the devices from
+//! [`zwave`].
 //!
 //! stdout carries JSON-RPC and nothing else; the log goes to stderr. The server always starts, and
 //! its tools report what is missing.
@@ -37,6 +38,7 @@ struct Cli {
     options: ServerOptions,
 }
 
+/// Parses the command line, and runs the server.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

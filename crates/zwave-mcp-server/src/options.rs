@@ -31,7 +31,7 @@ without a broker or a gateway, and its tools then say what is missing."
     )
 }
 
-/// How to reach the house, and what may be done with it.
+/// The flags of the server: how to reach the broker and the gateway, and what its tools may do.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServerOptions {
     /// The MQTT broker that zwave-js-ui uses [default: $MQTT_BROKER_URL, mqtt://localhost:1883]

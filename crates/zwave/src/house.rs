@@ -27,6 +27,7 @@ use crate::node::ZwaveNode;
 use crate::state::{HomeState, MessageTime, SeenGateway};
 use crate::value::NodeId;
 
+/// Where zwave-js-ui publishes, and how long to wait for it.
 #[derive(Debug, Clone)]
 pub struct HouseSettings {
     /// The topic prefix of zwave-js-ui; may have several levels.

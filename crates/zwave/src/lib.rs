@@ -3,10 +3,11 @@
 //! ```text
 //!  topics, payloads ─▶ House: nodes and their values, kept current ─▶ toolgate_home::HomeDevice
 //!                         │
-//!                         └─ command: one publish, then wait for its proof
+//!                         └─ command: one publish, then wait for its confirmation
 //! ```
 //!
-//! [`House`] implements [`toolgate_home::Home`]. [`sim`] simulates a home with the same protocol.
+//! [`House`] implements [`toolgate_home::Home`], so the tools of that crate work with it. [`sim`]
+//! simulates a home that speaks the same protocol.
 
 mod api;
 mod command_plan;

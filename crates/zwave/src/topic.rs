@@ -22,6 +22,7 @@ const CLIENTS: &str = "_CLIENTS";
 const EVENTS: [&str; 2] = ["_EVENTS", "_EVENTS_"];
 pub(crate) const UNNAMED_PREFIX: &str = "nodeID_";
 
+/// The form of the topics that zwave-js-ui publishes values to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TopicForm {
     /// `switch_binary/endpoint_0/currentValue`

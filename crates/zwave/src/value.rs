@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+/// The number of a device (a node) in its Z-Wave network.
 pub type NodeId = u16;
 
 /// Identifies one value of a node as zwave-js-ui does, such as `37-0-targetValue`.

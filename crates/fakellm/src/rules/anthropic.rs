@@ -6,10 +6,10 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use self::messages::Messages;
+use self::messages::MessageChecker;
 use super::{
-    CheckResult, IssuedSignatures, each_schema, ensure, legal_name, list, object, only_keys,
-    optional_bool, positive, root_schema, text, unique, words,
+    CheckResult, IssuedSignatures, array, check_tool_name, ensure, ensure_unique, for_each_schema,
+    non_blank_string, object, only_keys, optional_bool, positive_integer, root_schema, string,
 };
 use crate::RecordedRequest;
 
@@ -36,39 +36,39 @@ pub(super) fn check(
     body: &Map<String, Value>,
     issued: &IssuedSignatures,
 ) -> CheckResult {
-    headers(request)?;
-    let marks = body.values().map(cache_marks).sum::<usize>();
+    check_headers(request)?;
+    let marks = body.values().map(count_cache_marks).sum::<usize>();
     ensure(marks <= 4, || {
         format!("a maximum of 4 blocks with cache_control may be provided, found {marks}")
     })?;
     only_keys(body, KEYS, "body")?;
-    let model = words(body.get("model"), "model")?;
-    positive(body.get("max_tokens"), "max_tokens")?;
+    let model = non_blank_string(body.get("model"), "model")?;
+    positive_integer(body.get("max_tokens"), "max_tokens")?;
     optional_bool(body.get("stream"), "stream")?;
-    sampling(body, model)?;
-    system(body.get("system"))?;
-    let tools = tools(body.get("tools"))?;
-    choice(body.get("tool_choice"), &tools)?;
-    let messages = list(body.get("messages").unwrap_or(&Value::Null), "messages")?;
-    messages_in_order(messages, is_new(model))?;
-    let uses_tools = Messages::default().check(messages, issued)?;
+    check_sampling(body, model)?;
+    check_system(body.get("system"))?;
+    let tools = check_tools(body.get("tools"))?;
+    check_tool_choice(body.get("tool_choice"), &tools)?;
+    let messages = array(body.get("messages").unwrap_or(&Value::Null), "messages")?;
+    check_roles(messages, is_recent(model))?;
+    let uses_tools = MessageChecker::default().check(messages, issued)?;
     ensure(!uses_tools || !tools.is_empty(), || {
         "requests which include `tool_use` or `tool_result` blocks must define tools".to_owned()
     })
 }
 
-fn cache_marks(value: &Value) -> usize {
+fn count_cache_marks(value: &Value) -> usize {
     match value {
-        Value::Array(list) => list.iter().map(cache_marks).sum(),
+        Value::Array(list) => list.iter().map(count_cache_marks).sum(),
         Value::Object(object) => {
             usize::from(object.contains_key("cache_control"))
-                + object.values().map(cache_marks).sum::<usize>()
+                + object.values().map(count_cache_marks).sum::<usize>()
         }
         _ => 0,
     }
 }
 
-fn headers(request: &RecordedRequest) -> CheckResult {
+fn check_headers(request: &RecordedRequest) -> CheckResult {
     let key = request
         .header("x-api-key")
         .is_some_and(|key| !key.is_empty());
@@ -76,7 +76,7 @@ fn headers(request: &RecordedRequest) -> CheckResult {
         .header("authorization")
         .is_some_and(|value| value.starts_with("Bearer "));
     ensure(key != bearer, || {
-        "x-api-key: exactly one of it and a bearer token is needed".to_owned()
+        "send exactly one of the header x-api-key and a bearer token".to_owned()
     })?;
     ensure(
         request.header("anthropic-version") == Some("2023-06-01"),
@@ -88,22 +88,22 @@ fn headers(request: &RecordedRequest) -> CheckResult {
     )
 }
 
-/// Models that refuse sampling parameters and a prefilled answer.
-fn is_new(model: &str) -> bool {
+/// True for models that refuse sampling parameters and a prefilled answer.
+fn is_recent(model: &str) -> bool {
     ["opus-4-7", "opus-4-8", "sonnet-5", "fable-5"]
         .iter()
-        .any(|new| model.contains(new))
+        .any(|part| model.contains(part))
 }
 
-/// Models that decide themselves how much they think.
+/// True for models that decide themselves how much they think.
 fn is_adaptive(model: &str) -> bool {
-    is_new(model)
+    is_recent(model)
         || ["opus-4-6", "sonnet-4-6"]
             .iter()
-            .any(|one| model.contains(one))
+            .any(|part| model.contains(part))
 }
 
-fn sampling(body: &Map<String, Value>, model: &str) -> CheckResult {
+fn check_sampling(body: &Map<String, Value>, model: &str) -> CheckResult {
     let thinking = body.get("thinking").unwrap_or(&Value::Null);
     let kind = thinking["type"].as_str();
     ensure(
@@ -120,7 +120,7 @@ fn sampling(body: &Map<String, Value>, model: &str) -> CheckResult {
     ensure(kind != Some("adaptive") || is_adaptive(model), || {
         "adaptive thinking is not supported on this model".to_owned()
     })?;
-    if !is_new(model) {
+    if !is_recent(model) {
         return Ok(());
     }
     for key in ["temperature", "top_p", "top_k"] {
@@ -133,7 +133,7 @@ fn sampling(body: &Map<String, Value>, model: &str) -> CheckResult {
     })
 }
 
-fn system(system: Option<&Value>) -> CheckResult {
+fn check_system(system: Option<&Value>) -> CheckResult {
     match system {
         None | Some(Value::String(_)) => Ok(()),
         Some(Value::Array(blocks)) => {
@@ -146,7 +146,7 @@ fn system(system: Option<&Value>) -> CheckResult {
                 ensure(block["type"] == "text", || {
                     "system: must be text".to_owned()
                 })?;
-                words(block.get("text"), "system: text content blocks")?;
+                non_blank_string(block.get("text"), "system: text content blocks")?;
             }
             Ok(())
         }
@@ -154,12 +154,12 @@ fn system(system: Option<&Value>) -> CheckResult {
     }
 }
 
-fn tools(tools: Option<&Value>) -> Result<HashSet<&str>, String> {
+fn check_tools(tools: Option<&Value>) -> Result<HashSet<&str>, String> {
     let mut names = HashSet::new();
     let Some(tools) = tools else {
         return Ok(names);
     };
-    for (index, tool) in list(tools, "tools")?.iter().enumerate() {
+    for (index, tool) in array(tools, "tools")?.iter().enumerate() {
         let at = format!("tools.{index}.custom");
         let tool = object(tool, &at)?;
         only_keys(
@@ -174,31 +174,31 @@ fn tools(tools: Option<&Value>) -> Result<HashSet<&str>, String> {
             ],
             &at,
         )?;
-        let name = text(tool.get("name"), &format!("{at}.name"))?;
-        legal_name(name, &format!("{at}.name"))?;
-        unique(name, &mut names, "tools: tool names")?;
+        let name = string(tool.get("name"), &format!("{at}.name"))?;
+        check_tool_name(name, &format!("{at}.name"))?;
+        ensure_unique(name, &mut names, &format!("{at}.name"))?;
         if let Some(description) = tool.get("description") {
-            text(Some(description), &format!("{at}.description"))?;
+            string(Some(description), &format!("{at}.description"))?;
         }
         let at = format!("{at}.input_schema");
         let schema = tool.get("input_schema").unwrap_or(&Value::Null);
         root_schema(schema, &at)?;
-        each_schema(schema, &at, &mut property_names)?;
+        for_each_schema(schema, &at, &mut check_property_names)?;
     }
     Ok(names)
 }
 
-/// `^[a-zA-Z0-9_.-]{1,64}$`, and nothing that refers to other places.
-fn property_names(schema: &Map<String, Value>, at: &str) -> CheckResult {
+/// Names must match `^[a-zA-Z0-9_.-]{1,64}$`, and `$ref` isn't allowed.
+fn check_property_names(schema: &Map<String, Value>, at: &str) -> CheckResult {
     ensure(!schema.contains_key("$ref"), || {
-        format!("{at}: $ref is not resolved here")
+        format!("{at}: $ref is not supported")
     })?;
     let Some(Value::Object(properties)) = schema.get("properties") else {
         return Ok(());
     };
-    let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
     for key in properties.keys() {
-        let fits = (1..=64).contains(&key.len()) && key.bytes().all(legal);
+        let fits = (1..=64).contains(&key.len()) && key.bytes().all(is_allowed);
         ensure(fits, || {
             format!("{at}.properties: keys should match '^[a-zA-Z0-9_.-]{{1,64}}$', not '{key}'")
         })?;
@@ -206,7 +206,7 @@ fn property_names(schema: &Map<String, Value>, at: &str) -> CheckResult {
     Ok(())
 }
 
-fn choice(choice: Option<&Value>, tools: &HashSet<&str>) -> CheckResult {
+fn check_tool_choice(choice: Option<&Value>, tools: &HashSet<&str>) -> CheckResult {
     let Some(choice) = choice else {
         return Ok(());
     };
@@ -221,11 +221,11 @@ fn choice(choice: Option<&Value>, tools: &HashSet<&str>) -> CheckResult {
     match choice["type"].as_str() {
         Some("auto" | "any" | "none") => Ok(()),
         Some("tool") if tools.contains(choice["name"].as_str().unwrap_or_default()) => Ok(()),
-        _ => Err("tool_choice: names no tool that is there".to_owned()),
+        _ => Err("tool_choice: unknown type or tool".to_owned()),
     }
 }
 
-fn messages_in_order(messages: &[Value], no_prefill: bool) -> CheckResult {
+fn check_roles(messages: &[Value], no_prefill: bool) -> CheckResult {
     let roles: Vec<_> = messages
         .iter()
         .map(|message| message["role"].as_str())

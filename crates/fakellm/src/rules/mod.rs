@@ -1,4 +1,4 @@
-//! The rules by which providers refuse requests.
+//! The rules by which the double refuses requests, as the providers do.
 //!
 //! Written by hand from their documentation and from users' bug reports. Stricter than the
 //! providers where that finds more mistakes: undocumented keys are always refused.
@@ -126,19 +126,19 @@ fn object<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>, Stri
         .ok_or_else(|| format!("{at}: must be an object"))
 }
 
-fn list<'a>(value: &'a Value, at: &str) -> Result<&'a Vec<Value>, String> {
+fn array<'a>(value: &'a Value, at: &str) -> Result<&'a Vec<Value>, String> {
     value
         .as_array()
         .ok_or_else(|| format!("{at}: must be an array"))
 }
 
-fn text<'a>(value: Option<&'a Value>, at: &str) -> Result<&'a str, String> {
+fn string<'a>(value: Option<&'a Value>, at: &str) -> Result<&'a str, String> {
     let found = value.and_then(Value::as_str);
     found.ok_or_else(|| format!("{at}: must be a string"))
 }
 
-fn words<'a>(value: Option<&'a Value>, at: &str) -> Result<&'a str, String> {
-    let text = text(value, at)?;
+fn non_blank_string<'a>(value: Option<&'a Value>, at: &str) -> Result<&'a str, String> {
+    let text = string(value, at)?;
     ensure(!text.trim().is_empty(), || {
         format!("{at}: must not be empty")
     })?;
@@ -158,21 +158,21 @@ fn optional_bool(value: Option<&Value>, at: &str) -> CheckResult {
     })
 }
 
-fn positive(value: Option<&Value>, at: &str) -> CheckResult {
+fn positive_integer(value: Option<&Value>, at: &str) -> CheckResult {
     let found = value.and_then(Value::as_u64).is_some_and(|count| count > 0);
     ensure(found, || format!("{at}: must be a positive integer"))
 }
 
 /// `^[a-zA-Z0-9_-]{1,64}$`
-fn legal_name(name: &str, at: &str) -> CheckResult {
-    let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    let fits = (1..=64).contains(&name.len()) && name.bytes().all(legal);
+fn check_tool_name(name: &str, at: &str) -> CheckResult {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    let fits = (1..=64).contains(&name.len()) && name.bytes().all(is_allowed);
     ensure(fits, || {
         format!("{at}: '{name}' must match ^[a-zA-Z0-9_-]{{1,64}}$")
     })
 }
 
-fn unique<'a>(name: &'a str, seen: &mut HashSet<&'a str>, at: &str) -> CheckResult {
+fn ensure_unique<'a>(name: &'a str, seen: &mut HashSet<&'a str>, at: &str) -> CheckResult {
     ensure(seen.insert(name), || {
         format!("{at}: '{name}' must be unique")
     })
@@ -193,7 +193,7 @@ fn root_schema<'a>(schema: &'a Value, at: &str) -> Result<&'a Map<String, Value>
 }
 
 /// Visits every schema in a schema.
-fn each_schema(
+fn for_each_schema(
     schema: &Value,
     at: &str,
     visit: &mut dyn FnMut(&Map<String, Value>, &str) -> CheckResult,
@@ -211,16 +211,16 @@ fn each_schema(
                 Value::Object(schemas),
             ) => {
                 for (name, schema) in schemas {
-                    each_schema(schema, &format!("{at}.{name}"), visit)?;
+                    for_each_schema(schema, &format!("{at}.{name}"), visit)?;
                 }
             }
             ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
                 for (index, schema) in schemas.iter().enumerate() {
-                    each_schema(schema, &format!("{at}.{index}"), visit)?;
+                    for_each_schema(schema, &format!("{at}.{index}"), visit)?;
                 }
             }
             ("items" | "additionalProperties" | "not" | "contains", schema) => {
-                each_schema(schema, &at, visit)?;
+                for_each_schema(schema, &at, visit)?;
             }
             _ => {}
         }

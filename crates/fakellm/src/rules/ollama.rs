@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::{
-    CheckResult, ensure, list, object, only_keys, optional_bool, positive, root_schema, text,
-    unique, words,
+    CheckResult, array, ensure, ensure_unique, non_blank_string, object, only_keys, optional_bool,
+    positive_integer, root_schema, string,
 };
 
 const KEYS: &[&str] = &[
@@ -46,11 +46,11 @@ const SCHEMA: &[&str] = &[
 
 pub(super) fn check(body: &Map<String, Value>) -> CheckResult {
     only_keys(body, KEYS, "body")?;
-    words(body.get("model"), "model")?;
+    non_blank_string(body.get("model"), "model")?;
     optional_bool(body.get("stream"), "stream")?;
     match body.get("keep_alive") {
         None | Some(Value::Number(_)) => {}
-        Some(Value::String(duration)) => go_duration(duration)?,
+        Some(Value::String(duration)) => check_go_duration(duration)?,
         Some(_) => return Err("keep_alive: must be a number of seconds or a duration".to_owned()),
     }
     match body.get("think") {
@@ -61,17 +61,17 @@ pub(super) fn check(body: &Map<String, Value>) -> CheckResult {
     }
     let options = object(body.get("options").unwrap_or(&Value::Null), "options")?;
     only_keys(options, OPTIONS, "options")?;
-    positive(options.get("num_ctx"), "options.num_ctx")?;
+    positive_integer(options.get("num_ctx"), "options.num_ctx")?;
     if let Some(tools) = body.get("tools") {
         check_tools(tools)?;
     }
-    messages(list(
+    check_messages(array(
         body.get("messages").unwrap_or(&Value::Null),
         "messages",
     )?)
 }
 
-fn go_duration(text: &str) -> CheckResult {
+fn check_go_duration(text: &str) -> CheckResult {
     let number = text
         .trim_start_matches('-')
         .trim_end_matches(|last: char| last.is_ascii_alphabetic());
@@ -84,7 +84,7 @@ fn go_duration(text: &str) -> CheckResult {
 
 fn check_tools(tools: &Value) -> CheckResult {
     let mut names = HashSet::new();
-    for (index, tool) in list(tools, "tools")?.iter().enumerate() {
+    for (index, tool) in array(tools, "tools")?.iter().enumerate() {
         let at = format!("tools.{index}");
         let tool = object(tool, &at)?;
         only_keys(tool, &["type", "function"], &at)?;
@@ -94,25 +94,25 @@ fn check_tools(tools: &Value) -> CheckResult {
         let at = format!("{at}.function");
         let function = object(tool.get("function").unwrap_or(&Value::Null), &at)?;
         only_keys(function, &["name", "description", "parameters"], &at)?;
-        unique(
-            words(function.get("name"), &format!("{at}.name"))?,
+        ensure_unique(
+            non_blank_string(function.get("name"), &format!("{at}.name"))?,
             &mut names,
-            "tools: names",
+            &format!("{at}.name"),
         )?;
-        text(function.get("description"), &format!("{at}.description"))?;
+        string(function.get("description"), &format!("{at}.description"))?;
         let at = format!("{at}.parameters");
         let parameters = root_schema(function.get("parameters").unwrap_or(&Value::Null), &at)?;
         only_keys(parameters, &["type", "properties", "required"], &at)?;
         ensure(parameters.contains_key("properties"), || {
             format!("{at}.properties: is missing")
         })?;
-        schema(parameters, &at)?;
+        check_schema(parameters, &at)?;
     }
     Ok(())
 }
 
-/// A property: only what Ollama has fields for, with their types.
-fn schema(keywords: &Map<String, Value>, at: &str) -> CheckResult {
+/// Checks a property's schema: only keywords that Ollama has fields for, with their types.
+fn check_schema(keywords: &Map<String, Value>, at: &str) -> CheckResult {
     only_keys(keywords, SCHEMA, at)?;
     let is_type = |value: &Value| value.as_str().is_some_and(is_known_type);
     let typed = match keywords.get("type") {
@@ -124,20 +124,20 @@ fn schema(keywords: &Map<String, Value>, at: &str) -> CheckResult {
         format!("{at}.type: must be a type or a list of types")
     })?;
     if let Some(description) = keywords.get("description") {
-        text(Some(description), &format!("{at}.description"))?;
+        string(Some(description), &format!("{at}.description"))?;
     }
     if let Some(values) = keywords.get("enum") {
-        list(values, &format!("{at}.enum"))?;
+        array(values, &format!("{at}.enum"))?;
     }
     if let Some(properties) = keywords.get("properties") {
         for (name, property) in object(properties, &format!("{at}.properties"))? {
             let at = format!("{at}.properties.{name}");
-            schema(object(property, &at)?, &at)?;
+            check_schema(object(property, &at)?, &at)?;
         }
     }
-    required(keywords, at)?;
+    check_required(keywords, at)?;
     if let Some(items) = keywords.get("items") {
-        schema(
+        check_schema(
             object(items, &format!("{at}.items"))?,
             &format!("{at}.items"),
         )?;
@@ -150,7 +150,7 @@ fn schema(keywords: &Map<String, Value>, at: &str) -> CheckResult {
         .enumerate()
     {
         let at = format!("{at}.anyOf.{index}");
-        schema(object(form, &at)?, &at)?;
+        check_schema(object(form, &at)?, &at)?;
     }
     Ok(())
 }
@@ -162,13 +162,13 @@ fn is_known_type(name: &str) -> bool {
     .contains(&name)
 }
 
-fn required(keywords: &Map<String, Value>, at: &str) -> CheckResult {
+fn check_required(keywords: &Map<String, Value>, at: &str) -> CheckResult {
     let Some(required) = keywords.get("required") else {
         return Ok(());
     };
     let properties = keywords.get("properties").and_then(Value::as_object);
-    for name in list(required, &format!("{at}.required"))? {
-        let name = text(Some(name), &format!("{at}.required"))?;
+    for name in array(required, &format!("{at}.required"))? {
+        let name = string(Some(name), &format!("{at}.required"))?;
         let known = properties.is_some_and(|known| known.contains_key(name));
         ensure(known, || {
             format!("{at}.required: '{name}' is not a property")
@@ -180,8 +180,8 @@ fn required(keywords: &Map<String, Value>, at: &str) -> CheckResult {
 /// Calls of an assistant message that wait for their results, in order.
 type PendingCalls<'a> = std::collections::VecDeque<(&'a str, Option<&'a str>)>;
 
-fn messages(messages: &[Value]) -> CheckResult {
-    let mut open = PendingCalls::new();
+fn check_messages(messages: &[Value]) -> CheckResult {
+    let mut pending_calls = PendingCalls::new();
     for (index, message) in messages.iter().enumerate() {
         let at = format!("messages.{index}");
         let message = object(message, &at)?;
@@ -195,32 +195,36 @@ fn messages(messages: &[Value]) -> CheckResult {
             "tool_call_id",
         ];
         only_keys(message, known, &at)?;
-        let content = text(message.get("content"), &format!("{at}.content"))?;
-        let role = text(message.get("role"), &format!("{at}.role"))?;
+        let content = string(message.get("content"), &format!("{at}.content"))?;
+        let role = string(message.get("role"), &format!("{at}.role"))?;
         if role == "tool" {
-            result(message, &at, &mut open)?;
+            check_tool_result(message, &at, &mut pending_calls)?;
             continue;
         }
-        ensure(open.is_empty(), || {
-            format!("{at}: {} calls before it have no result", open.len())
+        ensure(pending_calls.is_empty(), || {
+            format!(
+                "{at}: {} calls before this message have no result",
+                pending_calls.len()
+            )
         })?;
         for key in ["tool_name", "tool_call_id"] {
             ensure(!message.contains_key(key), || {
-                format!("{at}.{key}: belongs to a tool message")
+                format!("{at}.{key}: is allowed only in tool messages")
             })?;
         }
         match role {
             "assistant" => {
-                open = calls(message, &at)?;
-                let says =
-                    !content.is_empty() || !open.is_empty() || message.contains_key("thinking");
-                ensure(says, || {
-                    format!("{at}: an assistant message must say something")
+                pending_calls = check_tool_calls(message, &at)?;
+                let has_content = !content.is_empty()
+                    || !pending_calls.is_empty()
+                    || message.contains_key("thinking");
+                ensure(has_content, || {
+                    format!("{at}: an assistant message must have text, thinking or tool calls")
                 })?;
             }
             "system" | "user" => {
                 ensure(!message.contains_key("tool_calls"), || {
-                    format!("{at}.tool_calls: belong to the assistant")
+                    format!("{at}.tool_calls: are allowed only in assistant messages")
                 })?;
                 ensure(!content.is_empty(), || {
                     format!("{at}.content: must not be empty")
@@ -233,43 +237,55 @@ fn messages(messages: &[Value]) -> CheckResult {
             }
         }
     }
-    ensure(open.is_empty(), || {
-        format!("messages: {} calls have no result", open.len())
+    ensure(pending_calls.is_empty(), || {
+        format!("messages: {} calls have no result", pending_calls.len())
     })?;
-    let asked = messages.iter().any(|message| message["role"] == "user");
-    ensure(asked, || "no user query found in messages".to_owned())
+    let has_user = messages.iter().any(|message| message["role"] == "user");
+    ensure(has_user, || {
+        "messages: at least one message must have the role 'user'".to_owned()
+    })
 }
 
-fn calls<'a>(message: &'a Map<String, Value>, at: &str) -> Result<PendingCalls<'a>, String> {
-    let mut open = PendingCalls::new();
+fn check_tool_calls<'a>(
+    message: &'a Map<String, Value>,
+    at: &str,
+) -> Result<PendingCalls<'a>, String> {
+    let mut pending_calls = PendingCalls::new();
     let Some(calls) = message.get("tool_calls") else {
-        return Ok(open);
+        return Ok(pending_calls);
     };
-    for (index, call) in list(calls, &format!("{at}.tool_calls"))?.iter().enumerate() {
+    for (index, call) in array(calls, &format!("{at}.tool_calls"))?
+        .iter()
+        .enumerate()
+    {
         let at = format!("{at}.tool_calls.{index}");
         only_keys(object(call, &at)?, &["id", "function"], &at)?;
         let id = call
             .get("id")
-            .map(|id| words(Some(id), &format!("{at}.id")))
+            .map(|id| non_blank_string(Some(id), &format!("{at}.id")))
             .transpose()?;
         let at = format!("{at}.function");
         let function = object(&call["function"], &at)?;
         only_keys(function, &["index", "name", "arguments"], &at)?;
-        let name = words(function.get("name"), &format!("{at}.name"))?;
+        let name = non_blank_string(function.get("name"), &format!("{at}.name"))?;
         ensure(
             function.get("arguments").is_some_and(Value::is_object),
-            || format!("{at}.arguments: Value looks like a string but an object is needed"),
+            || format!("{at}.arguments: must be an object"),
         )?;
-        open.push_back((name, id));
+        pending_calls.push_back((name, id));
     }
-    Ok(open)
+    Ok(pending_calls)
 }
 
-fn result(message: &Map<String, Value>, at: &str, open: &mut PendingCalls<'_>) -> CheckResult {
-    let name = text(message.get("tool_name"), &format!("{at}.tool_name"))?;
-    let (called, id) = open
+fn check_tool_result(
+    message: &Map<String, Value>,
+    at: &str,
+    pending_calls: &mut PendingCalls<'_>,
+) -> CheckResult {
+    let name = string(message.get("tool_name"), &format!("{at}.tool_name"))?;
+    let (called, id) = pending_calls
         .pop_front()
-        .ok_or_else(|| format!("{at}: a result without a call"))?;
+        .ok_or_else(|| format!("{at}: a tool result without a call"))?;
     ensure(name == called, || {
         format!("{at}.tool_name: '{name}', but the call was of '{called}'")
     })?;

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::{
-    CheckResult, ServerKind, each_schema, ensure, legal_name, list, object, only_keys,
-    optional_bool, positive, root_schema, text, unique, words,
+    CheckResult, ServerKind, array, check_tool_name, ensure, ensure_unique, for_each_schema,
+    non_blank_string, object, only_keys, optional_bool, positive_integer, root_schema, string,
 };
 use crate::RecordedRequest;
 
@@ -28,7 +28,7 @@ const KEYS: &[&str] = &[
     "response_format",
     TEMPLATE_OPTIONS,
 ];
-/// Only servers that run the template themselves accept these.
+/// Only servers that render the chat template themselves accept these.
 const TEMPLATE_OPTIONS: &str = "chat_template_kwargs";
 
 pub(super) fn check(
@@ -45,6 +45,8 @@ pub(super) fn check(
             .strip_prefix("Bearer ")
             .is_some_and(|key| !key.trim().is_empty())
     };
+    // A server on this machine needs no key, so it is optional; an empty one is a bug of the
+    // client.
     ensure(request.header("authorization").is_none_or(bearer), || {
         "authorization: must be a bearer token".to_owned()
     })?;
@@ -55,8 +57,8 @@ pub(super) fn check(
         })?;
         object(options, TEMPLATE_OPTIONS)?;
     }
-    let model = words(body.get("model"), "model")?;
-    sampling(body, model)?;
+    let model = non_blank_string(body.get("model"), "model")?;
+    check_sampling(body, model)?;
     optional_bool(body.get("stream"), "stream")?;
     if let Some(options) = body.get("stream_options") {
         ensure(body.get("stream") == Some(&Value::Bool(true)), || {
@@ -69,29 +71,30 @@ pub(super) fn check(
         )?;
         optional_bool(options.get("include_usage"), "stream_options.include_usage")?;
     }
-    let has_tools = tools(body.get("tools"))?;
+    let has_tools = check_tools(body.get("tools"))?;
     for key in ["tool_choice", "parallel_tool_calls"] {
         ensure(has_tools || !body.contains_key(key), || {
             format!("{key}: is only allowed when tools are specified")
         })?;
     }
-    messages(list(
+    check_messages(array(
         body.get("messages").unwrap_or(&Value::Null),
         "messages",
     )?)
 }
 
-/// Reasoning models require another name for the limit, and refuse sampling parameters.
-fn sampling(body: &Map<String, Value>, model: &str) -> CheckResult {
+/// Reasoning models require `max_completion_tokens` instead of `max_tokens`, and refuse a
+/// temperature.
+fn check_sampling(body: &Map<String, Value>, model: &str) -> CheckResult {
     for key in ["max_tokens", "max_completion_tokens"] {
         if body.contains_key(key) {
-            positive(body.get(key), key)?;
+            positive_integer(body.get(key), key)?;
         }
     }
-    let reasons = ["gpt-5", "o1", "o3", "o4"]
+    let is_reasoning_model = ["gpt-5", "o1", "o3", "o4"]
         .iter()
         .any(|start| model.starts_with(start));
-    if !reasons {
+    if !is_reasoning_model {
         return Ok(());
     }
     ensure(!body.contains_key("max_tokens"), || {
@@ -105,11 +108,11 @@ fn sampling(body: &Map<String, Value>, model: &str) -> CheckResult {
     })
 }
 
-fn tools(tools: Option<&Value>) -> Result<bool, String> {
+fn check_tools(tools: Option<&Value>) -> Result<bool, String> {
     let Some(tools) = tools else {
         return Ok(false);
     };
-    let tools = list(tools, "tools")?;
+    let tools = array(tools, "tools")?;
     ensure((1..=128).contains(&tools.len()), || {
         "tools: must have 1 to 128 items".to_owned()
     })?;
@@ -128,63 +131,64 @@ fn tools(tools: Option<&Value>) -> Result<bool, String> {
             &["name", "description", "parameters", "strict"],
             &at,
         )?;
-        let name = text(function.get("name"), &format!("{at}.name"))?;
-        legal_name(name, &format!("{at}.name"))?;
-        unique(name, &mut names, "tools: names")?;
+        let name = string(function.get("name"), &format!("{at}.name"))?;
+        check_tool_name(name, &format!("{at}.name"))?;
+        ensure_unique(name, &mut names, &format!("{at}.name"))?;
         let at = format!("{at}.parameters");
         let schema = function.get("parameters").unwrap_or(&Value::Null);
         let root = root_schema(schema, &at)?;
         ensure(root.contains_key("properties"), || {
             format!("{at}: object schema missing properties")
         })?;
-        each_schema(schema, &at, &mut |schema, at| {
+        for_each_schema(schema, &at, &mut |schema, at| {
             let array = schema.get("type") == Some(&Value::from("array"));
             ensure(!array || schema.contains_key("items"), || {
                 format!("{at}: array schema missing items")
             })?;
             ensure(!schema.contains_key("$ref"), || {
-                format!("{at}: $ref is not resolved here")
+                format!("{at}: $ref is not supported")
             })
         })?;
     }
     Ok(true)
 }
 
-fn messages<'a>(messages: &'a [Value]) -> CheckResult {
+fn check_messages<'a>(messages: &'a [Value]) -> CheckResult {
     ensure(!messages.is_empty(), || {
         "messages: must not be empty".to_owned()
     })?;
-    let mut open: Vec<&'a str> = Vec::new();
+    let mut pending_calls: Vec<&'a str> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
         let at = format!("messages.{index}");
         let message = object(message, &at)?;
-        let role = text(message.get("role"), &format!("{at}.role"))?;
+        let role = string(message.get("role"), &format!("{at}.role"))?;
         if role == "tool" {
             only_keys(message, &["role", "content", "tool_call_id"], &at)?;
-            text(message.get("content"), &format!("{at}.content"))?;
-            let id = words(message.get("tool_call_id"), &format!("{at}.tool_call_id"))?;
-            let place = open.iter().position(|open| *open == id).ok_or_else(|| {
+            string(message.get("content"), &format!("{at}.content"))?;
+            let id = non_blank_string(message.get("tool_call_id"), &format!("{at}.tool_call_id"))?;
+            let index = pending_calls.iter().position(|call| *call == id);
+            let index = index.ok_or_else(|| {
                 format!("{at}: messages with role 'tool' must be a response to a preceding message with 'tool_calls' ({id})")
             })?;
-            open.remove(place);
+            pending_calls.remove(index);
             continue;
         }
-        answered(&open, &at)?;
+        ensure_no_pending_calls(&pending_calls, &at)?;
         match role {
             "system" | "developer" | "user" => {
                 only_keys(message, &["role", "content"], &at)?;
-                content(message.get("content"), &at)?;
+                check_content(message.get("content"), &at)?;
             }
-            "assistant" => open = assistant(message, &at)?,
-            other => return Err(format!("{at}.role: '{other}' is none")),
+            "assistant" => pending_calls = check_assistant_message(message, &at)?,
+            other => return Err(format!("{at}.role: unknown role '{other}'")),
         }
     }
-    answered(&open, "messages")
+    ensure_no_pending_calls(&pending_calls, "messages")
 }
 
-fn answered(open: &[&str], at: &str) -> CheckResult {
-    ensure(open.is_empty(), || {
-        let ids = open.join(", ");
+fn ensure_no_pending_calls(ids: &[&str], at: &str) -> CheckResult {
+    ensure(ids.is_empty(), || {
+        let ids = ids.join(", ");
         format!(
             "{at}: an assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id': {ids}"
         )
@@ -192,55 +196,62 @@ fn answered(open: &[&str], at: &str) -> CheckResult {
 }
 
 /// Text, or text and images.
-fn content(content: Option<&Value>, at: &str) -> CheckResult {
+fn check_content(content: Option<&Value>, at: &str) -> CheckResult {
     match content {
         Some(Value::Array(parts)) => {
             for part in parts {
                 match part["type"].as_str() {
-                    Some("text") => words(part.get("text"), at).map(drop)?,
-                    Some("image_url") => words(part["image_url"].get("url"), at).map(drop)?,
-                    other => return Err(format!("{at}.content: {other:?} is not known")),
-                }
+                    Some("text") => non_blank_string(part.get("text"), at)?,
+                    Some("image_url") => non_blank_string(part["image_url"].get("url"), at)?,
+                    other => {
+                        let kind = other.unwrap_or_default();
+                        return Err(format!("{at}.content: unknown part type '{kind}'"));
+                    }
+                };
             }
             Ok(())
         }
-        content => text(content, &format!("{at}.content")).map(drop),
+        content => string(content, &format!("{at}.content")).map(drop),
     }
 }
 
-fn assistant<'a>(message: &'a Map<String, Value>, at: &str) -> Result<Vec<&'a str>, String> {
+/// Returns the ids of the message's calls.
+fn check_assistant_message<'a>(
+    message: &'a Map<String, Value>,
+    at: &str,
+) -> Result<Vec<&'a str>, String> {
     only_keys(message, &["role", "content", "tool_calls"], at)?;
     let Some(calls) = message.get("tool_calls") else {
-        words(message.get("content"), &format!("{at}.content"))?;
+        non_blank_string(message.get("content"), &format!("{at}.content"))?;
         return Ok(Vec::new());
     };
     if let Some(content) = message.get("content").filter(|content| !content.is_null()) {
-        text(Some(content), &format!("{at}.content"))?;
+        string(Some(content), &format!("{at}.content"))?;
     }
-    let calls = list(calls, &format!("{at}.tool_calls"))?;
+    let calls = array(calls, &format!("{at}.tool_calls"))?;
     ensure(!calls.is_empty(), || {
         format!("{at}.tool_calls: must not be empty")
     })?;
     let mut ids = HashSet::new();
-    let mut open = Vec::new();
+    let mut pending_calls = Vec::new();
     for (index, call) in calls.iter().enumerate() {
         let at = format!("{at}.tool_calls.{index}");
         only_keys(object(call, &at)?, &["id", "type", "function"], &at)?;
         ensure(call["type"] == "function", || {
             format!("{at}.type: must be 'function'")
         })?;
-        let id = words(call.get("id"), &format!("{at}.id"))?;
-        unique(id, &mut ids, &format!("{at}.id"))?;
+        let id = non_blank_string(call.get("id"), &format!("{at}.id"))?;
+        ensure_unique(id, &mut ids, &format!("{at}.id"))?;
         let at = format!("{at}.function");
         let function = object(&call["function"], &at)?;
         only_keys(function, &["name", "arguments"], &at)?;
-        legal_name(text(function.get("name"), &at)?, &format!("{at}.name"))?;
-        let arguments = text(function.get("arguments"), &format!("{at}.arguments"))?;
+        check_tool_name(string(function.get("name"), &at)?, &format!("{at}.name"))?;
+        let arguments = string(function.get("arguments"), &format!("{at}.arguments"))?;
         let parsed: Option<Value> = serde_json::from_str(arguments).ok();
         ensure(parsed.is_some_and(|value| value.is_object()), || {
-            format!("{at}.arguments: must be the text of a JSON object")
+            format!("{at}.arguments: must be a string that contains a JSON object")
         })?;
-        open.push(id);
+        pending_calls.push(id);
     }
-    Ok(open)
+    Ok(pending_calls)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{ToolExecutor, destructive_denied_error, validate};
 use crate::policy::CallPermission;
-use crate::{Decision, Tool, ToolCall, ToolError, ValidArguments};
+use crate::{PolicyDecision, Tool, ToolCall, ToolError, ValidArguments};
 
 /// The result of [`ToolExecutor::dry_run`]: the call as it would run.
 #[non_exhaustive]
@@ -13,7 +13,7 @@ pub struct DryRun {
     pub arguments: ValidArguments,
     /// Parameters that would be renamed, from and to.
     pub renamed: Vec<(String, String)>,
-    pub decision: Decision,
+    pub decision: PolicyDecision,
 }
 
 impl ToolExecutor {
@@ -33,8 +33,8 @@ impl ToolExecutor {
             named.to_validate,
         )?;
         let decision = match rules.policy.permission_for(tool.definition(), call) {
-            CallPermission::Granted => Decision::Allow,
-            CallPermission::Ask(_) => Decision::Ask,
+            CallPermission::Granted => PolicyDecision::Allow,
+            CallPermission::Ask(_) => PolicyDecision::Ask,
             CallPermission::Denied => return Err(destructive_denied_error(&call.name)),
         };
         Ok(DryRun {

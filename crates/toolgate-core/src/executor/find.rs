@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::ToolExecutor;
-use crate::text::escape_truncated;
+use crate::text::{escape_truncated, nearest_names};
 use crate::tool_set::strip_server;
-use crate::{ExecutionRules, Scope, Tool, ToolDefinition, ToolError, ToolSource, nearest_names};
+use crate::{ExecutionRules, Scope, Tool, ToolDefinition, ToolError, ToolSource};
 
 impl ToolExecutor {
     /// Finds a tool by name. A tool that the policy hides is reported as not found, so that

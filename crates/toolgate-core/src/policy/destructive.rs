@@ -6,15 +6,17 @@ use serde::Deserialize;
 use super::Policy;
 use crate::{Origin, ToolCall, ToolDefinition};
 
-/// What happens when a model calls a tool whose server says `destructiveHint: true`. A missing hint
-/// doesn't count: by MCP's defaults nearly every tool would be destructive, and people who are
-/// asked about everything soon approve everything. Ordered from the most to the least permissive.
+/// What happens when a model calls a tool that declares `destructiveHint: true`. Ordered from the
+/// most to the least permissive.
+///
+/// A missing hint doesn't count: by MCP's defaults nearly every tool would be destructive, and
+/// people who are asked about everything soon approve everything.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Destructive {
+pub enum DestructivePolicy {
     /// The call runs.
     Allow,
     /// A person is asked; if nobody can be asked, the call is denied.
@@ -24,12 +26,12 @@ pub enum Destructive {
     Deny,
 }
 
-/// Callers, besides our own models, to which [`Policy::destructive`] can be extended.
+/// Callers, besides our own models, to which [`Policy::destructive`] can also apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(description = "A kind of caller")]
 #[non_exhaustive]
-pub enum DestructiveCaller {
+pub enum DestructivePolicyCaller {
     /// MCP clients, which ask their own users.
     Mcp,
     /// Callers of the HTTP API.
@@ -39,24 +41,28 @@ pub enum DestructiveCaller {
 }
 
 impl Policy {
-    pub(super) fn destructive_rule(&self, tool: &ToolDefinition, call: &ToolCall) -> Destructive {
+    pub(super) fn destructive_rule(
+        &self,
+        tool: &ToolDefinition,
+        call: &ToolCall,
+    ) -> DestructivePolicy {
         if tool.annotations().destructive != Some(true) {
-            return Destructive::Allow;
+            return DestructivePolicy::Allow;
         }
         let extends_to = |caller| self.destructive_from.contains(&caller);
         let applies = match call.origin {
             Origin::Chat | Origin::Voice if call.user_initiated => {
-                extends_to(DestructiveCaller::Sentences)
+                extends_to(DestructivePolicyCaller::Sentences)
             }
             Origin::Chat | Origin::Voice => true,
-            Origin::Mcp => extends_to(DestructiveCaller::Mcp),
-            Origin::Http => extends_to(DestructiveCaller::Http),
+            Origin::Mcp => extends_to(DestructivePolicyCaller::Mcp),
+            Origin::Http => extends_to(DestructivePolicyCaller::Http),
             // The person who typed the call, or wrote the program, has decided already.
             Origin::CommandLine | Origin::Library | Origin::Worker => false,
         };
         match applies {
             true => self.destructive,
-            false => Destructive::Allow,
+            false => DestructivePolicy::Allow,
         }
     }
 }

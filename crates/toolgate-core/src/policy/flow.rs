@@ -1,5 +1,5 @@
-//! A guard against the lethal trifecta: a model that has read untrusted text and private data must
-//! not send anything out without asking.
+//! [`FlowPolicy`]: guards against the lethal trifecta. A model that has read untrusted text and
+//! private data must not send anything out without asking.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -13,8 +13,11 @@ const UNTRUSTED: u8 = 1;
 const PRIVATE: u8 = 2;
 const BOTH: u8 = UNTRUSTED | PRIVATE;
 
-/// Which tools bring in untrusted text, which read private data, and which can send something out.
-/// A conversation that has used the first two kinds asks before it uses the third.
+/// Guards against data leaks: once a conversation has read untrusted text and private data, sending
+/// anything out needs approval.
+///
+/// The three lists say which tools bring in untrusted text, which read private data, and which can
+/// send something out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(

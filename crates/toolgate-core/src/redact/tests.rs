@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::escape;
+use crate::text::escape;
 
 #[test]
 fn clones_share_secrets_and_keep_old_ones() {

@@ -16,8 +16,8 @@ use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 use crate::arguments::JsonSize;
-use crate::text::join;
-use crate::{SchemaLimits, ToolError, ValidArguments, nearest_names};
+use crate::text::{join, nearest_names};
+use crate::{SchemaLimits, ToolError, ValidArguments};
 
 use cost::{MAX_ERRORS, MAX_STACK_DEPTH, SchemaCost};
 pub(crate) use declared_names::DeclaredNames;

@@ -1,7 +1,8 @@
 //! Escapes characters that could forge a log line, hide text or drive a terminal.
 
-/// Escapes control, bidirectional and invisible characters, which could forge a log line, hide text
-/// or drive a terminal.
+/// Escapes control, bidirectional and invisible characters, for logs and terminals.
+///
+/// Such characters could forge a log line, hide text or drive a terminal.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     escape_into(&mut out, text, false);

@@ -1,8 +1,10 @@
-//! [`fold_letter`]: removes case and accents.
+//! [`fold_char`]: removes case and accents.
 
-/// Appends `letter` in lower case and without its accent, because people and speech recognizers
-/// write both `É` and `e`.
-pub fn fold_letter(letter: char, to: &mut String) {
+/// Appends a letter in lower case without accents.
+///
+/// People and speech recognizers write both `É` and `e`. Characters that aren't Latin letters keep
+/// their form.
+pub fn fold_char(letter: char, to: &mut String) {
     for lower in letter.to_lowercase() {
         let plain = match lower {
             'à'..='å' | 'ā' | 'ă' | 'ą' | 'ǎ' => "a",

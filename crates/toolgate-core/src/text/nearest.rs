@@ -2,8 +2,9 @@
 
 const MIN_SIMILARITY: f64 = 0.6;
 
-/// Returns up to `max` candidates that resemble `wanted`, best first: they differ only in case and
-/// separators or by a few typing errors, or one contains the other.
+/// Returns up to `max` candidates that resemble `wanted`, best first.
+///
+/// They differ only in case and separators or by a few typing errors, or one contains the other.
 pub fn nearest_names<'a>(
     wanted: &str,
     candidates: impl IntoIterator<Item = &'a str>,

@@ -11,7 +11,7 @@ pub fn truncate(text: &str, max_bytes: usize) -> String {
     }
 }
 
-/// Appends to an already truncated text that `missing` bytes are missing, like [`truncate`].
+/// Appends the mark of [`truncate`] to a text that is already truncated, and lacks `missing` bytes.
 pub fn mark_truncated(shown: String, missing: u64) -> String {
     shown + &format!("… ({missing} more bytes)")
 }

@@ -7,13 +7,15 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
+use super::escape;
+
 /// A regular expression that matches a duration, for the JSON Schemas of settings.
 pub const DURATION_PATTERN: &str = r"^[0-9.]+\s*(ms|s|m|h)$";
 /// A regular expression that matches a size, for the JSON Schemas of settings.
 pub const BYTES_PATTERN: &str = r"^[0-9.]+\s*(B|KiB|MiB|GiB)$";
 
-/// Parses a duration: a number and one of `ms`, `s`, `m`, `h`. Zero and more than
-/// a week are errors.
+/// Parses a duration: a number and one of `ms`, `s`, `m`, `h`. Zero and more than a week are
+/// errors.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     const MAX_SECONDS: f64 = 7.0 * 86_400.0;
     let (number, unit) = split_unit(text);
@@ -25,7 +27,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         _ => {
             return Err(format!(
                 "'{}' is not a duration; write a number and ms, s, m or h, such as 30s",
-                crate::escape(text)
+                escape(text)
             ));
         }
     };
@@ -35,17 +37,17 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         }
         Ok(_) => Err(format!(
             "'{}' must be more than zero and at most a week",
-            crate::escape(text)
+            escape(text)
         )),
         Err(_) => Err(format!(
             "'{}' is not a duration; write it like 100ms, 1.5s or 2m",
-            crate::escape(text)
+            escape(text)
         )),
     }
 }
 
-/// Parses a size: a number and one of `B`, `KiB`, `MiB`, `GiB`. Zero and more than 1 TiB
-/// are errors. Returns bytes.
+/// Parses a size in bytes: a number and one of `B`, `KiB`, `MiB`, `GiB`. Zero and more than 1 TiB
+/// are errors.
 pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let (number, unit) = split_unit(text);
     let bytes: f64 = match unit {
@@ -56,7 +58,7 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
         _ => {
             return Err(format!(
                 "'{}' is not a size; write a number and B, KiB, MiB or GiB, such as 1MiB",
-                crate::escape(text)
+                escape(text)
             ));
         }
     };
@@ -64,7 +66,7 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
         Ok(bytes) if (1.0..=1e12).contains(&bytes) => Ok(bytes as usize),
         _ => Err(format!(
             "'{}' is not a size between 1B and 1TiB",
-            crate::escape(text)
+            escape(text)
         )),
     }
 }
@@ -77,8 +79,10 @@ fn split_unit(text: &str) -> (&str, &str) {
     (text[..unit].trim(), &text[unit..])
 }
 
-/// Parses a duration from a settings file. A number without a unit is an error that says what to
-/// write, because some programs count in seconds and others in milliseconds.
+/// Like [`parse_duration`], for a value from a settings file.
+///
+/// A number without a unit is an error that says what to write, because some programs count in
+/// seconds and others in milliseconds.
 pub fn duration_from_json(value: &Value) -> Result<Duration, String> {
     match value {
         Value::String(text) => parse_duration(text),
@@ -99,8 +103,9 @@ pub fn deserialize_duration<'de, D: Deserializer<'de>>(
     duration_from_json(&value).map_err(de::Error::custom)
 }
 
-/// Parses a size from a settings file and returns bytes. A number without a unit is an error that
-/// says what to write.
+/// Like [`parse_bytes`], for a value from a settings file.
+///
+/// A number without a unit is an error that says what to write.
 pub fn bytes_from_json(value: &Value) -> Result<usize, String> {
     match value {
         Value::String(text) => parse_bytes(text),
@@ -123,10 +128,10 @@ pub(crate) fn deserialize_some_duration<'de, D: Deserializer<'de>>(
     deserialize_duration(deserializer).map(Some)
 }
 
-// The schema of a duration, so that editors can check it.
+/// The JSON Schema of a duration, for `#[schemars(with)]`, so that editors can check settings.
 pub struct DurationText;
 
-// The schema of a size, so that editors can check it.
+/// The same for a size.
 pub(crate) struct BytesText;
 
 impl JsonSchema for DurationText {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::is_invisible;
+use super::is_invisible;
 
 /// True if every character is visible, so that a person sees the same text as a model.
 pub fn is_visible(text: &str) -> bool {
@@ -20,8 +20,10 @@ pub fn strip_invisible(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().filter(|c| !is_hidden(*c)).collect())
 }
 
-/// Removes invisible characters from the texts of a JSON Schema. Property names and values to
-/// compare arguments with stay unchanged, because calls would fail without them.
+/// Removes invisible characters from the texts of a JSON Schema.
+///
+/// Property names and values to compare arguments with stay unchanged, because calls would fail
+/// without them.
 pub fn strip_invisible_in_schema(schema: &Value) -> Value {
     // Keywords whose values matter to validation.
     const EXACT: &str =

@@ -6,9 +6,11 @@ use serde_json::Value;
 use super::{allowed_types, parse_by_schema, schema_parts};
 use crate::{Arguments, JsonError};
 
-/// Builds arguments from `key=value` pairs, like [`typed_arguments`](super::typed_arguments). A key
-/// that is repeated or ends in `[]` makes a list; `a.b` is the key `b` of the object `a`. A key
-/// that the schema declares literally is never split.
+/// Builds arguments from `key=value` pairs, like [`typed_arguments`](super::typed_arguments), with
+/// lists and objects.
+///
+/// A key that is repeated or ends in `[]` makes a list; `a.b` is the key `b` of the object `a`. A
+/// key that the schema declares literally is never split.
 pub fn command_line_arguments(
     pairs: &[(&str, &str)],
     schema: &Value,
@@ -23,9 +25,11 @@ pub fn command_line_arguments(
     Ok(arguments)
 }
 
-/// Finds values such as `a,b` where the schema requires a list, and returns each key with its
-/// items. Validation rejects them, because `a,b` may be two items or one with a comma. A caller can
-/// suggest to repeat the key.
+/// Finds arguments such as `a,b` where the schema wants a list, so that the caller can suggest
+/// repeating the key.
+///
+/// Returns each key with its items. Validation rejects such arguments, because `a,b` may be two
+/// items or one with a comma.
 pub fn comma_separated_lists<'a>(
     pairs: &[(&'a str, &'a str)],
     schema: &Value,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::json;
 use toolgate_core::{
-    Approval, ApprovalActor, ApprovalChannel, ApprovalRequest, Approver, Decision,
-    MAX_APPROVABLE_BYTES, Origin, Policy, RemoteTask, Scope, ToolCall, ToolExecutor, ToolOutput,
+    Approval, ApprovalActor, ApprovalChannel, ApprovalRequest, Approver, MAX_APPROVABLE_BYTES,
+    Origin, Policy, PolicyDecision, RemoteTask, Scope, ToolCall, ToolExecutor, ToolOutput,
     ToolSource,
 };
 
@@ -277,11 +277,17 @@ async fn a_hidden_tool_does_not_make_the_name_of_another_ambiguous() {
 async fn a_dry_run_says_whether_a_person_would_be_asked() {
     let executor = executor_of([echo(open_definition("t"))]);
     let call = ToolCall::new("t", json!({}));
-    assert_eq!(executor.dry_run(&call).unwrap().decision, Decision::Allow);
+    assert_eq!(
+        executor.dry_run(&call).unwrap().decision,
+        PolicyDecision::Allow
+    );
     let recorder = Recorder::default();
     let executor = asking(DelayedApprover(secs(1), granted()), &recorder);
     let call = ToolCall::new("lock", json!({}));
-    assert_eq!(executor.dry_run(&call).unwrap().decision, Decision::Ask);
+    assert_eq!(
+        executor.dry_run(&call).unwrap().decision,
+        PolicyDecision::Ask
+    );
     assert!(recorder.records().is_empty());
 }
 

@@ -236,30 +236,30 @@ async fn ex9_a_tool_that_blocks_its_thread_delays_no_other_call() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ex9_a_tool_that_blocks_inside_invoke_delays_no_other_call() {
-    let (begun, begins) = mpsc::channel();
+    let (started, start) = mpsc::channel();
     let (release, wait) = mpsc::channel::<()>();
-    let (begun, wait) = (Mutex::new(begun), Mutex::new(wait));
-    let rude = scripted(open_definition("rude"), move |_, _| {
-        begun.lock().send(()).unwrap();
+    let (started, wait) = (Mutex::new(started), Mutex::new(wait));
+    let blocking = scripted(open_definition("blocking"), move |_, _| {
+        started.lock().send(()).unwrap();
         wait.lock().recv().unwrap();
         async { Ok(toolgate_core::ToolOutput::text("released")) }
     });
-    let executor = executor_of([rude, echo(open_definition("echo"))]);
+    let executor = executor_of([blocking, echo(open_definition("echo"))]);
     let call = |name: &'static str| {
         let executor = executor.clone();
         tokio::spawn(async move { executor.execute(ToolCall::new(name, json!({}))).await })
     };
-    let rude = call("rude");
+    let blocking = call("blocking");
     // From here on, one of the runtime's two threads is blocked until it is released.
-    tokio::task::spawn_blocking(move || begins.recv().unwrap())
+    tokio::task::spawn_blocking(move || start.recv().unwrap())
         .await
         .unwrap();
     for _ in 0..100 {
         assert!(call("echo").await.unwrap().is_success());
     }
-    assert!(!rude.is_finished());
+    assert!(!blocking.is_finished());
     release.send(()).unwrap();
-    assert_eq!(rude.await.unwrap().to_model_text(), "released");
+    assert_eq!(blocking.await.unwrap().to_model_text(), "released");
 }
 
 #[tokio::test]

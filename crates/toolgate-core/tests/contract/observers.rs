@@ -1,8 +1,10 @@
 //! Observers see every call, and their failures affect nothing else.
 
+use std::time::Duration;
+
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use toolgate_core::{CallRecord, CallStarted, Observer, Origin, ToolCall, ToolError};
+use toolgate_core::{CallRecord, CallStarted, Limits, Observer, Origin, ToolCall, ToolError};
 
 use crate::support::{
     Recorder, builder_of, echo, millis, open_definition, secs, sleeping, with_schema,
@@ -15,8 +17,8 @@ async fn every_call_is_recorded_completely() {
     let executor = builder_of([echo(with_schema("t", schema))])
         .observer(recorder.clone())
         .build();
-    let asked = json!({ "b": null, "a": "x" });
-    let call = ToolCall::new("t", asked.clone())
+    let arguments = json!({ "b": null, "a": "x" });
+    let call = ToolCall::new("t", arguments.clone())
         .origin(Origin::Chat)
         .trace_parent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
     let id = call.id();
@@ -30,7 +32,7 @@ async fn every_call_is_recorded_completely() {
     );
     assert!(record.started);
     assert_eq!(record.definition().unwrap().name(), "t");
-    assert_eq!(*record.requested, asked);
+    assert_eq!(*record.requested, arguments);
     assert_eq!(record.executed.as_deref(), Some(&json!({ "a": "x" })));
     assert_eq!(record.dropped, ["b"]);
     assert_eq!(record.outcome.call_id, id);
@@ -55,7 +57,11 @@ async fn calls_that_never_start_are_recorded_too() {
     let records = recorder.records();
     assert_eq!(*records[0].requested, json!({ "a": 1 }));
     assert!(records[0].tool.is_none());
-    assert_eq!(*records[1].requested, Value::from("{broken"), "as it came");
+    assert_eq!(
+        *records[1].requested,
+        Value::from("{broken"),
+        "kept verbatim"
+    );
     assert!(records.iter().all(|record| record.executed.is_none()));
     assert!(recorder.started().is_empty());
 }
@@ -69,10 +75,10 @@ enum FaultyObserver {
 }
 
 impl FaultyObserver {
-    fn behave<'a, T: 'a>(self) -> Option<BoxFuture<'a, T>> {
+    fn misbehave<'a, T: 'a>(self) -> Option<BoxFuture<'a, T>> {
         match self {
-            Self::PanicsAtOnce => panic!("rude"),
-            Self::PanicsLater => Some(Box::pin(async { panic!("rude") })),
+            Self::PanicsAtOnce => panic!("faulty"),
+            Self::PanicsLater => Some(Box::pin(async { panic!("faulty") })),
             Self::Hangs => Some(Box::pin(std::future::pending())),
         }
     }
@@ -80,31 +86,37 @@ impl FaultyObserver {
 
 impl Observer for FaultyObserver {
     fn started<'a>(&'a self, _: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
-        self.behave()
+        self.misbehave()
     }
     fn finished<'a>(&'a self, _: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
-        self.behave()
+        self.misbehave()
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panicking_or_hanging_observer_changes_no_outcome() {
-    for rude in [
+    // A hanging observer is waited for twice: when the call starts, and when it has finished.
+    const OBSERVER_TIMEOUT: Duration = Duration::from_secs(5);
+    const TOOL_TIME: Duration = Duration::from_millis(500);
+    assert_eq!(Limits::default().observer_timeout, OBSERVER_TIMEOUT);
+    for faulty in [
         FaultyObserver::PanicsAtOnce,
         FaultyObserver::PanicsLater,
         FaultyObserver::Hangs,
     ] {
         let recorder = Recorder::default();
-        let executor = builder_of([sleeping(open_definition("t"), millis(500))])
-            .observer(rude)
+        let executor = builder_of([sleeping(open_definition("t"), TOOL_TIME)])
+            .observer(faulty)
             .observer(recorder.clone())
             .build();
-        let begin = tokio::time::Instant::now();
-        // Shorter than the observer timeout: an observer's time is not the tool's.
+        let started = tokio::time::Instant::now();
+        // Shorter than the observer timeout: the time that observers take must not count against
+        // the call's timeout.
         let call = ToolCall::new("t", json!({})).timeout(secs(1));
         let outcome = executor.execute(call).await;
         assert_eq!(outcome.error(), None);
-        assert!(begin.elapsed() <= secs(11), "{:?}", begin.elapsed());
+        let elapsed = started.elapsed();
+        assert!(elapsed <= 2 * OBSERVER_TIMEOUT + TOOL_TIME, "{elapsed:?}");
         assert!(
             recorder.only().outcome.is_success(),
             "the others are still notified"
@@ -114,7 +126,7 @@ async fn a_panicking_or_hanging_observer_changes_no_outcome() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_tool_waits_until_its_start_is_written() {
+async fn the_tool_waits_for_the_started_observers() {
     struct SlowJournal(Recorder);
     impl Observer for SlowJournal {
         fn started<'a>(&'a self, call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
@@ -138,23 +150,25 @@ async fn the_tool_waits_until_its_start_is_written() {
     assert_eq!(outcome.to_envelope()["result"], 1);
 }
 
-/// Has to see calls before they run.
+/// An observer that must record a call before it runs.
 #[derive(Clone, Copy)]
-enum TestWitness {
-    Sees,
-    Refuses,
-    Is(FaultyObserver),
+enum RequiredRecorder {
+    Succeeds,
+    Fails,
+    Faulty(FaultyObserver),
 }
 
-impl Observer for TestWitness {
+impl Observer for RequiredRecorder {
     fn before_start<'a>(
         &'a self,
         _: &'a CallStarted,
     ) -> Option<BoxFuture<'a, Result<(), ToolError>>> {
         match self {
-            Self::Sees => Some(Box::pin(async { Ok(()) })),
-            Self::Refuses => Some(Box::pin(async { Err(ToolError::failed("not seen")) })),
-            Self::Is(rude) => rude.behave(),
+            Self::Succeeds => Some(Box::pin(async { Ok(()) })),
+            Self::Fails => Some(Box::pin(async {
+                Err(ToolError::failed("journal is full"))
+            })),
+            Self::Faulty(observer) => observer.misbehave(),
         }
     }
     fn finished<'a>(&'a self, _: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
@@ -163,19 +177,28 @@ impl Observer for TestWitness {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_whose_required_record_fails_does_not_run() {
-    let unseen = "The t service is currently unavailable: the call could not be recorded, so it was not made";
-    for (witness, expected) in [
-        (TestWitness::Sees, None),
-        (TestWitness::Refuses, Some("not seen")),
-        (TestWitness::Is(FaultyObserver::PanicsAtOnce), Some(unseen)),
-        (TestWitness::Is(FaultyObserver::PanicsLater), Some(unseen)),
-        (TestWitness::Is(FaultyObserver::Hangs), Some(unseen)),
+async fn a_call_that_cannot_be_recorded_does_not_run() {
+    let not_recorded = "The t service is currently unavailable: the call could not be recorded, so it was not made";
+    for (required, expected) in [
+        (RequiredRecorder::Succeeds, None),
+        (RequiredRecorder::Fails, Some("journal is full")),
+        (
+            RequiredRecorder::Faulty(FaultyObserver::PanicsAtOnce),
+            Some(not_recorded),
+        ),
+        (
+            RequiredRecorder::Faulty(FaultyObserver::PanicsLater),
+            Some(not_recorded),
+        ),
+        (
+            RequiredRecorder::Faulty(FaultyObserver::Hangs),
+            Some(not_recorded),
+        ),
     ] {
         let recorder = Recorder::default();
         let executor = builder_of([echo(open_definition("t"))])
             .observer(recorder.clone())
-            .observer(witness)
+            .observer(required)
             .build();
         let outcome = executor.execute(ToolCall::new("t", json!({}))).await;
         assert_eq!(outcome.error().as_deref(), expected);

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use toolgate_core::text::{
+    escape, fold_char, is_invisible, is_visible, mark_truncated, strip_invisible,
+    strip_invisible_in_schema, truncate,
+};
 use toolgate_core::{
-    ApprovalActor, ApprovalChannel, CallId, Decision, Destructive, Origin, ParameterNames, Policy,
-    Redactor, RenameMode, Scope, ToolCall, ToolContent, ToolError, ToolOutput, ToolPattern,
-    ToolRank, ToolSource, TraceContext, ValueCounter, display_name, escape, fold_letter,
-    has_more_values, is_invisible, is_redacted, is_visible, mark_truncated, sanitize,
-    strip_invisible, strip_invisible_in_schema, truncate, wire_names,
+    ApprovalActor, ApprovalChannel, CallId, DestructivePolicy, Origin, ParameterNames, Policy,
+    PolicyDecision, Redactor, RenameMode, Scope, ToolCall, ToolContent, ToolError, ToolOutput,
+    ToolPattern, ToolRank, ToolSource, TraceContext, ValueCounter, display_name, has_more_values,
+    is_redacted, sanitize, wire_names,
 };
 
 use crate::support::{executor_of, open_definition};
@@ -23,7 +26,7 @@ fn text_is_escaped_folded_and_truncated() {
     let mut word = String::new();
     "Œuvre à Łódź"
         .chars()
-        .for_each(|letter| fold_letter(letter, &mut word));
+        .for_each(|letter| fold_char(letter, &mut word));
     assert_eq!(word, "oeuvre a lodz");
     assert_eq!(display_name("un\u{200b}lock"), r"un\u{200b}lock");
     assert_eq!(display_name(r"un\u{200b}lock"), r"un\\u{200b}lock");
@@ -113,7 +116,10 @@ fn kinds_have_the_names_that_the_journal_stores() {
 
 #[test]
 fn kinds_are_ordered() {
-    assert!(Destructive::Allow < Destructive::Ask && Destructive::Ask < Destructive::Deny);
+    assert!(
+        DestructivePolicy::Allow < DestructivePolicy::Ask
+            && DestructivePolicy::Ask < DestructivePolicy::Deny
+    );
     let ranks = [
         ToolRank::Override(7),
         ToolRank::Local,
@@ -134,8 +140,8 @@ fn policies_and_scopes_narrow_each_other() {
     let both = policy(json!({ "allow": ["echo", "search"] })).narrowed_by(outer);
     let search = open_definition("search").build().unwrap();
     let echo = open_definition("echo").build().unwrap();
-    assert_eq!(both.decide(&search), Decision::Hide);
-    assert_eq!(both.decide(&echo), Decision::Allow);
+    assert_eq!(both.decide(&search), PolicyDecision::Hide);
+    assert_eq!(both.decide(&echo), PolicyDecision::Allow);
     let only_echo = Scope::only(vec![ToolPattern::new("echo")]).for_caller("kitchen");
     assert!(only_echo.allows(&echo) && !only_echo.allows(&search));
     let without = Scope::default().except(vec![ToolPattern::new("echo")]);

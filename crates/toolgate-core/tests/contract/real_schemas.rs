@@ -3,28 +3,32 @@
 use serde_json::{Value, json};
 use toolgate_core::{Schema, SchemaLimits};
 
-/// Name, schema, arguments that fit, arguments that do not.
-type Case = (&'static str, Value, Value, Value);
+struct SchemaCase {
+    name: &'static str,
+    schema: Value,
+    valid: Value,
+    invalid: Value,
+}
 
-fn check(cases: impl IntoIterator<Item = Case>) {
-    for (name, schema, good, bad) in cases {
-        let schema = match Schema::compile(schema, &SchemaLimits::default()) {
-            Ok(schema) => schema,
-            Err(error) => panic!("{name}: {error}"),
-        };
-        if let Err(error) = schema.check(good) {
-            panic!("{name}: {error}");
+fn assert_each_accepts_and_rejects(cases: impl IntoIterator<Item = SchemaCase>) {
+    for case in cases {
+        let name = case.name;
+        let schema = Schema::compile(case.schema, &SchemaLimits::default())
+            .unwrap_or_else(|error| panic!("{name}: the schema is not accepted: {error}"));
+        if let Err(error) = schema.check(case.valid) {
+            panic!("{name}: valid arguments are rejected: {error}");
         }
-        assert!(schema.check(bad).is_err(), "{name}");
+        let is_rejected = schema.check(case.invalid).is_err();
+        assert!(is_rejected, "{name}: invalid arguments are accepted");
     }
 }
 
 #[test]
-fn schemas_made_by_pydantic() {
-    check([
-        (
-            "search with optional fields",
-            json!({
+fn pydantic_schemas_are_accepted() {
+    assert_each_accepts_and_rejects([
+        SchemaCase {
+            name: "search with optional fields",
+            schema: json!({
                 "title": "search_arguments", "type": "object", "required": ["query"],
                 "properties": {
                     "query": { "title": "Query", "type": "string" },
@@ -32,12 +36,12 @@ fn schemas_made_by_pydantic() {
                     "tags": { "anyOf": [{ "items": { "type": "string" }, "type": "array" }, { "type": "null" }], "default": null },
                 },
             }),
-            json!({ "query": "x", "limit": null, "tags": ["a"] }),
-            json!({ "query": "x", "limit": "ten" }),
-        ),
-        (
-            "nested models in $defs",
-            json!({
+            valid: json!({ "query": "x", "limit": null, "tags": ["a"] }),
+            invalid: json!({ "query": "x", "limit": "ten" }),
+        },
+        SchemaCase {
+            name: "nested models in $defs",
+            schema: json!({
                 "$defs": {
                     "Address": { "type": "object", "properties": { "street": { "type": "string" }, "zip": { "type": "string", "pattern": "^\\d{5}$" } }, "required": ["street"], "additionalProperties": false },
                     "Priority": { "enum": ["low", "high"], "title": "Priority", "type": "string" },
@@ -49,12 +53,12 @@ fn schemas_made_by_pydantic() {
                     "priority": { "anyOf": [{ "$ref": "#/$defs/Priority" }, { "type": "null" }], "default": null },
                 },
             }),
-            json!({ "customer": { "street": "a", "zip": "12345" }, "others": [{ "street": "b" }], "priority": "low" }),
-            json!({ "customer": { "zip": "x" } }),
-        ),
-        (
-            "a discriminated union",
-            json!({
+            valid: json!({ "customer": { "street": "a", "zip": "12345" }, "others": [{ "street": "b" }], "priority": "low" }),
+            invalid: json!({ "customer": { "zip": "x" } }),
+        },
+        SchemaCase {
+            name: "a discriminated union",
+            schema: json!({
                 "$defs": {
                     "Circle": { "type": "object", "properties": { "kind": { "const": "circle", "type": "string" }, "radius": { "type": "number", "exclusiveMinimum": 0 } }, "required": ["kind", "radius"] },
                     "Square": { "type": "object", "properties": { "kind": { "const": "square", "type": "string" }, "side": { "type": "number" } }, "required": ["kind", "side"] },
@@ -62,34 +66,34 @@ fn schemas_made_by_pydantic() {
                 "type": "object", "required": ["shape"],
                 "properties": { "shape": { "discriminator": { "propertyName": "kind", "mapping": { "circle": "#/$defs/Circle", "square": "#/$defs/Square" } }, "oneOf": [{ "$ref": "#/$defs/Circle" }, { "$ref": "#/$defs/Square" }] } },
             }),
-            json!({ "shape": { "kind": "circle", "radius": 1 } }),
-            json!({ "shape": { "kind": "circle", "side": 1 } }),
-        ),
-        (
-            "a mapping with any values",
-            json!({ "type": "object", "properties": { "env": { "additionalProperties": { "type": "string" }, "type": "object" }, "payload": { "additionalProperties": true, "type": "object" } } }),
-            json!({ "env": { "A": "b" }, "payload": { "x": [1] } }),
-            json!({ "env": { "A": 1 } }),
-        ),
+            valid: json!({ "shape": { "kind": "circle", "radius": 1 } }),
+            invalid: json!({ "shape": { "kind": "circle", "side": 1 } }),
+        },
+        SchemaCase {
+            name: "a mapping with any values",
+            schema: json!({ "type": "object", "properties": { "env": { "additionalProperties": { "type": "string" }, "type": "object" }, "payload": { "additionalProperties": true, "type": "object" } } }),
+            valid: json!({ "env": { "A": "b" }, "payload": { "x": [1] } }),
+            invalid: json!({ "env": { "A": 1 } }),
+        },
     ]);
 }
 
 #[test]
-fn schemas_made_by_zod() {
+fn zod_schemas_are_accepted() {
     let draft = "http://json-schema.org/draft-07/schema#";
-    check([
-        (
-            "read_file",
-            json!({
+    assert_each_accepts_and_rejects([
+        SchemaCase {
+            name: "read_file",
+            schema: json!({
                 "type": "object", "required": ["path"], "additionalProperties": false, "$schema": draft,
                 "properties": { "path": { "type": "string" }, "tail": { "type": "number", "description": "…" }, "head": { "type": "number" } },
             }),
-            json!({ "path": "/a", "head": 10 }),
-            json!({ "path": 1 }),
-        ),
-        (
-            "edit_file",
-            json!({
+            valid: json!({ "path": "/a", "head": 10 }),
+            invalid: json!({ "path": 1 }),
+        },
+        SchemaCase {
+            name: "edit_file",
+            schema: json!({
                 "type": "object", "required": ["path", "edits"], "additionalProperties": false, "$schema": draft,
                 "properties": {
                     "path": { "type": "string" },
@@ -97,21 +101,21 @@ fn schemas_made_by_zod() {
                     "dryRun": { "type": "boolean", "default": false },
                 },
             }),
-            json!({ "path": "/a", "edits": [{ "oldText": "a", "newText": "b" }] }),
-            json!({ "path": "/a", "edits": [{ "oldText": "a" }] }),
-        ),
-        (
-            "a knowledge graph",
-            json!({
+            valid: json!({ "path": "/a", "edits": [{ "oldText": "a", "newText": "b" }] }),
+            invalid: json!({ "path": "/a", "edits": [{ "oldText": "a" }] }),
+        },
+        SchemaCase {
+            name: "a knowledge graph",
+            schema: json!({
                 "type": "object", "required": ["entities"], "$schema": draft,
                 "properties": { "entities": { "type": "array", "items": { "type": "object", "required": ["name", "entityType", "observations"], "properties": { "name": { "type": "string" }, "entityType": { "type": "string" }, "observations": { "type": "array", "items": { "type": "string" } } } } } },
             }),
-            json!({ "entities": [{ "name": "n", "entityType": "t", "observations": [] }] }),
-            json!({ "entities": [{ "name": "n" }] }),
-        ),
-        (
-            "references to an earlier property, as zod writes a schema that is used twice",
-            json!({
+            valid: json!({ "entities": [{ "name": "n", "entityType": "t", "observations": [] }] }),
+            invalid: json!({ "entities": [{ "name": "n" }] }),
+        },
+        SchemaCase {
+            name: "references to an earlier property, as zod writes a schema that is used twice",
+            schema: json!({
                 "type": "object", "additionalProperties": false, "$schema": draft,
                 "properties": {
                     "from": { "type": "object", "properties": { "lat": { "type": "number", "minimum": -90, "maximum": 90 }, "lon": { "type": "number" } }, "required": ["lat", "lon"] },
@@ -120,39 +124,39 @@ fn schemas_made_by_zod() {
                 },
                 "required": ["from", "to"],
             }),
-            json!({ "from": { "lat": 1, "lon": 2 }, "to": { "lat": 3, "lon": 4 }, "via": [] }),
-            json!({ "from": { "lat": 1, "lon": 2 }, "to": { "lat": 300, "lon": 4 } }),
-        ),
-        (
-            "a tuple and a record",
-            json!({
+            valid: json!({ "from": { "lat": 1, "lon": 2 }, "to": { "lat": 3, "lon": 4 }, "via": [] }),
+            invalid: json!({ "from": { "lat": 1, "lon": 2 }, "to": { "lat": 300, "lon": 4 } }),
+        },
+        SchemaCase {
+            name: "a tuple and a record",
+            schema: json!({
                 "type": "object", "$schema": draft,
                 "properties": {
                     "range": { "type": "array", "minItems": 2, "maxItems": 2, "items": [{ "type": "number" }, { "type": "number" }] },
                     "headers": { "type": "object", "additionalProperties": { "type": "string" }, "propertyNames": { "pattern": "^[A-Za-z-]+$" } },
                 },
             }),
-            json!({ "range": [1, 2], "headers": { "X-A": "b" } }),
-            json!({ "range": [1, "b"] }),
-        ),
+            valid: json!({ "range": [1, 2], "headers": { "X-A": "b" } }),
+            invalid: json!({ "range": [1, "b"] }),
+        },
     ]);
 }
 
 #[test]
-fn schemas_that_refer_to_themselves() {
-    check([
-        (
-            "a tree",
-            json!({
+fn recursive_schemas_are_accepted() {
+    assert_each_accepts_and_rejects([
+        SchemaCase {
+            name: "a tree",
+            schema: json!({
                 "type": "object", "properties": { "root": { "$ref": "#/$defs/node" } },
                 "$defs": { "node": { "type": "object", "required": ["name"], "properties": { "name": { "type": "string" }, "children": { "type": "array", "items": { "$ref": "#/$defs/node" } } } } },
             }),
-            json!({ "root": { "name": "a", "children": [{ "name": "b", "children": [] }] } }),
-            json!({ "root": { "name": "a", "children": [{ "children": [] }] } }),
-        ),
-        (
-            "a filter with and, or and not",
-            json!({
+            valid: json!({ "root": { "name": "a", "children": [{ "name": "b", "children": [] }] } }),
+            invalid: json!({ "root": { "name": "a", "children": [{ "children": [] }] } }),
+        },
+        SchemaCase {
+            name: "a filter with and, or and not",
+            schema: json!({
                 "type": "object", "properties": { "filter": { "$ref": "#/definitions/filter" } },
                 "definitions": {
                     "filter": { "anyOf": [
@@ -163,12 +167,12 @@ fn schemas_that_refer_to_themselves() {
                     ] },
                 },
             }),
-            json!({ "filter": { "and": [{ "field": "a", "op": "eq", "value": 1 }, { "not": { "or": [] } }] } }),
-            json!({ "filter": { "and": [{ "field": "a", "op": "like" }] } }),
-        ),
-        (
-            "JSON itself",
-            json!({
+            valid: json!({ "filter": { "and": [{ "field": "a", "op": "eq", "value": 1 }, { "not": { "or": [] } }] } }),
+            invalid: json!({ "filter": { "and": [{ "field": "a", "op": "like" }] } }),
+        },
+        SchemaCase {
+            name: "any JSON value",
+            schema: json!({
                 "type": "object", "properties": { "value": { "$ref": "#/$defs/json" } },
                 "$defs": { "json": { "anyOf": [
                     { "type": ["string", "number", "boolean", "null"] },
@@ -177,14 +181,14 @@ fn schemas_that_refer_to_themselves() {
                 ] } },
                 "required": ["value"],
             }),
-            json!({ "value": { "a": [1, { "b": null }] } }),
-            json!({}),
-        ),
+            valid: json!({ "value": { "a": [1, { "b": null }] } }),
+            invalid: json!({}),
+        },
     ]);
 }
 
 #[test]
-fn schemas_of_large_services() {
+fn schemas_of_large_services_are_accepted() {
     let rich_text =
         json!({ "type": "array", "maxItems": 100, "items": { "$ref": "#/$defs/richText" } });
     let block = |kind: &str| {
@@ -208,11 +212,11 @@ fn schemas_of_large_services() {
         "code",
     ];
     let blocks: Vec<Value> = kinds.iter().map(|kind| block(kind)).collect();
-    let condition = |kind: &str, of: Value| json!({ "type": "object", "properties": { "property": { "type": "string" }, kind: { "anyOf": [{ "type": "object", "properties": { "equals": of } }, { "type": "object", "properties": { "is_empty": { "const": true } } }] } }, "required": ["property", kind] });
-    check([
-        (
-            "an issue tracker",
-            json!({
+    let condition = |kind: &str, value_schema: Value| json!({ "type": "object", "properties": { "property": { "type": "string" }, kind: { "anyOf": [{ "type": "object", "properties": { "equals": value_schema } }, { "type": "object", "properties": { "is_empty": { "const": true } } }] } }, "required": ["property", kind] });
+    assert_each_accepts_and_rejects([
+        SchemaCase {
+            name: "an issue tracker",
+            schema: json!({
                 "type": "object", "required": ["owner", "repo", "title"],
                 "properties": {
                     "owner": { "type": "string", "description": "Repository owner" },
@@ -225,12 +229,12 @@ fn schemas_of_large_services() {
                     "state": { "type": "string", "enum": ["open", "closed"] },
                 },
             }),
-            json!({ "owner": "o", "repo": "r", "title": "t", "body": "x".repeat(500_000), "labels": ["bug"], "milestone": null }),
-            json!({ "owner": "o", "repo": "r r", "title": "t" }),
-        ),
-        (
-            "pages made of blocks",
-            json!({
+            valid: json!({ "owner": "o", "repo": "r", "title": "t", "body": "x".repeat(500_000), "labels": ["bug"], "milestone": null }),
+            invalid: json!({ "owner": "o", "repo": "r r", "title": "t" }),
+        },
+        SchemaCase {
+            name: "pages made of blocks",
+            schema: json!({
                 "type": "object", "required": ["parent"],
                 "properties": {
                     "parent": { "anyOf": [{ "type": "object", "properties": { "page_id": { "type": "string", "format": "uuid" } }, "required": ["page_id"] }, { "type": "object", "properties": { "database_id": { "type": "string" } }, "required": ["database_id"] }] },
@@ -244,12 +248,12 @@ fn schemas_of_large_services() {
                     "block": { "anyOf": blocks },
                 },
             }),
-            json!({ "parent": { "page_id": "x" }, "children": [{ "object": "block", "type": "toggle", "toggle": { "rich_text": [{ "text": { "content": "a" } }], "children": [{ "paragraph": { "rich_text": [] } }] } }] }),
-            json!({ "parent": { "page_id": "x" }, "children": [{ "paragraph": {} }] }),
-        ),
-        (
-            "a query of a database with filters in filters",
-            json!({
+            valid: json!({ "parent": { "page_id": "x" }, "children": [{ "object": "block", "type": "toggle", "toggle": { "rich_text": [{ "text": { "content": "a" } }], "children": [{ "paragraph": { "rich_text": [] } }] } }] }),
+            invalid: json!({ "parent": { "page_id": "x" }, "children": [{ "paragraph": {} }] }),
+        },
+        SchemaCase {
+            name: "a database query with nested filters",
+            schema: json!({
                 "type": "object",
                 "properties": { "filter": { "$ref": "#/$defs/filter" }, "sorts": { "type": "array", "items": { "type": "object", "properties": { "property": { "type": "string" }, "direction": { "enum": ["ascending", "descending"] } } } }, "page_size": { "type": "integer", "maximum": 100 } },
                 "$defs": { "filter": { "anyOf": [
@@ -260,21 +264,21 @@ fn schemas_of_large_services() {
                     condition("date", json!({ "type": "string" })), condition("people", json!({ "type": "string" })),
                 ] } },
             }),
-            json!({ "filter": { "or": [{ "and": [{ "property": "Done", "checkbox": { "equals": true } }] }] }, "page_size": 10 }),
-            json!({ "filter": { "or": [{ "and": [{ "checkbox": { "equals": true } }] }] } }),
-        ),
-        (
-            "OpenAPI 3.0 leftovers",
-            json!({
+            valid: json!({ "filter": { "or": [{ "and": [{ "property": "Done", "checkbox": { "equals": true } }] }] }, "page_size": 10 }),
+            invalid: json!({ "filter": { "or": [{ "and": [{ "checkbox": { "equals": true } }] }] } }),
+        },
+        SchemaCase {
+            name: "OpenAPI 3.0 leftovers",
+            schema: json!({
                 "type": "object",
                 "properties": { "price": { "type": "number", "minimum": 0, "exclusiveMinimum": true, "example": 5, "nullable": true }, "file": { "type": "string", "format": "binary", "x-internal": true } },
             }),
-            json!({ "price": 0.5, "file": "x" }),
-            json!({ "price": 0 }),
-        ),
-        (
-            "a browser with one action at a time",
-            json!({
+            valid: json!({ "price": 0.5, "file": "x" }),
+            invalid: json!({ "price": 0 }),
+        },
+        SchemaCase {
+            name: "a browser with one action at a time",
+            schema: json!({
                 "type": "object", "required": ["action"],
                 "properties": { "action": { "enum": ["click", "type", "goto"] }, "selector": { "type": "string" }, "text": { "type": "string" }, "url": { "type": "string", "pattern": "^https?://[^\\s]+$" } },
                 "allOf": [
@@ -283,8 +287,8 @@ fn schemas_of_large_services() {
                 ],
                 "dependentRequired": { "text": ["selector"] },
             }),
-            json!({ "action": "goto", "url": "https://example.org/" }),
-            json!({ "action": "goto" }),
-        ),
+            valid: json!({ "action": "goto", "url": "https://example.org/" }),
+            invalid: json!({ "action": "goto" }),
+        },
     ]);
 }

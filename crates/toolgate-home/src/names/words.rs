@@ -1,6 +1,6 @@
 //! Splits names into words that are the same however a name is said or written.
 
-use toolgate_core::fold_letter;
+use toolgate_core::text::fold_char;
 
 const IGNORED_WORDS: [&str; 9] = ["the", "a", "an", "my", "our", "in", "of", "at", "number"];
 
@@ -45,7 +45,7 @@ fn split(text: &str) -> Vec<String> {
             words.push(std::mem::take(&mut word));
         }
         if c.is_alphanumeric() {
-            fold_letter(c, &mut word);
+            fold_char(c, &mut word);
         }
     }
     if !word.is_empty() {

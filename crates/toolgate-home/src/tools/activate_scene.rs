@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::json;
-use toolgate_core::{DefinitionError, Tool, ToolError, escape, nearest_names};
+use toolgate_core::text::{escape, nearest_names};
+use toolgate_core::{DefinitionError, Tool, ToolError};
 
 use super::{
     HomeToolResult, build_tool, control_annotations, define_tool, lock_annotations, name_schema,

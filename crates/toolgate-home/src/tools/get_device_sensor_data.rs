@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolgate_core::{DefinitionError, Tool, ToolError, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{DefinitionError, Tool, ToolError};
 
 use super::{HomeToolResult, build_tool, define_tool, name_schema, read_only_annotations};
 use crate::{DeviceStatus, HomeAccess, HomeDevice, HomeTool, outcome_text};

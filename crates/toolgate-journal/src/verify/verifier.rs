@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{ChainProblem, VerifyOptions, VerifyReport, key_for, uncovered_until};
+use super::{HashChainProblem, VerifyOptions, VerifyReport, key_for, uncovered_until};
 use crate::chain::{self, ChainEntry, EntryKind, NO_HASH, SELECT};
 use crate::columns::{SELECT_BY_SEQ, column};
 use crate::head::ChainHead;
@@ -53,7 +53,7 @@ impl<'a> ChainVerifier<'a> {
         let Some(last) = chain::last(self.connection)? else {
             let text = "the whole hash chain is gone";
             self.report
-                .add_finding(ChainProblem::Missing, None, None, text);
+                .add_finding(HashChainProblem::Missing, None, None, text);
             return Ok(self.report);
         };
         let oldest = chain::first(self.connection)?.unwrap_or(last.n);
@@ -111,7 +111,7 @@ impl<'a> ChainVerifier<'a> {
                 first.n
             );
             self.report
-                .add_finding(ChainProblem::Missing, first.n, None, text);
+                .add_finding(HashChainProblem::Missing, first.n, None, text);
         }
         Ok(())
     }
@@ -124,7 +124,7 @@ impl<'a> ChainVerifier<'a> {
         if expected.is_some_and(|expected| expected != entry.hash) {
             let text = "the first entry was changed";
             self.report
-                .add_finding(ChainProblem::Changed, entry.n, None, text);
+                .add_finding(HashChainProblem::Changed, entry.n, None, text);
         }
         if entry.digest != NO_HASH {
             self.report.notes.push(format!(
@@ -144,7 +144,7 @@ impl<'a> ChainVerifier<'a> {
                 _ => format!("entries #{} to #{} are missing", before.n + 1, entry.n - 1),
             };
             self.report
-                .add_finding(ChainProblem::Missing, entry.n, None, text);
+                .add_finding(HashChainProblem::Missing, entry.n, None, text);
             return Ok(());
         }
         let Some(key) = key_for(self.key, entry) else {
@@ -159,7 +159,7 @@ impl<'a> ChainVerifier<'a> {
         if self.key.is_some() && before.key.is_some() && entry.key.is_none() {
             let text = format!("entry #{} was made without the key", entry.n);
             self.report
-                .add_finding(ChainProblem::Foreign, entry.n, None, text);
+                .add_finding(HashChainProblem::Foreign, entry.n, None, text);
         }
         if entry.expected_hash(key, &before.hash) == entry.hash {
             return Ok(());
@@ -174,11 +174,11 @@ impl<'a> ChainVerifier<'a> {
                 entry.n
             );
             self.report
-                .add_finding(ChainProblem::OutOfOrder, entry.n, call, text);
+                .add_finding(HashChainProblem::OutOfOrder, entry.n, call, text);
         } else {
             let text = format!("entry #{}{of_call} was changed", entry.n);
             self.report
-                .add_finding(ChainProblem::Changed, entry.n, call, text);
+                .add_finding(HashChainProblem::Changed, entry.n, call, text);
         }
         Ok(())
     }
@@ -223,12 +223,12 @@ impl<'a> ChainVerifier<'a> {
                     ),
                 };
                 self.report
-                    .add_finding(ChainProblem::Missing, entry.n, None, text);
+                    .add_finding(HashChainProblem::Missing, entry.n, None, text);
             }
             None => {
                 let text = format!("entry #{} has an unknown kind", entry.n);
                 self.report
-                    .add_finding(ChainProblem::Foreign, entry.n, None, text);
+                    .add_finding(HashChainProblem::Foreign, entry.n, None, text);
             }
             Some(_) => {}
         }
@@ -254,7 +254,7 @@ impl<'a> ChainVerifier<'a> {
             let id: String = row.get(column!(id))?;
             let text = format!("call {id} was changed: it differs from entry #{}", entry.n);
             self.report
-                .add_finding(ChainProblem::Changed, entry.n, Some(id), text);
+                .add_finding(HashChainProblem::Changed, entry.n, Some(id), text);
         }
         Ok(())
     }
@@ -279,7 +279,7 @@ impl<'a> ChainVerifier<'a> {
                 }
                 _ => {
                     let text = format!("call {id} is not in the chain: Toolgate did not record it");
-                    let problem = ChainProblem::Foreign;
+                    let problem = HashChainProblem::Foreign;
                     self.report.add_finding(problem, chained, Some(id), text);
                 }
             }
@@ -294,7 +294,7 @@ impl<'a> ChainVerifier<'a> {
             let moment = time::timestamp((seq >> 20) * 1000);
             let text = format!("the call of entry #{n}, made at {moment:.3}, is missing");
             self.report
-                .add_finding(ChainProblem::Missing, n, None, text);
+                .add_finding(HashChainProblem::Missing, n, None, text);
         }
     }
 
@@ -309,10 +309,10 @@ impl<'a> ChainVerifier<'a> {
         let (problem, what) = match count - last.calls {
             0 => return Ok(()),
             more @ 1.. => (
-                ChainProblem::Foreign,
+                HashChainProblem::Foreign,
                 format!("{more} more exist than before"),
             ),
-            less => (ChainProblem::Missing, format!("{} are missing", -less)),
+            less => (HashChainProblem::Missing, format!("{} are missing", -less)),
         };
         let text = format!("of the calls that are older than the chain, {what}");
         self.report.add_finding(problem, None, None, text);
@@ -322,12 +322,12 @@ impl<'a> ChainVerifier<'a> {
     fn check_head(&mut self, head: Option<ChainHead>, last: &ChainEntry) -> rusqlite::Result<()> {
         let (problem, text) = match head {
             None => (
-                ChainProblem::Missing,
+                HashChainProblem::Missing,
                 "the '.head' file beside the journal is missing, so it can't be detected whether the newest calls were deleted".to_owned(),
             ),
             Some(head) if head.is_in_chain(self.connection)? => return Ok(()),
             Some(head) if head.n > last.n => (
-                ChainProblem::Missing,
+                HashChainProblem::Missing,
                 format!(
                     "entries #{} to #{} at the end are missing: the newest calls were deleted, or lost in a power failure",
                     last.n + 1,
@@ -335,7 +335,7 @@ impl<'a> ChainVerifier<'a> {
                 ),
             ),
             Some(head) => (
-                ChainProblem::Changed,
+                HashChainProblem::Changed,
                 format!(
                     "entry #{} is not the one that was the head, {}: the chain was rewritten",
                     head.n,
@@ -364,7 +364,7 @@ impl<'a> ChainVerifier<'a> {
                     "no entry has the expected hash {expected}: the chain was rewritten since it was noted, or that entry is older than #{oldest}, the oldest that is kept"
                 );
                 self.report
-                    .add_finding(ChainProblem::Missing, None, None, text);
+                    .add_finding(HashChainProblem::Missing, None, None, text);
             }
         }
     }
@@ -377,7 +377,7 @@ impl<'a> ChainVerifier<'a> {
         {
             let text = "the newest entry was not made with the key beside the journal";
             self.report
-                .add_finding(ChainProblem::Foreign, last.n, None, text);
+                .add_finding(HashChainProblem::Foreign, last.n, None, text);
         }
     }
 

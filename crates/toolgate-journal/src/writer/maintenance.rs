@@ -64,7 +64,7 @@ impl JournalWriter {
         if self.checked_at.is_some_and(is_recent) {
             return;
         }
-        let mut before = FileIdentity::read(&self.file);
+        let before = FileIdentity::read(&self.file);
         match self.reopen(CheckDepth::Whole) {
             Ok(()) if before.still_matches(&self.file) => {
                 warn!(file = %self.file.display(), "the journal seemed to be damaged, but a full check found nothing wrong");

@@ -5,7 +5,7 @@ use std::fs;
 use rusqlite::params;
 use serde_json::json;
 use toolgate_core::ToolCall;
-use toolgate_journal::{ChainProblem, JournalSettings, VerifyOptions, VerifyReport};
+use toolgate_journal::{HashChainProblem, JournalSettings, VerifyOptions, VerifyReport};
 
 use crate::support::{
     FIRST_FORM, JournalLog, TestJournal, destructive, echo, executor_of, never_answers,
@@ -41,7 +41,7 @@ fn expecting(fixture: &TestJournal, hash: &str) -> VerifyReport {
     fixture.other_reader().verify(&options).unwrap()
 }
 
-fn problems(verified: &VerifyReport) -> Vec<ChainProblem> {
+fn problems(verified: &VerifyReport) -> Vec<HashChainProblem> {
     let findings = verified.findings.iter();
     findings.map(|finding| finding.problem).collect()
 }
@@ -117,7 +117,7 @@ async fn a_change_in_any_column_is_found() {
             continue;
         }
         if !matches!(column.as_str(), "id" | "chained") {
-            assert_eq!(problems(&verified), [ChainProblem::Changed], "{column}");
+            assert_eq!(problems(&verified), [HashChainProblem::Changed], "{column}");
             assert_eq!(verified.findings[0].call.as_ref(), Some(&id), "{column}");
             let text = &verified.findings[0].text;
             assert!(text.contains(&format!("call {id} was changed")), "{text}");
@@ -144,13 +144,13 @@ async fn a_call_deleted_in_the_middle_is_missed() {
     let delete = "DELETE FROM calls WHERE seq = ?";
     fixture.sqlite().execute(delete, [seq]).unwrap();
     let verified = verify(&fixture);
-    assert_eq!(problems(&verified), [ChainProblem::Missing]);
+    assert_eq!(problems(&verified), [HashChainProblem::Missing]);
     assert!(verified.findings[0].text.ends_with("is missing"));
     // Deleted together with its entries, the entries are missing instead.
     let delete = "DELETE FROM chain WHERE row = ?";
     fixture.sqlite().execute(delete, [seq]).unwrap();
     let verified = verify(&fixture);
-    assert_eq!(verified.findings[0].problem, ChainProblem::Missing);
+    assert_eq!(verified.findings[0].problem, HashChainProblem::Missing);
     let text = &verified.findings[0].text;
     assert!(text.starts_with("entr") && text.contains('#'), "{text}");
 }
@@ -168,7 +168,7 @@ async fn a_call_deleted_at_the_end_is_missed_even_with_its_entries() {
         .execute("DELETE FROM chain WHERE row = ?", [seq])
         .unwrap();
     let verified = verify(&fixture);
-    assert_eq!(problems(&verified), [ChainProblem::Missing]);
+    assert_eq!(problems(&verified), [HashChainProblem::Missing]);
     let text = &verified.findings[0].text;
     assert!(text.contains("at the end are missing"), "{text}");
     assert!(!expecting(&fixture, &noted).is_intact());
@@ -185,7 +185,7 @@ async fn a_call_deleted_at_the_end_is_missed_even_with_its_entries() {
     executor.execute(ToolCall::new("echo", json!({}))).await;
     journal.close().await;
     let verified = verify(&fixture);
-    assert_eq!(problems(&verified), [ChainProblem::Missing]);
+    assert_eq!(problems(&verified), [HashChainProblem::Missing]);
     let text = &verified.findings[0].text;
     assert!(text.contains("the newest calls were deleted"), "{text}");
 }
@@ -195,7 +195,7 @@ async fn a_head_that_was_deleted_is_missed() {
     let fixture = ten_calls(&JournalSettings::default()).await;
     fs::remove_file(fixture.file().with_file_name("journal.db.head")).unwrap();
     let verified = verify(&fixture);
-    assert_eq!(problems(&verified), [ChainProblem::Missing]);
+    assert_eq!(problems(&verified), [HashChainProblem::Missing]);
 }
 
 #[tokio::test]
@@ -211,7 +211,11 @@ async fn an_inserted_call_is_foreign() {
         );
         database.execute(&sql, params![forged, seq]).unwrap();
         let verified = verify(&fixture);
-        assert_eq!(problems(&verified), [ChainProblem::Foreign], "{chained}");
+        assert_eq!(
+            problems(&verified),
+            [HashChainProblem::Foreign],
+            "{chained}"
+        );
         assert_eq!(verified.findings[0].call.as_ref(), Some(&forged));
         let refused = fixture.other_reader().verify_call(&forged).unwrap();
         assert!(refused.is_some(), "{chained}");
@@ -236,7 +240,7 @@ async fn swapped_calls_and_entries_are_found() {
     let verified = verify(&fixture);
     assert_eq!(
         problems(&verified)[0],
-        ChainProblem::Changed,
+        HashChainProblem::Changed,
         "{verified:?}"
     );
     assert!(verified.problems >= 2);
@@ -247,7 +251,10 @@ async fn swapped_calls_and_entries_are_found() {
     swap("chain", "n", last - 3, last - 2);
     let verified = verify(&fixture);
     let found = problems(&verified);
-    assert!(found.contains(&ChainProblem::OutOfOrder), "{verified:?}");
+    assert!(
+        found.contains(&HashChainProblem::OutOfOrder),
+        "{verified:?}"
+    );
     assert!(
         verified.findings[0]
             .text
@@ -286,7 +293,7 @@ async fn a_rebuilt_chain_does_not_contain_a_noted_head() {
     fixture.journal().close().await;
     assert!(verify(&fixture).is_intact(), "by itself it can't be told");
     let forged = expecting(&fixture, &noted);
-    assert_eq!(problems(&forged), [ChainProblem::Missing]);
+    assert_eq!(problems(&forged), [HashChainProblem::Missing]);
 }
 
 #[tokio::test]
@@ -321,7 +328,7 @@ async fn without_the_key_no_forged_entry_verifies() {
     fs::write(&key, &secret).unwrap();
     let verified = verify(&fixture);
     assert!(
-        problems(&verified).contains(&ChainProblem::Foreign),
+        problems(&verified).contains(&HashChainProblem::Foreign),
         "{verified:?}"
     );
 
@@ -363,7 +370,7 @@ async fn an_old_journal_gets_a_chain_at_its_first_write() {
     let (seq, _) = call_at(&fixture, 4);
     let delete = "DELETE FROM calls WHERE seq = ?";
     fixture.sqlite().execute(delete, [seq]).unwrap();
-    assert_eq!(problems(&verify(&fixture)), [ChainProblem::Missing]);
+    assert_eq!(problems(&verify(&fixture)), [HashChainProblem::Missing]);
 }
 
 #[tokio::test]

@@ -7,11 +7,11 @@ use toolgate_core::{
     CallContext, Handler, Tool, ToolCall, ToolDefinition, ToolExecutor, ToolFuture, ToolManager,
     ToolOutput, ValidArguments,
 };
-use toolgate_journal::RecentCalls;
+use toolgate_journal::RecentCallsHandler;
 
 use crate::support::{TestJournal, always_answers};
 
-struct RecentCallsTool(ToolDefinition, RecentCalls);
+struct RecentCallsTool(ToolDefinition, RecentCallsHandler);
 
 impl Tool for RecentCallsTool {
     fn definition(&self) -> &ToolDefinition {
@@ -26,9 +26,12 @@ impl Tool for RecentCallsTool {
 async fn im6_recent_calls_lists_the_newest_without_itself() {
     let fixture = TestJournal::new();
     let journal = fixture.journal();
-    let service = RecentCalls::default();
-    let definition =
-        ToolDefinition::builder(RecentCalls::NAME, "Recent calls", RecentCalls::parameters());
+    let service = RecentCallsHandler::default();
+    let definition = ToolDefinition::builder(
+        RecentCallsHandler::NAME,
+        "Recent calls",
+        RecentCallsHandler::parameters(),
+    );
     let manager = ToolManager::new();
     manager.add(RecentCallsTool(
         definition.build().unwrap(),
@@ -40,7 +43,7 @@ async fn im6_recent_calls_lists_the_newest_without_itself() {
         .build();
     let ask = async |arguments: Value| {
         executor
-            .execute(ToolCall::new(RecentCalls::NAME, arguments))
+            .execute(ToolCall::new(RecentCallsHandler::NAME, arguments))
             .await
             .to_envelope()
     };

@@ -151,10 +151,10 @@ async fn a_deleted_or_moved_file_is_recreated() {
     executor
         .execute(ToolCall::new("echo", json!({ "n": 1 })))
         .await;
+    journal.flush().await;
     for name in ["journal.db", "journal.db-wal", "journal.db-shm"] {
         std::fs::remove_file(fixture.file().with_file_name(name)).unwrap();
     }
-    tokio::time::sleep(Duration::from_millis(1100)).await;
     let call = ToolCall::new("echo", json!({ "n": 2 }));
     executor.execute(call).await;
     assert_eq!(fixture.only_call().requested, json!({ "n": 2 }));

@@ -130,8 +130,8 @@ async fn a_call_that_waited_for_a_servers_task_can_be_continued_and_gets_its_out
     );
     assert_eq!(task.remote, Some(remote()));
     let schema = json!({ "type": "object", "properties": {} });
-    let definition = ToolDefinition::builder("endless", "Ends now", schema);
-    let definition = definition.source(ToolSource::Mcp("far".to_owned()));
+    let definition = ToolDefinition::builder("endless", "Ends now", schema)
+        .source(ToolSource::Mcp(remote().server));
     let run = async |_: Value, context: CallContext| {
         let task = context.resumed_task().map(|task| task.task_id.clone());
         Ok::<_, ToolError>(task.unwrap_or_default())

@@ -1,19 +1,30 @@
 //! Interprets results and errors of servers.
 
 use serde_json::Value;
-use toolgate_core::{ServerFailure, ToolContent, ToolError, ToolOutput, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{ServerFailure, ToolContent, ToolError, ToolOutput};
 
 use super::session::SessionError;
 use super::transport::{SessionEnd, UnreadableAnswer};
 
 pub(crate) enum ServerAnswer {
     Complete(Value),
-    InputRequired { requests: Value, state: Value },
+    /// Of a kind that an extension defines.
+    Extension(Value),
+    InputRequired {
+        requests: Value,
+        state: Value,
+    },
     Task,
 }
 
-/// Tells a result from a request for input. A result of an unknown kind is a failure.
-pub(crate) fn parse_answer(tool: &str, mut result: Value) -> Result<ServerAnswer, ToolError> {
+/// Tells a result from a request for input. A result of an unknown kind is a failure, unless
+/// `is_shared` knows that its caller and its server share an extension with this kind.
+pub(crate) fn parse_answer(
+    tool: &str,
+    mut result: Value,
+    is_shared: impl FnOnce(&str) -> bool,
+) -> Result<ServerAnswer, ToolError> {
     match result["resultType"].as_str() {
         None | Some("complete") => Ok(ServerAnswer::Complete(result)),
         Some("input_required") => Ok(ServerAnswer::InputRequired {
@@ -21,6 +32,7 @@ pub(crate) fn parse_answer(tool: &str, mut result: Value) -> Result<ServerAnswer
             state: result["requestState"].take(),
         }),
         Some("task") => Ok(ServerAnswer::Task),
+        Some(kind) if is_shared(kind) => Ok(ServerAnswer::Extension(result)),
         Some(other) => {
             let other: String = other.chars().take(50).collect();
             let problem = format!("a result of the unknown kind '{}'", escape(&other));
@@ -49,7 +61,7 @@ pub(crate) fn parse_output(tool: &str, result: Value) -> Result<ToolOutput, Tool
             ));
         }
     };
-    let is_error = result.get("isError") == Some(&Value::Bool(true));
+    let is_error = result.shift_remove("isError") == Some(Value::Bool(true));
     let message = is_error.then(|| failure_text(&content));
     let mut output = ToolOutput::blocks(content);
     // Beside content blocks, `null` means that the structured result is missing.
@@ -59,6 +71,9 @@ pub(crate) fn parse_output(tool: &str, result: Value) -> Result<ToolOutput, Tool
         Some(Value::Object(meta)) if !meta.is_empty() => Some(meta),
         _ => None,
     };
+    // It was interpreted before.
+    result.shift_remove("resultType");
+    output.extra = (!result.is_empty()).then(|| Box::new(result));
     match message {
         Some(message) => Err(ToolError::failed_with(
             message,

@@ -17,7 +17,7 @@ use std::time::SystemTime;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use tracing::{debug, warn};
 
 use super::content::ListedContent;

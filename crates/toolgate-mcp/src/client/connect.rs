@@ -12,7 +12,6 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::Redactor;
 
-use super::chain::ToolgateChain;
 use super::connection::{ConnectedServer, ServerConnector, ServerOutput};
 use super::diagnostics::ServerDiagnostics;
 use super::handshake::{self, HandshakeError, explain};
@@ -21,10 +20,11 @@ use super::link::ServerLink;
 use super::questions::ServerQuestions;
 use super::servers::ServersOptions;
 use super::session::{ClientSession, SessionError};
+use super::start_chain::StartChain;
 use super::stdio::{self, StdioTransport};
 use super::transport::{FailureReason, Transport, TransportError};
 use crate::{
-    EraChoice, ProtocolEra, SecretHeaders, ServerConnection, ServerProgram, ServerSettings,
+    EraSetting, ProtocolEra, SecretHeaders, ServerConnection, ServerProgram, ServerSettings,
 };
 use changes::subscribe_to_changes;
 use live::{LiveConnection, list_everything};
@@ -75,15 +75,15 @@ impl ServerDialer {
     pub(crate) fn new(options: &ServersOptions) -> Self {
         Self {
             stdio: stdio::StdioOptions {
-                guard: options.guard.clone(),
+                watcher: options.watcher.clone(),
                 max_message: options.max_message,
-                chain: ToolgateChain::from_env().variable_value(options.file.as_deref()),
+                chain: StartChain::from_env().variable_value(options.file.as_deref()),
                 launcher: options.launcher.clone(),
             },
             http: Arc::new(http::HttpClients::new(options.max_message)),
             questions: Arc::new(ServerQuestions {
-                elicitor: options.elicitor.clone(),
-                sampler: options.sampler.clone(),
+                elicitation_handler: options.elicitation_handler.clone(),
+                sampling_handler: options.sampling_handler.clone(),
                 relays: options.relays_questions,
                 roots: options.roots.clone(),
                 redactor: options.redactor.clone(),
@@ -104,8 +104,8 @@ impl ServerDialer {
         self.questions
             .allow_sampling(&settings.name, settings.sampling);
         let choice = match (settings.era, known.era) {
-            (EraChoice::Auto, Some(ProtocolEra::Legacy)) => EraChoice::Legacy,
-            (EraChoice::Auto, Some(ProtocolEra::Modern)) => EraChoice::Modern,
+            (EraSetting::Auto, Some(ProtocolEra::Legacy)) => EraSetting::Legacy,
+            (EraSetting::Auto, Some(ProtocolEra::Modern)) => EraSetting::Modern,
             (choice, _) => choice,
         };
         let attempt = ConnectAttempt {
@@ -169,7 +169,7 @@ struct ConnectAttempt<'a> {
     dialer: &'a ServerDialer,
     settings: &'a ServerSettings,
     link: &'a ServerLink,
-    choice: EraChoice,
+    choice: EraSetting,
     diagnostics: &'a Arc<ServerDiagnostics>,
     start_timeout: Duration,
 }
@@ -237,7 +237,7 @@ impl ConnectAttempt<'_> {
         match self.with_timeout(handshake).await {
             // The server rejects every POST, so it may still use the HTTP transport of 2024-11-05.
             Ok(Err(error))
-                if self.choice != EraChoice::Modern
+                if self.choice != EraSetting::Modern
                     && matches!(error.status(), Some(400 | 404 | 405)) =>
             {
                 session.close().await;
@@ -250,7 +250,7 @@ impl ConnectAttempt<'_> {
                     Err(timed_out) => return Err(timed_out),
                 }
                 let handshake =
-                    handshake::handshake_stdio(&legacy, EraChoice::Legacy, &capabilities);
+                    handshake::handshake_stdio(&legacy, EraSetting::Legacy, &capabilities);
                 self.complete(&legacy, None, handshake).await
             }
             Ok(result) => self.complete(&session, None, async { result }).await,

@@ -15,10 +15,10 @@ use toolgate_core::{
 };
 use tracing::warn;
 
-use super::call_result::unreadable_error;
+use super::call_result::{to_tool_error, unreadable_error};
 use super::link::ServerLink;
 use super::listing::list_all;
-use super::server_request::ServerRequest;
+use super::server_request::{RequestOutcome, ServerRequest, unexpected_task_error};
 use super::session::{ClientSession, ServerOffer, SessionError, UNANNOUNCED_TTL};
 use super::tool::{hide_secrets, is_wanted};
 use crate::ServerSettings;
@@ -247,6 +247,18 @@ impl ContentTool {
         });
         tool.map(|tool| Arc::new(tool) as Arc<dyn Tool>)
     }
+
+    /// Sends a notification of an extension. Nothing answers it.
+    async fn notify(&self, given: &Value, context: &CallContext) -> Result<ToolOutput, ToolError> {
+        let tool = context.tool_name();
+        let session = self.link.session(tool).await?;
+        let (method, params) = extension_request(given);
+        let sent = session.notify_for_call(method.into_owned(), params, context);
+        match sent.await {
+            Ok(()) => Ok(ToolOutput::default()),
+            Err(failure) => Err(to_tool_error(&self.server, tool, failure)),
+        }
+    }
 }
 
 impl Tool for ContentTool {
@@ -261,6 +273,9 @@ impl Tool for ContentTool {
                 return Err(ToolError::failed(problem));
             }
             let given = arguments.as_value();
+            if given["isNotification"] == true {
+                return self.notify(given, context).await;
+            }
             let name = match self.method {
                 ContentMethod::ReadResource => given["uri"].as_str(),
                 ContentMethod::GetPrompt => given["name"].as_str(),
@@ -281,8 +296,15 @@ impl Tool for ContentTool {
                 pinned_tool: None,
                 task_support: None,
             };
-            let outcome = request.run(context).await?;
-            let result = outcome.into_result(context.tool_name())?;
+            let result = match request.run(context).await? {
+                RequestOutcome::Complete(result) => result,
+                RequestOutcome::Extension(result) => {
+                    return Ok(ToolOutput::extension_result(result));
+                }
+                RequestOutcome::Task(_) => {
+                    return Err(unexpected_task_error(context.tool_name()));
+                }
+            };
             match find_flaw(self.method, &result) {
                 None => Ok(ToolOutput::json(result)),
                 Some(flaw) => Err(unreadable_error(context.tool_name(), flaw.to_owned())),

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use toolgate_core::{Redactor, escape, truncate};
+use toolgate_core::Redactor;
+use toolgate_core::text::{escape, truncate};
 use tracing::{debug, error, info, warn};
 
 use super::connection::ServerOutput;
@@ -43,6 +44,7 @@ pub(crate) enum NoiseKind {
     LateAnswer,
     Progress,
     Notification,
+    Extension,
     Sampling,
     Elicitation,
     Request,
@@ -133,6 +135,9 @@ impl ServerDiagnostics {
             }
             NoiseKind::Notification => {
                 debug!(server, method = %detail, "notification ignored");
+            }
+            NoiseKind::Extension => {
+                debug!(server, method = %detail, "notification of an extension dropped: too large, or too many wait");
             }
             NoiseKind::Sampling => {
                 info!(server, "sampling request declined: not supported");
@@ -263,6 +268,7 @@ mod tests {
             NoiseKind::LateAnswer,
             NoiseKind::Progress,
             NoiseKind::Notification,
+            NoiseKind::Extension,
             NoiseKind::Sampling,
             NoiseKind::Elicitation,
             NoiseKind::Request,

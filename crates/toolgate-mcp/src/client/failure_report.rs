@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use toolgate_core::{Redactor, ToolSet, ToolSource, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{Redactor, ToolSet, ToolSource};
 
 use super::broken_cache;
 use super::stdio::sandbox;

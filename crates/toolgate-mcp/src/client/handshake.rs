@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use tracing::{debug, warn};
 
 use super::message::RpcError;
 use super::session::{ClientSession, SessionError, SessionRequest};
-use super::transport::FailureReason;
+use super::transport::{FailureReason, UnreadableAnswer};
 use crate::era::{LEGACY, LEGACY_REVISIONS, MODERN};
-use crate::{EraChoice, ProtocolEra};
+use crate::{EraSetting, ProtocolEra};
 
 // The code with which modern servers refuse a revision.
 const UNSUPPORTED_REVISION: i64 = -32022;
@@ -41,14 +41,14 @@ impl From<SessionError> for HandshakeError {
 /// On stdio, `initialize` goes first, because many servers exit at any other first message.
 pub(crate) async fn handshake_stdio(
     session: &Arc<ClientSession>,
-    choice: EraChoice,
+    choice: EraSetting,
     capabilities: &Value,
 ) -> Result<ProtocolEra, HandshakeError> {
-    if choice == EraChoice::Modern {
+    if choice == EraSetting::Modern {
         return discover(session).await;
     }
     match initialize(session, capabilities).await {
-        Err(HandshakeError::Session(SessionError::Rpc(error))) if choice == EraChoice::Auto => {
+        Err(HandshakeError::Session(SessionError::Rpc(error))) if choice == EraSetting::Auto => {
             debug!(
                 code = error.code,
                 "initialize was refused; trying server/discover"
@@ -64,14 +64,14 @@ pub(crate) async fn handshake_stdio(
 /// On HTTP, the modern request goes first, because a legacy server rejects it at once.
 pub(crate) async fn handshake_http(
     session: &Arc<ClientSession>,
-    choice: EraChoice,
+    choice: EraSetting,
     capabilities: &Value,
     probe: Duration,
 ) -> Result<ProtocolEra, HandshakeError> {
-    if choice == EraChoice::Modern {
+    if choice == EraSetting::Modern {
         return discover(session).await;
     }
-    if choice == EraChoice::Auto {
+    if choice == EraSetting::Auto {
         match tokio::time::timeout(probe, discover(session)).await {
             Ok(Ok(era)) => return Ok(era),
             Ok(Err(error)) if rules_out_legacy(&error) => return Err(error),
@@ -184,7 +184,13 @@ pub(crate) fn explain(error: &HandshakeError) -> FailureReason {
             let message = escape(&message.chars().take(500).collect::<String>());
             format!("it refused the handshake: {message} (code {code})").into()
         }
-        SessionError::Unreadable(_) => "its response to the handshake could not be read".into(),
+        SessionError::Unreadable(unreadable) => {
+            let text = "its response to the handshake could not be read";
+            match unreadable {
+                UnreadableAnswer::Broken(problem) => FailureReason::new(text, escape(problem), ""),
+                UnreadableAnswer::TooLarge { .. } => text.into(),
+            }
+        }
     }
 }
 

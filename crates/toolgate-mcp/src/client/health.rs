@@ -7,18 +7,19 @@ use toolgate_core::{CallContext, Handler, ToolFuture, ToolOutput, ValidArguments
 
 use super::status::{ServerRoster, ServerStatus};
 
-/// The handler behind `server_health`. Tools are built before servers, so it starts
-/// empty and receives the servers through
+/// Implements the tool `server_health`.
+///
+/// Tools are built before servers, so it starts empty and receives the servers through
 /// [`ServersOptions::health`](crate::ServersOptions). Clones share state.
 ///
-/// Takes no parameters and returns `{"servers": [{"name", "state", "era", "tools",
+/// The tool takes no parameters and returns `{"servers": [{"name", "state", "era", "tools",
 /// "restarts", "polluted", "error", "health"}]}`.
 #[derive(Clone, Default)]
-pub struct ServerHealth {
+pub struct ServerHealthHandler {
     roster: Arc<OnceLock<ServerRoster>>,
 }
 
-impl ServerHealth {
+impl ServerHealthHandler {
     /// The service name in tool definitions of type `internal`.
     pub const NAME: &str = "server_health";
 
@@ -32,7 +33,7 @@ impl ServerHealth {
     }
 }
 
-impl Handler for ServerHealth {
+impl Handler for ServerHealthHandler {
     fn call<'a>(&'a self, _: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
         let boards = self
             .roster

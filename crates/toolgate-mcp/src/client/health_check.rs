@@ -13,9 +13,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
-use toolgate_core::{
-    ErrorKind, Redactor, Tool, ToolCall, ToolDefinition, ToolError, ToolExecutor, escape,
-};
+use toolgate_core::text::escape;
+use toolgate_core::{ErrorKind, Redactor, Tool, ToolCall, ToolDefinition, ToolError, ToolExecutor};
 use toolgate_home::HomeTool;
 use tracing::{debug, info, warn};
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::time::sleep;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use tracing::{debug, info};
 
 use super::connection::ServerConnector;

@@ -26,8 +26,8 @@ pub(crate) async fn list_tools(
     list_all(server, session, "tools/list", "tools").await
 }
 
-/// Returns the entries of all pages, which stand under `key` in each. A list that exceeds a limit is
-/// cut, with a warning. A server that doesn't know the method lists nothing.
+/// Returns the entries of the array `key` of all pages. A list that exceeds a limit is truncated,
+/// with a warning. A server that doesn't know the method lists nothing.
 pub(crate) async fn list_all(
     server: &str,
     session: &Arc<ClientSession>,
@@ -47,12 +47,12 @@ pub(crate) async fn list_all(
             }
             page => page?,
         };
-        // Up to 2025-11-25 a list says nothing about its age.
+        // ttlMs exists only since 2026-07-28; ignore it from older servers.
         if let Some(ttl) = page["ttlMs"].as_u64().filter(|_| session.is_modern()) {
             session.note_ttl(Duration::from_millis(ttl));
         }
         let Some(Value::Array(listed)) = page.get_mut(key).map(Value::take) else {
-            let problem = format!("has no list of {key}");
+            let problem = format!("the page of {method} has no '{key}' array");
             return Err(SessionError::Unreadable(UnreadableAnswer::Broken(problem)));
         };
         for entry in listed {
@@ -60,7 +60,7 @@ pub(crate) async fn list_all(
             if entries.len() == MAX_ENTRIES || bytes > MAX_LIST_BYTES as u64 {
                 warn!(
                     server,
-                    "{method} has more than {MAX_ENTRIES} entries or {} MiB of them; the rest is left out",
+                    "{method} returned more than {MAX_ENTRIES} entries or {} MiB; ignoring the rest",
                     MAX_LIST_BYTES >> 20
                 );
                 return Ok(entries);
@@ -74,33 +74,55 @@ pub(crate) async fn list_all(
     }
     warn!(
         server,
-        "{method} has more than {MAX_PAGES} pages; the rest is left out"
+        "{method} returned more than {MAX_PAGES} pages; ignoring the rest"
     );
     Ok(entries)
 }
 
 fn next_cursor<'a>(server: &str, page: &'a Value, seen: &mut HashSet<String>) -> Option<&'a str> {
     let cursor = page.get("nextCursor")?.as_str()?;
-    let problem = match cursor {
-        "" => return None,
-        cursor if cursor.len() > MAX_CURSOR_BYTES => "an over-long page cursor",
-        cursor if seen.insert(cursor.to_owned()) => return Some(cursor),
-        _ => "the same page cursor twice",
-    };
-    warn!(server, "sent {problem}; the list ends here");
-    None
+    if cursor.is_empty() {
+        return None;
+    }
+    if cursor.len() > MAX_CURSOR_BYTES {
+        let limit = MAX_CURSOR_BYTES >> 10;
+        warn!(
+            server,
+            "MCP server sent a page cursor of more than {limit} KiB; ignoring further pages"
+        );
+        return None;
+    }
+    if !seen.insert(cursor.to_owned()) {
+        warn!(
+            server,
+            "MCP server repeated a page cursor; ignoring further pages"
+        );
+        return None;
+    }
+    Some(cursor)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::client::tests::scripted_server::{ScriptedReply, ScriptedServer};
 
-    async fn listed(script: impl Fn(&Value) -> Value + Send + Sync + 'static) -> (usize, usize) {
+    #[derive(Debug, PartialEq)]
+    struct ListingResult {
+        tools: usize,
+        requests: usize,
+    }
+
+    async fn list(page: impl Fn(&Value) -> Value + Send + Sync + 'static) -> ListingResult {
         let (session, server) =
-            ScriptedServer::session(move |_, params| ScriptedReply::Answers(script(params)));
-        let tools = list_tools("house", &session).await.unwrap();
-        (tools.len(), server.sent().len())
+            ScriptedServer::session(move |_, params| ScriptedReply::Answers(page(params)));
+        let tools = list_tools("fake", &session).await.unwrap();
+        ListingResult {
+            tools: tools.len(),
+            requests: server.sent().len(),
+        }
     }
 
     fn tools(count: usize) -> Value {
@@ -108,42 +130,76 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_pages_are_read_and_no_list_is_endless() {
-        let three = |params: &Value| match params["cursor"].as_str() {
+    async fn all_pages_are_read() {
+        let result = list(|params| match params["cursor"].as_str() {
             None => json!({ "tools": tools(2), "nextCursor": "a" }),
             Some("a") => json!({ "tools": tools(2), "nextCursor": "b" }),
             _ => json!({ "tools": tools(1), "nextCursor": null }),
+        });
+        let expected = ListingResult {
+            tools: 5,
+            requests: 3,
         };
-        assert_eq!(listed(three).await, (5, 3));
-        assert_eq!(
-            listed(|_| json!({ "tools": tools(1), "nextCursor": "same" })).await,
-            (2, 2)
-        );
-        assert_eq!(
-            listed(|_| json!({ "tools": tools(5000) })).await,
-            (MAX_ENTRIES, 1)
-        );
-        let endless = std::sync::atomic::AtomicUsize::new(0);
-        let endless = move |_: &Value| {
-            let page = endless.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            json!({ "tools": tools(1), "nextCursor": page.to_string() })
-        };
-        assert_eq!(listed(endless).await, (MAX_PAGES, MAX_PAGES));
-        let huge = |_: &Value| json!({ "tools": [{ "name": "a" }, { "name": "b", "description": "x".repeat(MAX_LIST_BYTES) }] });
-        assert_eq!(listed(huge).await, (1, 1));
+        assert_eq!(result.await, expected);
     }
 
     #[tokio::test]
-    async fn a_server_without_tools_has_none_and_a_broken_list_is_an_error() {
+    async fn a_repeated_cursor_ends_the_list() {
+        let result = list(|_| json!({ "tools": tools(1), "nextCursor": "same" }));
+        let expected = ListingResult {
+            tools: 2,
+            requests: 2,
+        };
+        assert_eq!(result.await, expected);
+    }
+
+    #[tokio::test]
+    async fn entries_pages_and_bytes_are_limited() {
+        let many_entries = list(|_| json!({ "tools": tools(5000) }));
+        let expected = ListingResult {
+            tools: MAX_ENTRIES,
+            requests: 1,
+        };
+        assert_eq!(many_entries.await, expected);
+
+        let page = AtomicUsize::new(0);
+        let many_pages = list(move |_| {
+            let page = page.fetch_add(1, Ordering::Relaxed);
+            json!({ "tools": tools(1), "nextCursor": page.to_string() })
+        });
+        let expected = ListingResult {
+            tools: MAX_PAGES,
+            requests: MAX_PAGES,
+        };
+        assert_eq!(many_pages.await, expected);
+
+        let many_bytes = list(|_| {
+            let large = json!({ "name": "b", "description": "x".repeat(MAX_LIST_BYTES) });
+            json!({ "tools": [{ "name": "a" }, large] })
+        });
+        let expected = ListingResult {
+            tools: 1,
+            requests: 1,
+        };
+        assert_eq!(many_bytes.await, expected);
+    }
+
+    #[tokio::test]
+    async fn a_server_without_tools_lists_none() {
         let (session, _server) = ScriptedServer::session(|_, _| {
             ScriptedReply::Refuses(METHOD_NOT_FOUND, "Method not found")
         });
-        assert_eq!(list_tools("house", &session).await, Ok(Vec::new()));
+        assert_eq!(list_tools("fake", &session).await, Ok(Vec::new()));
+    }
+
+    #[tokio::test]
+    async fn a_malformed_page_is_an_error() {
         let (session, _server) =
             ScriptedServer::session(|_, _| ScriptedReply::Answers(json!({ "tools": "none" })));
-        assert!(matches!(
-            list_tools("house", &session).await,
-            Err(SessionError::Unreadable(_))
-        ));
+        let problem = "the page of tools/list has no 'tools' array".to_owned();
+        assert_eq!(
+            list_tools("fake", &session).await,
+            Err(SessionError::Unreadable(UnreadableAnswer::Broken(problem)))
+        );
     }
 }

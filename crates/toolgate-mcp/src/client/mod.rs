@@ -3,12 +3,12 @@
 mod broken_cache;
 pub(crate) mod call_result;
 pub(crate) mod catalog;
-mod chain;
 pub(crate) mod connect;
 pub(crate) mod connection;
 pub(crate) mod content;
 pub(crate) mod diagnostics;
 pub(crate) mod elicitation_form;
+mod extension_access;
 mod failure_report;
 pub(crate) mod handshake;
 pub(crate) mod health;
@@ -24,6 +24,7 @@ pub(crate) mod sampling;
 mod server_request;
 pub(crate) mod servers;
 pub(crate) mod session;
+mod start_chain;
 pub(crate) mod status;
 pub(crate) mod stdio;
 pub(crate) mod subscriptions;
@@ -38,14 +39,16 @@ pub(crate) mod tool_registration;
 pub(crate) mod transport;
 
 pub use catalog::{RememberedFailure, RememberedServer, RememberedTool, ToolCatalog};
-pub use chain::{ChainError, ToolgateChain};
 pub use elicitation_form::ElicitationError;
 pub use failure_report::startup_advice;
-pub use health::ServerHealth;
+pub use health::ServerHealthHandler;
 pub use health_check::{HealthReport, HealthState};
 pub use pinning::{AgreementError, DefinitionDifference, ToolChange, ToolChangeKind, ToolChanges};
-pub use questions::{Elicitation, ElicitationAnswer, Elicitor, RequestingCall};
-pub use sampling::{Sampler, SamplingAnswer, SamplingMessage, SamplingRequest, SamplingUsage};
+pub use questions::{Elicitation, ElicitationAnswer, ElicitationHandler, RequestingCall};
+pub use sampling::{
+    SamplingAnswer, SamplingHandler, SamplingMessage, SamplingRequest, SamplingUsage,
+};
 pub use servers::{Servers, ServersOptions};
+pub use start_chain::{RecursiveStartError, StartChain};
 pub use status::{ServerState, ServerStatus};
-pub use stdio::{guard, sandbox};
+pub use stdio::{sandbox, watcher};

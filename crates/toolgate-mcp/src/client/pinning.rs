@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use toolgate_core::{Redactor, WithheldReason, display_name, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{Redactor, WithheldReason, display_name};
 use tracing::warn;
 
 use super::catalog::{AgreementStamp, RememberedTool, ToolCatalog, hash};

@@ -8,21 +8,21 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
+use toolgate_core::text::escape;
 use toolgate_core::{CallContext, CallId, Origin, Redactor};
 
 use super::message::RpcError;
-use super::sampling::{Sampler, SamplingAllowance, SamplingUsage};
+use super::sampling::{SamplingAllowance, SamplingHandler, SamplingUsage};
 use crate::extensions::declared_to_servers;
 use crate::settings::SamplingSettings;
 
-/// Puts a server's question to a person, which MCP calls elicitation. The program that embeds
-/// this crate implements it.
-pub trait Elicitor: Send + Sync {
-    /// Puts the question to a person. Implementations that can't reach one must decline.
+/// Shows a server's question (MCP elicitation) to a person. Implemented by the embedding program.
+pub trait ElicitationHandler: Send + Sync {
+    /// Returns the person's answer. Implementations that can't reach anybody must decline.
     fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer>;
 }
 
-/// A server's question to a person.
+/// A server's question to a person, which MCP calls elicitation.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Elicitation {
@@ -37,7 +37,7 @@ pub struct Elicitation {
     pub call: Option<RequestingCall>,
 }
 
-/// A call during which a server asks something.
+/// The call during which a server asks something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestingCall {
@@ -94,8 +94,8 @@ impl Elicitation {
 
 #[derive(Default)]
 pub(crate) struct ServerQuestions {
-    pub(crate) elicitor: Option<Arc<dyn Elicitor>>,
-    pub(crate) sampler: Option<Arc<dyn Sampler>>,
+    pub(crate) elicitation_handler: Option<Arc<dyn ElicitationHandler>>,
+    pub(crate) sampling_handler: Option<Arc<dyn SamplingHandler>>,
     pub(crate) relays: bool,
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) redactor: Redactor,
@@ -125,7 +125,7 @@ impl ServerQuestions {
     }
 
     fn allowance(&self, server: &str) -> Option<Arc<SamplingAllowance>> {
-        let _sampler = self.sampler.as_ref()?;
+        let _handler = self.sampling_handler.as_ref()?;
         self.allowances.lock().get(server).cloned()
     }
 
@@ -139,7 +139,8 @@ impl ServerQuestions {
         if self.relays {
             capabilities["elicitation"] = json!({ "form": {}, "url": {} });
             capabilities["roots"] = json!({});
-            capabilities["sampling"] = json!({});
+            // A client that can't is found out when it is to be asked.
+            capabilities["sampling"] = json!({ "context": {}, "tools": {} });
         }
         capabilities["extensions"] = declared_to_servers(self.relays).into();
         add_tasks(&mut capabilities);
@@ -157,7 +158,7 @@ impl ServerQuestions {
     /// What a server may ask that can be answered here, without a client.
     pub(crate) fn own_capabilities(&self, server: &str) -> Value {
         let mut own = json!({ "extensions": declared_to_servers(false) });
-        if self.elicitor.is_some() {
+        if self.elicitation_handler.is_some() {
             own["elicitation"] = json!({ "form": {}, "url": {} });
         }
         if !self.roots.is_empty() {
@@ -181,7 +182,11 @@ impl ServerQuestions {
             "roots/list" => Ok(self.list_roots()),
             "elicitation/create" => Ok(self.elicit(server, params, call).await),
             "sampling/createMessage" => self.sample(server, params, call).await,
-            _ => Err(RpcError::new(-32601, "Method not found")),
+            _ => {
+                let shown = escape(&method.chars().take(100).collect::<String>());
+                let text = format!("Method not found: nobody behind this call supports '{shown}'");
+                Err(RpcError::new(-32601, &text))
+            }
         }
     }
 
@@ -198,17 +203,28 @@ impl ServerQuestions {
         params: &Value,
         call: Option<RequestingCall>,
     ) -> Result<Value, RpcError> {
-        let (Some(sampler), Some(allowance)) = (&self.sampler, self.allowance(server)) else {
-            let text = "sampling needs a client that supports it: this server may not use the model of Toolgate";
+        let (Some(handler), Some(allowance)) = (&self.sampling_handler, self.allowance(server))
+        else {
+            let wants_tools = ["tools", "toolChoice"]
+                .iter()
+                .any(|key| !params[key].is_null());
+            let text = match wants_tools {
+                true => {
+                    "sampling with tools needs a client that declares 'sampling.tools': leave out 'tools' and 'toolChoice'"
+                }
+                false => {
+                    "sampling needs a client that supports it: this server may not use the model of Toolgate"
+                }
+            };
             return Err(RpcError::new(-1, text));
         };
         allowance
-            .answer(&**sampler, &self.redactor, server, params, call)
+            .answer(&**handler, &self.redactor, server, params, call)
             .await
     }
 
     async fn elicit(&self, server: &str, params: &Value, call: Option<RequestingCall>) -> Value {
-        let Some(elicitor) = &self.elicitor else {
+        let Some(handler) = &self.elicitation_handler else {
             return json!({ "action": "decline" });
         };
         let text = |key: &str| params[key].as_str().map(str::to_owned);
@@ -219,7 +235,7 @@ impl ServerQuestions {
             url: text("url"),
             call,
         };
-        match elicitor.elicit(&question).await {
+        match handler.elicit(&question).await {
             ElicitationAnswer::Accept(_) if question.url.is_some() => json!({ "action": "accept" }),
             ElicitationAnswer::Accept(content) => json!({ "action": "accept", "content": content }),
             ElicitationAnswer::Decline => json!({ "action": "decline" }),
@@ -246,9 +262,9 @@ fn add_tasks(capabilities: &mut Value) {
 mod tests {
     use super::*;
 
-    struct AcceptingElicitor;
+    struct AcceptingPerson;
 
-    impl Elicitor for AcceptingElicitor {
+    impl ElicitationHandler for AcceptingPerson {
         fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
             Box::pin(async { ElicitationAnswer::Accept(question.defaults()) })
         }
@@ -258,7 +274,7 @@ mod tests {
     async fn every_question_is_answered_or_declined_with_a_reason() {
         let nobody = ServerQuestions::default();
         let somebody = ServerQuestions {
-            elicitor: Some(Arc::new(AcceptingElicitor)),
+            elicitation_handler: Some(Arc::new(AcceptingPerson)),
             roots: vec![PathBuf::from("/srv/my notes")],
             ..ServerQuestions::default()
         };

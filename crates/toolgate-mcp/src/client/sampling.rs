@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use toolgate_core::{Redactor, escape};
+use toolgate_core::Redactor;
+use toolgate_core::text::escape;
 use tracing::{info, warn};
 
 use super::message::RpcError;
@@ -31,16 +32,16 @@ const MAX_STOP_SEQUENCES: usize = 16;
 const REJECTED: i64 = -1;
 const INVALID_PARAMS: i64 = -32602;
 
-/// Answers requests of servers with a model. The program that embeds this crate implements it.
-pub trait Sampler: Send + Sync {
+/// Answers a server's sampling request with a model. Implemented by the embedding program.
+pub trait SamplingHandler: Send + Sync {
     /// Asks the model. The future is dropped when the time is up or the server has gone. An error is
-    /// logged; the server isn't told it.
+    /// logged, but not sent to the server.
     fn sample<'a>(
         &'a self,
         request: &'a SamplingRequest,
     ) -> BoxFuture<'a, Result<SamplingAnswer, String>>;
 
-    /// An estimate of the tokens that the model has to read. It should rather be too high.
+    /// Estimates the tokens that the model has to read, rather too high than too low.
     fn input_tokens(&self, request: &SamplingRequest) -> u64;
 }
 
@@ -153,13 +154,13 @@ impl SamplingAllowance {
     /// Answers `sampling/createMessage`.
     pub(crate) async fn answer(
         &self,
-        sampler: &dyn Sampler,
+        handler: &dyn SamplingHandler,
         redactor: &Redactor,
         server: &str,
         params: &Value,
         call: Option<RequestingCall>,
     ) -> Result<Value, RpcError> {
-        let result = self.answer_within(sampler, server, params, call).await;
+        let result = self.answer_within(handler, server, params, call).await;
         if let Err(SamplingFailure { reason, .. }) = &result {
             let mut spent = self.spent.lock();
             spent.refused += 1;
@@ -178,16 +179,16 @@ impl SamplingAllowance {
 
     async fn answer_within(
         &self,
-        sampler: &dyn Sampler,
+        handler: &dyn SamplingHandler,
         server: &str,
         params: &Value,
         call: Option<RequestingCall>,
     ) -> Result<Value, SamplingFailure> {
         let (mut request, stop_sequences) = read_request(server, params, call)?;
         request.max_tokens = request.max_tokens.min(self.settings.max_tokens);
-        let needed = sampler.input_tokens(&request);
+        let needed = handler.input_tokens(&request);
         let reserved = self.reserve(needed.saturating_add(request.max_tokens))?;
-        let asking = tokio::time::timeout(TIMEOUT, sampler.sample(&request)).await;
+        let asking = tokio::time::timeout(TIMEOUT, handler.sample(&request)).await;
         let answer =
             asking.map_err(|_| RpcError::new(-32603, "the model did not answer in time"))?;
         let answer = match answer {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use toolgate_core::{CallContext, Question, ToolError};
 
 use super::call_result::{self, ServerAnswer};
+use super::extension_access::shares_extension;
 use super::link::ServerLink;
 use super::session::{ClientSession, SessionError, SessionRequest, TaskUse};
 use super::tasks::{MAX_TASKS, TaskProtocol, TaskSupport, take_created_task};
@@ -42,17 +43,9 @@ pub(super) struct ServerRequest<'a, P> {
 /// What a request came to.
 pub(super) enum RequestOutcome {
     Complete(Value),
+    /// A result of a kind that an extension defines.
+    Extension(Value),
     Task(StartedTask),
-}
-
-impl RequestOutcome {
-    /// The result of a request that can't become a task.
-    pub(super) fn into_result(self, tool: &str) -> Result<Value, ToolError> {
-        match self {
-            Self::Complete(result) => Ok(result),
-            Self::Task(_) => Err(unexpected_task_error(tool)),
-        }
-    }
 }
 
 /// A task that a call became.
@@ -62,8 +55,6 @@ pub(crate) struct StartedTask {
     /// The id of the request, which is also the token of its progress.
     pub(crate) request_id: u64,
     pub(crate) state: Value,
-    /// We asked for a task where none was required.
-    pub(crate) is_our_choice: bool,
 }
 
 #[derive(Serialize)]
@@ -145,12 +136,15 @@ impl<P: Serialize> ServerRequest<'_, P> {
                     protocol,
                     request_id,
                     state,
-                    is_our_choice: tasks.is_our_choice,
                 })));
             }
-            let (requests, state) = match call_result::parse_answer(tool, result) {
+            let is_shared = |kind: &str| shares_extension(context, self.server, kind);
+            let (requests, state) = match call_result::parse_answer(tool, result, is_shared) {
                 Ok(ServerAnswer::Complete(result)) => {
                     return Ok(Ok(RequestOutcome::Complete(result)));
+                }
+                Ok(ServerAnswer::Extension(result)) => {
+                    return Ok(Ok(RequestOutcome::Extension(result)));
                 }
                 Ok(ServerAnswer::InputRequired { requests, state }) => (requests, state),
                 // Nobody said that this may become a task.
@@ -200,7 +194,6 @@ struct TaskRequest {
     // The kind of task that the answer may be.
     expected: Option<TaskProtocol>,
     params: Option<TaskParams>,
-    is_our_choice: bool,
 }
 
 impl<P> ServerRequest<'_, P> {
@@ -213,7 +206,6 @@ impl<P> ServerRequest<'_, P> {
             declared: TaskUse::Never,
             expected: None,
             params: None,
-            is_our_choice: false,
         };
         let (Some(support), Some(protocol)) = (self.task_support, session.task_protocol()) else {
             return Ok(request);
@@ -222,10 +214,8 @@ impl<P> ServerRequest<'_, P> {
         let asks = match protocol {
             TaskProtocol::Extension => has_room,
             TaskProtocol::Legacy { .. } => match support {
-                TaskSupport::Forbidden => false,
-                // Tasks survive lost connections, restarts and the limits of a call, and the server
-                // offers them. The price is one poll.
-                TaskSupport::Optional => has_room,
+                // A plain call brings its result, progress and log messages without polls.
+                TaskSupport::Forbidden | TaskSupport::Optional => false,
                 TaskSupport::Required if !has_room => {
                     return Err(ToolError::Overloaded {
                         tool: context.tool_name().to_owned(),
@@ -245,13 +235,12 @@ impl<P> ServerRequest<'_, P> {
             request.params = Some(TaskParams {
                 ttl: u64::try_from(ttl).unwrap_or(u64::MAX).min(MAX_TTL),
             });
-            request.is_our_choice = support == TaskSupport::Optional;
         }
         Ok(request)
     }
 }
 
-fn unexpected_task_error(tool: &str) -> ToolError {
+pub(super) fn unexpected_task_error(tool: &str) -> ToolError {
     call_result::unreadable_error(tool, "a task that was not asked for".to_owned())
 }
 

@@ -18,7 +18,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
-use toolgate_core::{ListRefresher, ToolExecutor, ToolManager, ToolRank, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{ListRefresher, ToolExecutor, ToolManager, ToolRank};
 use tracing::{info, warn};
 
 use super::catalog::RememberedFailure;
@@ -207,7 +208,7 @@ impl Servers {
 
     /// Shuts all servers down concurrently. Returns once they have ended, but after ten seconds at
     /// the latest, or a minute if a download is interrupted. Slower servers end in the background,
-    /// watched by the guard.
+    /// watched by the watcher process.
     pub async fn stop(&self) {
         let (mut stopping, downloads) = {
             let mut members = self.inner.members.lock();

@@ -4,6 +4,7 @@ mod asking;
 mod elicitations;
 mod encode;
 mod error;
+mod extensions;
 mod freshness;
 mod logging;
 mod mailbox;
@@ -28,6 +29,7 @@ use self::elicitations::OpenElicitations;
 use self::encode::ModernMeta;
 pub(crate) use self::encode::{SessionRequest, TaskUse};
 pub(crate) use self::error::SessionError;
+use self::extensions::SessionUsers;
 use self::freshness::ListFreshness;
 pub(crate) use self::freshness::UNANNOUNCED_TTL;
 use self::logging::ServerLogLevel;
@@ -79,6 +81,7 @@ pub(crate) struct ClientSession {
     subscriptions: Arc<ResourceSubscriptions>,
     log_level: Mutex<ServerLogLevel>,
     tasks: Mutex<Vec<RunningTask>>,
+    users: Mutex<SessionUsers>,
 }
 
 #[derive(Default)]
@@ -135,6 +138,7 @@ impl ClientSession {
             subscriptions,
             log_level: Mutex::default(),
             tasks: Mutex::default(),
+            users: Mutex::default(),
         })
     }
 
@@ -204,6 +208,9 @@ impl ClientSession {
             ended: watch::Sender::new(()),
             may_become_task: request.tasks == TaskUse::MayBecome,
         };
+        if let Some(call) = request.call {
+            self.users.lock().add(call);
+        }
         self.register_request(id, pending)?;
         let mut cancel_guard = RequestCancelGuard {
             session: self,

@@ -46,11 +46,11 @@ impl ResourceSubscriptions {
     pub(crate) fn announce(&self, uri: &str, meta: Option<&Map<String, Value>>) {
         let listeners: Vec<(Arc<UpdateListener>, &str)> = {
             let state = self.state.lock();
-            let heard = parents(uri).filter_map(|(parent, rest)| {
+            let subscribed = parents(uri).filter_map(|(parent, rest)| {
                 let listeners = state.listeners.get(parent)?;
                 Some(listeners.iter().map(move |(_, it)| (Arc::clone(it), rest)))
             });
-            heard.flatten().collect()
+            subscribed.flatten().collect()
         };
         // Outside the lock, because a listener may end its subscription.
         for (listener, rest) in listeners {
@@ -138,13 +138,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn listeners_hear_of_their_resource_until_they_are_dropped() {
+    fn listeners_are_notified_until_they_are_dropped() {
         let subscriptions = ResourceSubscriptions::new();
-        let heard = Arc::new(AtomicUsize::new(0));
+        let updates = Arc::new(AtomicUsize::new(0));
         let listener = || {
-            let heard = Arc::clone(&heard);
+            let updates = Arc::clone(&updates);
             Box::new(move |_: &str, _: Option<&Map<String, Value>>| {
-                heard.fetch_add(1, Ordering::Relaxed);
+                updates.fetch_add(1, Ordering::Relaxed);
             }) as UpdateListener
         };
         let version = subscriptions.changed();
@@ -154,26 +154,26 @@ mod tests {
         assert_eq!(subscriptions.uris().len(), 2);
         assert_eq!(*version.borrow(), 2);
         subscriptions.announce("a:1", None);
-        assert_eq!(heard.load(Ordering::Relaxed), 2);
+        assert_eq!(updates.load(Ordering::Relaxed), 2);
         drop(first);
         subscriptions.announce("a:1", None);
         subscriptions.announce("a:3", None);
-        assert_eq!(heard.load(Ordering::Relaxed), 3);
+        assert_eq!(updates.load(Ordering::Relaxed), 3);
         subscriptions.announce_all();
-        assert_eq!(heard.load(Ordering::Relaxed), 5);
+        assert_eq!(updates.load(Ordering::Relaxed), 5);
         drop((second, other));
         assert!(subscriptions.uris().is_empty());
         assert_eq!(*version.borrow(), 4);
     }
 
     #[test]
-    fn a_folder_hears_of_what_is_in_it() {
+    fn updates_in_a_folder_reach_its_subscribers() {
         let subscriptions = ResourceSubscriptions::new();
-        let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+        let updates: Arc<Mutex<Vec<String>>> = Arc::default();
         let subscribe = |uri: &'static str| {
-            let heard = Arc::clone(&heard);
+            let updates = Arc::clone(&updates);
             let listener = move |rest: &str, _: Option<&Map<String, Value>>| {
-                heard.lock().push(format!("{uri}|{rest}"));
+                updates.lock().push(format!("{uri}|{rest}"));
             };
             subscriptions.subscribe(uri, Box::new(listener))
         };
@@ -190,7 +190,7 @@ mod tests {
         ] {
             subscriptions.announce(changed, None);
             assert_eq!(
-                *std::mem::take(&mut *heard.lock()),
+                *std::mem::take(&mut *updates.lock()),
                 *expected,
                 "{changed:.20}"
             );

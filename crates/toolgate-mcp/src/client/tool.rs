@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
+use toolgate_core::text::escape;
 use toolgate_core::{
     CallContext, Redactor, Schema, SchemaLimits, Tool, ToolDefinition, ToolError, ToolFuture,
-    ToolOutput, ValidArguments, escape,
+    ToolOutput, ValidArguments,
 };
 use tracing::warn;
 
@@ -25,7 +26,7 @@ use crate::header_parameters::HeaderParameter;
 use crate::{ServerConnection, ServerSettings};
 use definition::{SchemaCompilation, ToolTexts, build_definition, choose_description, shorten};
 pub(crate) use definition::{is_wanted, may_be_offered};
-pub(crate) use hide_secrets::hide_secrets;
+pub(crate) use hide_secrets::{hide_secrets, hide_tool_secrets};
 
 /// Turns a server's list into tools. An invalid entry is skipped. If a name is listed twice,
 /// the later entry wins. This is decided before pinning, so that a repeated entry isn't
@@ -49,7 +50,7 @@ pub(crate) async fn tools_from_listing(
     let mut indexes: HashMap<String, (usize, usize)> = HashMap::new();
     let mut duplicates: BTreeSet<String> = BTreeSet::new();
     for mut entry in listed {
-        hide_secrets(&mut entry, redactor);
+        hide_tool_secrets(&mut entry, redactor);
         match McpTool::new(entry.clone(), settings, link, SchemaCompilation::Now) {
             // Remembered anyway: the settings may include it later.
             Ok(None) => offer.listed.push(entry),
@@ -196,10 +197,11 @@ impl McpTool {
         &self,
         arguments: &ValidArguments,
         context: &CallContext,
-    ) -> Result<Value, ToolError> {
+    ) -> Result<ToolOutput, ToolError> {
         let (server, link) = (&*self.server, &self.link);
+        let parse = |result: Value| call_result::parse_output(context.tool_name(), result);
         if let Some(task) = context.resumed_task() {
-            return TaskWait::resume(server, link, context, task)?.run().await;
+            return parse(TaskWait::resume(server, link, context, task)?.run().await?);
         }
         let (name, arguments) = (self.definition.original_name(), arguments.as_value());
         let request = ServerRequest {
@@ -214,9 +216,11 @@ impl McpTool {
             task_support: Some(self.task_support),
         };
         match request.run(context).await? {
-            RequestOutcome::Complete(result) => Ok(result),
+            RequestOutcome::Complete(result) => parse(result),
+            RequestOutcome::Extension(result) => Ok(ToolOutput::extension_result(result)),
             RequestOutcome::Task(started) => {
-                TaskWait::start(server, link, context, started)?.run().await
+                let task = TaskWait::start(server, link, context, started)?;
+                parse(task.run().await?)
             }
         }
     }
@@ -224,7 +228,10 @@ impl McpTool {
     // A result that violates the output schema is only logged, because the call may have had an
     // effect.
     fn warn_on_schema_mismatch(&self, output: &ToolOutput) {
-        let Some(schema) = &self.output else { return };
+        let schema = self.output.as_ref();
+        let Some(schema) = schema.filter(|_| !output.is_extension_result) else {
+            return;
+        };
         let problem = match &output.structured {
             None => "structured content is missing".to_owned(),
             Some(value) => match schema.check(value.clone()) {
@@ -244,8 +251,7 @@ impl Tool for McpTool {
 
     fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
-            let result = self.result(&arguments, context).await?;
-            let output = call_result::parse_output(context.tool_name(), result);
+            let output = self.result(&arguments, context).await;
             output.inspect(|output| self.warn_on_schema_mismatch(output))
         })
     }

@@ -27,7 +27,8 @@ pub(crate) enum UnreadableAnswer {
         bytes: u64,
         limit: u64,
     },
-    /// It looked like a message but couldn't be parsed.
+    /// It looked like a message but couldn't be parsed, or lacks what it must contain. A sentence
+    /// that says what is wrong.
     Broken(String),
 }
 

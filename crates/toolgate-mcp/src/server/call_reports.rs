@@ -1,4 +1,4 @@
-//! Relays what a running tool reports, progress and log messages, to the client that asked for it.
+//! Relays what a running tool reports, progress, log messages and notifications of extensions, to the client that asked for it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use toolgate_core::{LogLevel, Progress, ToolCall};
 
 use super::client_log::{CallLog, ClientLogLevel, WaitingLogs};
+use super::extension_notices::ExtensionNotices;
 use super::jsonrpc::{RequestId, notification};
 use super::methods::ClientSink;
 
@@ -21,16 +22,31 @@ pub(super) struct CallReports {
     logs: Arc<WaitingLogs>,
     /// Which log messages the client wants.
     pub(super) log_level: Option<Arc<ClientLogLevel>>,
+    notices: Option<Arc<ExtensionNotices>>,
     added: Arc<Notify>,
 }
 
+impl Default for CallReports {
+    fn default() -> Self {
+        Self::new(None, None)
+    }
+}
+
 impl CallReports {
-    pub(super) fn new(log_level: Option<Arc<ClientLogLevel>>) -> Self {
-        let added = Arc::new(Notify::new());
+    /// `notices` are set for a client that declares extensions.
+    pub(super) fn new(
+        log_level: Option<Arc<ClientLogLevel>>,
+        notices: Option<Arc<ExtensionNotices>>,
+    ) -> Self {
+        let added = match &notices {
+            Some(notices) => Arc::clone(&notices.added),
+            None => Arc::default(),
+        };
         Self {
             progress: Arc::default(),
             logs: Arc::new(WaitingLogs::new(Arc::clone(&added))),
             log_level,
+            notices,
             added,
         }
     }
@@ -61,8 +77,13 @@ impl CallReports {
 
     /// For a client that gets no reports, only the present state. Drops what else waits.
     pub(super) fn take_last_progress(&self) -> Option<Progress> {
-        drop(self.logs.take());
+        drop((self.logs.take(), self.take_notices()));
         std::mem::take(&mut *self.progress.lock()).pop_back()
+    }
+
+    fn take_notices(&self) -> Vec<Vec<u8>> {
+        let notices = self.notices.as_ref();
+        notices.map(|notices| notices.take()).unwrap_or_default()
     }
 
     pub(super) fn set_log_level(&self, level: Option<LogLevel>) {
@@ -134,7 +155,8 @@ impl ReportRelay<'_> {
     /// Sends what waits now. What is added meanwhile waits for the next time, so that a flood can't
     /// keep the call from going on.
     async fn send_waiting(&mut self) {
-        for message in self.reports.logs.take() {
+        let logs = self.reports.logs.take();
+        for message in logs.into_iter().chain(self.reports.take_notices()) {
             if !self.sink.send(message).await {
                 return; // The client is gone; the call ends by itself.
             }

@@ -1,5 +1,5 @@
-//! Runs calls for clients: with their scope, trace, progress and cancellation, and with their answers
-//! to the questions of servers.
+//! Runs calls for clients: with their scope, trace, progress and cancellation, and with their
+//! answers to the questions of servers.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use toolgate_core::{
 
 use super::call_reports::{CallReports, relay_reports};
 use super::client_message::RequestMeta;
+use super::extension_notices::ExtensionNotices;
 use super::jsonrpc::RequestError;
 use super::methods::{RequestContext, SERVER_INFO};
 use super::questions::{AskedClient, AskingCall, CallStage, QuestionRound, can_be_asked};
@@ -18,7 +19,7 @@ use super::service::McpService;
 use super::session_questions::SessionQuestions;
 use super::suspended::{ClientAnswers, RequestBinding, SuspensionScope};
 use super::tasks::TaskOffer;
-use crate::extensions::declared_by;
+use crate::extensions::{declared_by, may_have_requests};
 
 // The standard allows 55 characters; later versions may add some.
 const MAX_TRACE_LEN: usize = 128;
@@ -67,8 +68,8 @@ impl McpService {
     }
 
     /// Runs a call under the client's scope and trace, relays its progress, and lets its server ask
-    /// the client, if that is possible. `answers` came with the request, before any question. With an
-    /// offer, the call may become a task.
+    /// the client, if that is possible. `answers` came with the request, before any question. With
+    /// an offer, the call may become a task.
     pub(super) async fn execute_for_client(
         self: &Arc<Self>,
         call: ToolCall,
@@ -78,9 +79,10 @@ impl McpService {
         context: &RequestContext<'_>,
         offer: Option<&TaskOffer>,
     ) -> ClientOutcome {
-        let call = self.prepare_for_client(call, meta, context);
+        let (call, notices) = self.prepare_for_client(call, meta, context);
         let log_level = context.wanted_log_level(meta);
-        // A completion is asked for with every key that is pressed; no person answers questions then.
+        // A completion is asked for with every key that is pressed; no person answers questions
+        // then.
         let may_ask = identity.method != ContentMethod::Complete.as_str();
         let capabilities = match offer {
             Some(_) => Some(Arc::new(meta.capabilities())),
@@ -92,7 +94,8 @@ impl McpService {
             let log_level = log_level.or_else(|| is_modern.then(Arc::default));
             let client = context.asked_client(capabilities);
             let executor = self.executor.clone();
-            let mut call = AskingCall::new(executor, call, client, log_level);
+            let reports = CallReports::new(log_level, notices);
+            let mut call = AskingCall::new(executor, call, client, reports);
             call.early_answers = answers.responses;
             let binding = self.binding(identity, context);
             // Boxed because few clients need it, and it would make the future of each call larger.
@@ -104,7 +107,7 @@ impl McpService {
         ClientOutcome::Finished(match context.sink.filter(|_| wants_reports) {
             None => self.executor.execute(call).await,
             Some(sink) => {
-                let reports = CallReports::new(log_level);
+                let reports = CallReports::new(log_level, notices);
                 let running = self.executor.execute(reports.listen(call));
                 Box::pin(relay_reports(running, &reports, token.as_ref(), sink)).await
             }
@@ -119,11 +122,11 @@ impl McpService {
         context: &RequestContext<'_>,
         offer: &TaskOffer,
     ) -> Result<Value, RequestError> {
-        let call = self.prepare_for_client(call, meta, context);
+        let (call, notices) = self.prepare_for_client(call, meta, context);
         let questions = context.questions.map(SessionQuestions::capabilities);
         let capabilities = questions.unwrap_or_default();
         let (executor, client) = (self.executor.clone(), context.asked_client(capabilities));
-        let call = AskingCall::new(executor, call, client, None);
+        let call = AskingCall::new(executor, call, client, CallReports::new(None, notices));
         match self.start_task(call, offer, context).await {
             Ok(started) => {
                 if let Some(notices) = context.notices {
@@ -138,18 +141,29 @@ impl McpService {
         }
     }
 
-    fn prepare_for_client(
+    /// Also returns where notifications of extensions wait for the client, if it declares any.
+    pub(super) fn prepare_for_client(
         &self,
         call: ToolCall,
         meta: &RequestMeta,
         context: &RequestContext<'_>,
-    ) -> ToolCall {
+    ) -> (ToolCall, Option<Arc<ExtensionNotices>>) {
         let call = call.origin(Origin::Mcp).scope(self.scope.clone());
         let call = with_trace(call.meta(meta.for_server()), meta);
-        match context.declared_extensions(meta) {
-            Some(extensions) => call.extensions(Arc::new(extensions)),
-            None => call,
+        let Some(extensions) = context.declared_extensions(meta) else {
+            return (call, None);
+        };
+        let has_messages = extensions.keys().any(|id| may_have_requests(id));
+        let call = call.extensions(Arc::new(extensions));
+        if !has_messages {
+            return (call, None);
         }
+        let lasting = context
+            .questions
+            .map(|session| Arc::clone(&session.extension_notices));
+        let notices = Arc::new(ExtensionNotices::new(context.client, lasting));
+        let listener = Arc::clone(&notices);
+        (call.on_extension_notification(listener), Some(notices))
     }
 
     async fn run_asking(

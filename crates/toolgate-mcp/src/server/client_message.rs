@@ -6,10 +6,11 @@ use toolgate_core::{JsonError, LogLevel, QuestionError, ToolError, has_more_valu
 
 use super::client_log::parse_level;
 use super::jsonrpc::{RequestError, RequestId};
+use super::methods::RequestLifecycle;
 use super::plain_call::PlainCall;
 use super::request_lines;
 use super::suspended::ClientAnswers;
-use crate::extensions::declared_by;
+use crate::extensions::{declared_by, extension_notification};
 
 #[derive(Debug)]
 pub(super) enum ClientMessage {
@@ -107,10 +108,26 @@ pub(super) struct ClientInfo {
 #[derive(Debug)]
 pub(super) struct ClientNotification {
     pub(super) method: String,
-    params: Value,
+    pub(super) params: Value,
 }
 
 impl ClientNotification {
+    #[cfg(test)]
+    pub(super) fn new(method: String, params: Value) -> Self {
+        Self { method, params }
+    }
+
+    /// The method and its name, if an extension may define it.
+    pub(super) fn of_extension(&self) -> Option<(&str, &str)> {
+        Some((&self.method, extension_notification(&self.method)?))
+    }
+
+    /// How a notification outside a session is passed on, if it says all that is needed.
+    pub(super) fn lifecycle(&self) -> Option<RequestLifecycle> {
+        let meta = self.params.get("_meta")?.as_object()?;
+        RequestLifecycle::from_meta(&meta.clone().into()).ok()
+    }
+
     pub(super) fn cancelled_request(&self) -> Option<RequestId> {
         let id = self.params.get("requestId")?;
         let id = (self.method == "notifications/cancelled").then_some(id)?;
@@ -209,7 +226,7 @@ impl RequestMeta {
         self.0.get(key).and_then(Value::as_str)
     }
 
-    fn take(params: &mut Map<String, Value>) -> Self {
+    pub(super) fn take(params: &mut Map<String, Value>) -> Self {
         match params.remove("_meta") {
             Some(Value::Object(meta)) => Self(meta),
             _ => Self::default(),
@@ -301,9 +318,10 @@ fn parse_response(id: Option<RequestId>, mut message: Map<String, Value>) -> Cli
         return ClientMessage::Ignored("a response without an id");
     };
     let answer = match (message.remove("error"), message.remove("result")) {
-        (Some(error), _) => Err(QuestionError::Refused {
+        (Some(mut error), _) => Err(QuestionError::Refused {
             code: error["code"].as_i64().unwrap_or_default(),
             message: error["message"].as_str().unwrap_or_default().to_owned(),
+            data: error.get_mut("data").map(Value::take),
         }),
         (None, result) => Ok(result.unwrap_or_default()),
     };

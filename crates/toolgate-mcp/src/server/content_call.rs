@@ -4,15 +4,16 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use toolgate_core::text::escape;
 use toolgate_core::{
     ContentMethod, ContentRequest, ErrorKind, ExtensionRequestError, ServerFailure, ToolError,
-    ToolOutcome, ToolOutput, escape,
+    ToolOutcome, ToolOutput,
 };
 
 use super::client_call::{ClientOutcome, RequestIdentity};
 use super::client_message::RequestMeta;
 use super::jsonrpc::RequestError;
-use super::methods::{COMPLETE, MethodResult, RequestContext, SERVER_INFO};
+use super::methods::{COMPLETE, MethodResult, RequestContext};
 use super::service::McpService;
 use super::suspended::ClientAnswers;
 use super::tool_call::MAX_CALLS;
@@ -109,7 +110,13 @@ impl McpService {
             ClientOutcome::Finished(outcome) => outcome,
             ClientOutcome::Interim(result) => return Ok(MethodResult::Json(result)),
         };
-        let result = content_result(&request, outcome, context)?;
+        let output = content_output(&request, outcome, context)?;
+        let no_result =
+            || RequestError::new(RequestError::INTERNAL_ERROR, "the server sent no result");
+        let result = output.structured.ok_or_else(no_result)?;
+        if output.is_extension_result {
+            return Ok(self.extension_result(result, context.lifecycle));
+        }
         let result = self.finish_result(result, method, context);
         Ok(MethodResult::Json(result))
     }
@@ -156,11 +163,7 @@ impl McpService {
                 object.insert("cacheScope".to_owned(), "private".into());
             }
         }
-        let info = self.result_meta[SERVER_INFO].clone();
-        match object.get_mut("_meta") {
-            Some(Value::Object(meta)) => drop(meta.insert(SERVER_INFO.to_owned(), info)),
-            _ => drop(object.insert("_meta".to_owned(), json!({ SERVER_INFO: info }))),
-        }
+        self.add_server_info(object);
         result
     }
 }
@@ -177,21 +180,14 @@ fn can_complete(request: &ContentRequest) -> bool {
         || owner.is_none_or(|owner| owner.content.access.complete.is_some())
 }
 
-fn content_result(
+fn content_output(
     request: &ContentRequest,
     mut outcome: ToolOutcome,
     context: &RequestContext<'_>,
-) -> Result<Value, RequestError> {
+) -> Result<ToolOutput, RequestError> {
     request.finish(&mut outcome);
     match outcome.result {
-        Ok(ToolOutput {
-            structured: Some(result),
-            ..
-        }) => Ok(result),
-        Ok(_) => Err(RequestError::new(
-            RequestError::INTERNAL_ERROR,
-            "the server sent no result",
-        )),
+        Ok(output) => Ok(output),
         // A request that was one too many may find it the next time.
         Err(error) if request.owner().is_none() && error.kind() != ErrorKind::Overloaded => {
             Err(not_found(request.method(), request.requested(), context))

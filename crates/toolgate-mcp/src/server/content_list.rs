@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolgate_core::{
-    ContentSet, ContentSource, ExecutionRules, OfferedEntry, Scope, strip_invisible,
-};
+use toolgate_core::text::strip_invisible;
+use toolgate_core::{ContentSet, ContentSource, ExecutionRules, OfferedEntry, Scope};
 
 // Bounds of the instructions that all servers together give to a client, in bytes.
 const MAX_INSTRUCTIONS: usize = 32 << 10;

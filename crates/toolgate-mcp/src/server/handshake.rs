@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use toolgate_core::{ContentMethod, ContentSet, ContentSource, ToolSource, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{ContentMethod, ContentSet, ContentSource, ToolSource};
 
 use super::client_message::InitializeParams;
 use super::content_list::join_instructions;

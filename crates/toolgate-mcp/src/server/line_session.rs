@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use tracing::{debug, info, warn};
 
 use super::GRACE;
@@ -22,7 +22,8 @@ use super::client_message::{
 use super::in_flight::{InFlightRequests, SessionLifetime};
 use super::jsonrpc::{RequestError, RequestId, error_response, response};
 use super::list_watch::{ListChanges, ListWatch, send_list_changes};
-use super::methods::{RequestContext, RequestLifecycle};
+use super::methods::{ClientSink, RequestContext, RequestLifecycle};
+use super::notification_queue::{NotificationQueue, WaitingNotifications};
 use super::outbox::Outbox;
 use super::request_lines::{RequestLine, RequestLines};
 use super::resource_updates::{ClientSubscriptions, send_updates};
@@ -60,6 +61,7 @@ pub(super) async fn serve_lines(
         tasks: TaskTracker::new(),
         handshake: HandshakeState::Undecided,
         announces_changes: false,
+        notifications: None,
         max_values: service.max_message_values(),
     };
     let _cancel_calls_on_drop = session.lifetime.calls.clone().drop_guard();
@@ -85,6 +87,8 @@ struct LineSession {
     tasks: TaskTracker,
     handshake: HandshakeState,
     announces_changes: bool,
+    // Set once the client sends one of an extension.
+    notifications: Option<NotificationQueue>,
     // Limit on the JSON values of one message.
     max_values: usize,
 }
@@ -115,7 +119,7 @@ impl LineSession {
     fn handle_line(&mut self, line: &[u8]) {
         match client_message::parse(line, self.max_values) {
             ClientMessage::Request(request) => self.handle_request(request),
-            ClientMessage::Notification(notification) => self.handle_notification(&notification),
+            ClientMessage::Notification(notification) => self.handle_notification(notification),
             ClientMessage::Response { id, answer } => {
                 if !self.questions.resolve(&id, answer) {
                     debug!(%id, "the client answered a question that isn't open");
@@ -207,7 +211,10 @@ impl LineSession {
         Ok(lifecycle)
     }
 
-    fn handle_notification(&mut self, notification: &ClientNotification) {
+    fn handle_notification(&mut self, notification: ClientNotification) {
+        if notification.of_extension().is_some() {
+            return self.queue_notification(notification);
+        }
         if let Some(id) = notification.cancelled_request() {
             self.requests.cancel(&id);
         }
@@ -219,6 +226,7 @@ impl LineSession {
             let watch = ListWatch::new(&self.service);
             let (service, subscriptions) =
                 (Arc::clone(&self.service), Arc::clone(&self.subscriptions));
+            let questions = Arc::clone(&self.questions);
             let (outbox, ending) = (Arc::clone(&self.outbox), self.lifetime.ending.clone());
             let notices = Arc::clone(&self.notices);
             self.tasks.spawn(async move {
@@ -227,10 +235,62 @@ impl LineSession {
                         send_list_changes(watch, ListChanges::ALL, &Value::Null, &*outbox),
                         send_updates(&service, &subscriptions, None, &*outbox),
                         send_notices(&notices, &*outbox),
+                        send_extension_notices(&service, &questions, &outbox),
                     )
                 };
                 ending.run_until_cancelled(announcing).await;
             });
+        }
+    }
+
+    fn queue_notification(&mut self, notification: ClientNotification) {
+        if self.handshake == HandshakeState::Undecided && notification.lifecycle().is_none() {
+            return debug!("ignored a notification before the handshake");
+        }
+        if self.notifications.is_none() {
+            let (queue, waiting) = NotificationQueue::new(self.lifetime.ending.clone());
+            self.notifications = Some(queue);
+            self.tasks.spawn(self.pass_notifications(waiting));
+        }
+        if let Some(queue) = &mut self.notifications {
+            queue.push(notification);
+        }
+    }
+
+    fn pass_notifications(
+        &self,
+        mut waiting: WaitingNotifications,
+    ) -> impl Future<Output = ()> + use<> {
+        let (service, outbox) = (Arc::clone(&self.service), Arc::clone(&self.outbox));
+        let (questions, log_level) = (Arc::clone(&self.questions), Arc::clone(&self.log_level));
+        let (lifetime, tasks) = (self.lifetime.clone(), self.tasks.clone());
+        let is_session = self.handshake == HandshakeState::Session;
+        async move {
+            while let Some(notification) = waiting.next().await {
+                let lifecycle = match is_session {
+                    true => Some(RequestLifecycle::Session),
+                    false => notification.lifecycle(),
+                };
+                let Some(lifecycle) = lifecycle else {
+                    debug!("ignored a notification that doesn't say what its client supports");
+                    continue;
+                };
+                let context = RequestContext {
+                    lifecycle,
+                    stop: &lifetime.calls,
+                    ending: &lifetime.ending,
+                    shutdown: &lifetime.calls,
+                    subscriptions: None,
+                    questions: is_session.then_some(&*questions),
+                    client: questions.client,
+                    tasks: &tasks,
+                    log_level: is_session.then_some(&log_level),
+                    notices: None,
+                    owner: 0,
+                    sink: Some(&*outbox),
+                };
+                service.pass_notification(notification, &context).await;
+            }
         }
     }
 
@@ -261,6 +321,18 @@ impl LineSession {
             drop(tokio::time::timeout(timeout, self.tasks.wait()).await);
         }
     }
+}
+
+/// Sends what extensions say between calls, until the client is gone.
+async fn send_extension_notices(
+    service: &McpService,
+    questions: &SessionQuestions,
+    outbox: &Outbox,
+) {
+    while outbox
+        .send(questions.next_extension_notice(service).await)
+        .await
+    {}
 }
 
 fn excerpt(line: &[u8]) -> String {

@@ -9,7 +9,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_core::{ClientId, ContentMethod, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{ClientId, ContentMethod};
 
 use super::client_log::ClientLogLevel;
 use super::client_message::{ClientRequest, RequestMeta, RequestParams};
@@ -122,6 +123,11 @@ impl MethodResult {
             Self::CallTool(result) => result.error_kind,
             _ => None,
         }
+    }
+
+    /// True if a tool has failed.
+    pub(super) fn is_error(&self) -> bool {
+        matches!(self, Self::CallTool(result) if result.is_error)
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) mod client_message;
 mod content_block;
 mod content_call;
 mod content_list;
+mod extension_notices;
+mod extension_result;
 mod handshake;
 mod http;
 mod in_flight;
@@ -27,6 +29,7 @@ mod line_session;
 mod list_watch;
 mod listen;
 mod methods;
+mod notification_queue;
 mod outbox;
 mod plain_call;
 mod questions;
@@ -52,7 +55,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::{Scope, TaskStore, ToolExecutor, ToolPattern};
 
 pub use self::http::{CallerTrace, HttpBody, HttpOptions, McpHttp};
-pub use self::request_tracker::{AnsweredRequest, RequestObserver};
+pub use self::request_tracker::{FinishedRequest, RequestObserver};
 pub(crate) use self::suspended::random_key;
 pub use self::tasks::{TaskSettings, TaskSummary};
 

@@ -18,7 +18,7 @@ use toolgate_core::{
 };
 
 use super::call_reports::CallReports;
-use super::client_log::ClientLogLevel;
+use crate::extensions::declares_messages;
 
 // Rounds of questions of one call that wait to be taken.
 const MAX_ROUNDS: usize = 4;
@@ -109,7 +109,7 @@ impl QuestionHandler for QuestionQueue {
 /// True if a client with these capabilities can be asked anything.
 pub(super) fn can_be_asked(capabilities: &Value) -> bool {
     let kinds = ["elicitation", "sampling", "roots"];
-    kinds.iter().any(|kind| capabilities[kind].is_object())
+    kinds.iter().any(|kind| capabilities[kind].is_object()) || declares_messages(capabilities)
 }
 
 /// A call that may ask questions. It owns all it needs, so it can outlive the request that began it.
@@ -139,12 +139,12 @@ impl AskingCall {
         executor: ToolExecutor,
         call: ToolCall,
         client: AskedClient,
-        log_level: Option<Arc<ClientLogLevel>>,
+        reports: CallReports,
     ) -> Self {
         let (rounds, waiting) = mpsc::channel(MAX_ROUNDS);
         let (id, stop) = (call.id(), CancellationToken::new());
         let capabilities = Arc::clone(&client.capabilities);
-        let reports = Arc::new(CallReports::new(log_level));
+        let reports = Arc::new(reports);
         let task_handle = TaskHandle::default();
         let call = reports
             .listen(call)

@@ -11,17 +11,18 @@ use super::client_message::{ClientRequest, RequestParams};
 use super::jsonrpc::RequestError;
 use super::methods::MethodResult;
 
-/// Sees every answered request, for example to record traces.
+/// Is notified of every finished HTTP request, for example to record traces.
 // A trait because the crate that records traces depends on this one.
 pub trait RequestObserver: Send + Sync {
     /// Called once for each request, when it was answered or its client has disconnected.
-    fn answered(&self, request: &AnsweredRequest);
+    fn answered(&self, request: &FinishedRequest);
 }
 
-/// A finished request. Its tool call, if any, has [`trace`](Self::trace) as its parent.
+/// A finished HTTP request of an MCP client. Its tool call, if any, has [`trace`](Self::trace) as
+/// its parent.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct AnsweredRequest {
+pub struct FinishedRequest {
     pub method: String,
     pub tool: Option<String>,
     pub id: String,
@@ -36,7 +37,7 @@ pub struct AnsweredRequest {
 /// Reports its request when dropped, so that a client that disconnects is reported too.
 pub(super) struct RequestTracker {
     observer: Arc<dyn RequestObserver>,
-    request: AnsweredRequest,
+    request: FinishedRequest,
     started: Instant,
 }
 
@@ -54,7 +55,7 @@ impl RequestTracker {
         let revision = revision.and_then(|revision| revision.to_str().ok());
         Box::new(Self {
             observer: Arc::clone(observer),
-            request: AnsweredRequest {
+            request: FinishedRequest {
                 method: request.method().to_owned(),
                 tool: match &request.params {
                     RequestParams::CallTool(call) => Some(call.name.clone()),

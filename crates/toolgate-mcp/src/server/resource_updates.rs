@@ -8,7 +8,8 @@ use indexmap::IndexMap;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
-use toolgate_core::{ContentMethod, ResourceUpdates, UpdateSubscription, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{ContentMethod, ResourceUpdates, UpdateSubscription};
 
 use super::jsonrpc::{RequestError, notification};
 use super::methods::ClientSink;

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use toolgate_core::{ClientId, Question, QuestionError, ToolOutcome};
 
+use super::extension_notices::ExtensionNotices;
 use super::jsonrpc::{RequestId, notification};
 use super::methods::ClientSink;
 use super::questions::{AskingCall, CallStage, QuestionRound};
@@ -27,12 +28,16 @@ pub(super) struct SessionQuestions {
     has_tasks: AtomicBool,
     pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, QuestionError>>>>,
     last_id: AtomicU64,
+    // Notifications of extensions that are about no call.
+    pub(super) extension_notices: Arc<ExtensionNotices>,
 }
 
 impl Default for SessionQuestions {
     fn default() -> Self {
+        let client = ClientId::unique();
         Self {
-            client: ClientId::unique(),
+            client,
+            extension_notices: Arc::new(ExtensionNotices::new(client, None)),
             capabilities: Mutex::default(),
             has_tasks: AtomicBool::new(false),
             pending: Mutex::default(),

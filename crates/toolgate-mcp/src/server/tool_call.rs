@@ -6,14 +6,16 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
+use toolgate_core::text::nearest_names;
 use toolgate_core::{
     ErrorKind, ServerFailure, Tool, ToolCall, ToolContent, ToolError, ToolOutcome, ToolOutput,
-    nearest_names, rewrite_block_uris,
+    rewrite_block_uris,
 };
 
 use super::client_call::{ClientOutcome, RequestIdentity};
 use super::client_message::{RequestMeta, ToolCallParams, WantedTask};
 use super::content_block::make_readable;
+use super::extension_result::unknown_result_members;
 use super::jsonrpc::RequestError;
 use super::methods::{COMPLETE, MethodResult, RequestContext, RequestLifecycle};
 use super::service::McpService;
@@ -121,8 +123,7 @@ impl McpService {
         match outcome {
             ClientOutcome::Interim(result) => Ok(MethodResult::Json(result)),
             ClientOutcome::Finished(outcome) => {
-                let result = self.call_result(outcome, requested, context.lifecycle)?;
-                Ok(MethodResult::CallTool(result))
+                self.call_result(outcome, requested, context.lifecycle)
             }
         }
     }
@@ -133,7 +134,7 @@ impl McpService {
         mut outcome: ToolOutcome,
         requested: &str,
         lifecycle: RequestLifecycle,
-    ) -> Result<CallToolResult, RequestError> {
+    ) -> Result<MethodResult, RequestError> {
         if let Err(error) = &outcome.result
             && let Some(error) = client_must_act(error)
         {
@@ -142,9 +143,15 @@ impl McpService {
         if let Err(error @ ToolError::NotFound { .. }) = &mut outcome.result {
             *error = self.not_found(&outcome.tool_name);
         }
+        if let Ok(output) = &mut outcome.result
+            && output.is_extension_result
+        {
+            let result = output.structured.take().unwrap_or_default();
+            return Ok(self.extension_result(result, lifecycle));
+        }
         let mut result = CallToolResult::new(outcome, self.meta_for(lifecycle));
         self.rewrite_links(&mut result.content, requested);
-        Ok(result)
+        Ok(MethodResult::CallTool(result))
     }
 
     /// Makes links to resources lead back through us.
@@ -275,6 +282,8 @@ pub(super) struct CallToolResult {
     pub(super) is_error: bool,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     meta: Option<Arc<Value>>,
+    #[serde(flatten)]
+    extra: Option<Box<Map<String, Value>>>,
     #[serde(skip)]
     pub(super) error_kind: Option<&'static str>,
 }
@@ -319,7 +328,10 @@ impl CallToolResult {
     /// Passes a server's own failure on, because it may say more than its text.
     fn from_failure(answer: ServerFailure, message: String, is_modern: bool) -> Self {
         let mut result = match answer {
-            ServerFailure::Result(output) if !output.content.is_empty() => {
+            ServerFailure::Result(mut output) => {
+                if output.content.is_empty() && output.structured.is_none() {
+                    output.content.push(ToolContent::text(message));
+                }
                 Self::from_output(output, is_modern)
             }
             ServerFailure::Rpc { code, data } => {
@@ -343,6 +355,7 @@ impl CallToolResult {
             // Up to 2025-11-25 it must be an object, or clients reject the whole result.
             structured_content: (output.structured).filter(|value| is_modern || value.is_object()),
             meta: output.meta.map(|meta| Arc::new(Value::Object(meta))),
+            extra: unknown_result_members(output.extra),
             ..Self::default()
         }
     }

@@ -6,12 +6,11 @@ use std::sync::{Arc, OnceLock};
 use http::HeaderMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolgate_core::{
-    Annotations, ContentSet, ToolDefinition, rewrite_app_uri, strip_invisible,
-    strip_invisible_in_schema, wire_names,
-};
+use toolgate_core::text::{strip_invisible, strip_invisible_in_schema};
+use toolgate_core::{Annotations, ContentSet, ToolDefinition, rewrite_app_uri, wire_names};
 
 use super::content_list::ContentLists;
+use super::extension_result::remove_own_tool_members;
 use super::http::check_parameter;
 use super::list_watch::KnownLists;
 use crate::header_parameters::HeaderParameter;
@@ -35,7 +34,7 @@ pub(super) struct ListedTool {
     // What a client may do with its calls, in 2025-11-25.
     #[serde(skip_serializing_if = "Option::is_none")]
     execution: Option<ToolExecution>,
-    // `icons` and `_meta`, as the server sent them.
+    // `icons`, `_meta` and what nobody here knows, as the server sent it.
     #[serde(flatten)]
     extra: Map<String, Value>,
 }
@@ -157,6 +156,7 @@ fn listed_tool(tool: &ToolDefinition, name: String, content: &ContentSet) -> Lis
 
 fn passed_on(tool: &ToolDefinition, content: &ContentSet) -> Map<String, Value> {
     let mut extra = tool.extra().cloned().unwrap_or_default();
+    remove_own_tool_members(&mut extra);
     if let Some(meta) = extra.get_mut("_meta") {
         rewrite_app_uri(meta, content, tool.source());
     }

@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use toolgate_core::{ToolPattern, bytes_from_json, escape, nearest_names};
+use toolgate_core::ToolPattern;
+use toolgate_core::text::{bytes_from_json, escape, nearest_names};
 
 pub(super) use keys::KEYS;
 use keys::{
-    ALLOWED, CHECK, CONTAINER, DISABLED, ERA, EXCLUDED, EntryKey, HEALTH, HOME, IDENTITY_KEYS,
+    ALLOWED, APPROVAL_KEYS, CHECK, CONTAINER, DISABLED, ERA, EXCLUDED, EntryKey, HEALTH, HOME,
     MAX_MEMORY, NORMALIZE, OVERRIDE, PARAMETER_NAMES, PIN, SAMPLING, SANDBOX, START_TIMEOUT,
     TIMEOUT, VALIDATE,
 };
@@ -23,7 +24,7 @@ use super::values::{
 use super::{SandboxLevel, ServerConnection, ServerProgram, ServerSettings, sampling, sandbox};
 use crate::client::catalog::hash;
 
-/// The folders that relative paths in an entry start from.
+/// The folders that relative paths in a server's configuration entry start from.
 #[derive(Debug, Clone, Copy)]
 pub struct ConfigPaths<'a> {
     pub folder: &'a Path,
@@ -34,7 +35,7 @@ pub struct ConfigPaths<'a> {
 /// A problem in a server's configuration entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct EntryProblem {
+pub struct ServerConfigProblem {
     /// The path of keys to the problem in the entry, by which its line can be found.
     pub path: Vec<String>,
     /// A sentence that names the server.
@@ -50,7 +51,7 @@ impl ServerSettings {
         name: &str,
         entry: &Value,
         paths: ConfigPaths<'_>,
-    ) -> (Option<Self>, Vec<EntryProblem>) {
+    ) -> (Option<Self>, Vec<ServerConfigProblem>) {
         let read = match entry {
             Value::Object(object) => ServerEntry { object, paths }.settings(name),
             _ => Err(vec![EntryError::entry("it must be an object")]),
@@ -61,7 +62,7 @@ impl ServerSettings {
         };
         let left_out = settings.is_none();
         let out = if left_out { " is left out" } else { "" };
-        let problem = |error: EntryError| EntryProblem {
+        let problem = |error: EntryError| ServerConfigProblem {
             text: escape(&format!("server '{name}'{out}: {}", error.text)),
             path: error.path,
             left_out,
@@ -96,7 +97,7 @@ impl ServerSettings {
     /// Returns the keys of an entry that decide what is run or contacted, as they are in the file.
     /// They are sorted, so that equal entries have equal parts.
     pub fn identity_part(entry: &Value) -> Value {
-        let names = IDENTITY_KEYS.iter().copied().flatten();
+        let names = APPROVAL_KEYS.iter().copied().flatten();
         let part = names.filter_map(|name| Some(((*name).to_owned(), entry.get(name)?.clone())));
         let mut part = Value::Object(part.collect());
         for (_, value) in part.as_object_mut().into_iter().flatten() {

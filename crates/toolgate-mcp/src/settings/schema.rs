@@ -1,7 +1,7 @@
 //! The JSON Schema of one entry, for editors.
 
 use serde_json::{Map, Value, json};
-use toolgate_core::{BYTES_PATTERN, DURATION_PATTERN};
+use toolgate_core::text::{BYTES_PATTERN, DURATION_PATTERN};
 
 use super::ServerSettings;
 use super::read::KEYS;

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use toolgate_core::{RenameMode, duration_from_json};
+use toolgate_core::RenameMode;
+use toolgate_core::text::duration_from_json;
 
 use super::{HealthToolChoice, PinPolicy};
-use crate::EraChoice;
+use crate::EraSetting;
 
 pub(super) struct EntryError {
     pub(super) path: Vec<String>,
@@ -39,10 +40,10 @@ impl EntryError {
 /// The key that the entry uses for a setting, and its value.
 pub(super) type EntryValue<'a> = (&'static str, &'a Value);
 
-pub(super) const ERAS: [(&str, EraChoice); 3] = [
-    ("auto", EraChoice::Auto),
-    ("legacy", EraChoice::Legacy),
-    ("modern", EraChoice::Modern),
+pub(super) const ERAS: [(&str, EraSetting); 3] = [
+    ("auto", EraSetting::Auto),
+    ("legacy", EraSetting::Legacy),
+    ("modern", EraSetting::Modern),
 ];
 
 pub(super) const NORMALIZES: [(&str, RenameMode); 3] = [
@@ -161,7 +162,7 @@ pub(super) fn check_name(name: &str) -> Result<(), EntryError> {
         _ if name.chars().count() > MAX_CHARS => {
             Err(EntryError::entry("its name is longer than 64 characters"))
         }
-        _ if name.chars().any(toolgate_core::is_invisible) || name.trim() != name => {
+        _ if name.chars().any(toolgate_core::text::is_invisible) || name.trim() != name => {
             Err(EntryError::entry("its name has invisible characters"))
         }
         _ => Ok(()),

@@ -15,7 +15,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ring::digest::{Context, SHA256};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use serde_json::{Map, Value, json};
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use super::frontmatter::parse_frontmatter;
 

@@ -14,9 +14,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::MutexGuard;
 use tokio::time::Instant;
+use toolgate_core::text::escape;
 use toolgate_core::{
     ContentMethod, FunctionTool, ListRefresher, SourceContent, ToolError, ToolManager, ToolRank,
-    ToolSource, escape,
+    ToolSource,
 };
 use tracing::warn;
 
@@ -41,7 +42,7 @@ pub struct SkillsSettings {
     pub folders: Vec<PathBuf>,
 }
 
-/// Skills of our own. They are offered to callers as long as it exists.
+/// Offers the skills in configured folders to callers, like those of a server, until it is dropped.
 pub struct SkillFolders {
     manager: Arc<ToolManager>,
     state: Mutex<SkillState>,

@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolgate_mcp::ProtocolEra;
 
-use crate::gateway::{Gateway, pairs};
+use crate::gateway::{Gateway, era_pairs};
 
 #[tokio::test]
 async fn uris_and_prompts_of_the_same_name_lead_to_their_own_server() {
@@ -12,7 +12,7 @@ async fn uris_and_prompts_of_the_same_name_lead_to_their_own_server() {
         "templates": [{ "uriTemplate": "file:///{path}", "name": "any" }],
         "prompts": [{ "name": "review" }],
     });
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let both = [("a", content.clone()), ("b", content.clone())];
         let gateway = Gateway::start(server_era, &both).await;
         let mut client = gateway.client(client_era).await;
@@ -73,7 +73,7 @@ async fn a_server_can_not_answer_for_another_one() {
         "resources": [{ "uri": "bank:balance", "name": "balance" }],
         "prompts": [{ "name": "transfer" }],
     });
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let servers = [("bank", bank.clone()), ("liar", liar.clone())];
         let gateway = Gateway::start(server_era, &servers).await;
         let mut client = gateway.client(client_era).await;
@@ -104,7 +104,9 @@ async fn a_server_can_not_answer_for_another_one() {
             "{lie}"
         );
         assert_eq!(client.subscribe(&["bank:balance"]).await, ["bank:balance"]);
-        gateway.until_subscribed("bank", &["bank:balance"]).await;
+        gateway
+            .wait_until_subscribed("bank", &["bank:balance"])
+            .await;
         let update = json!({ "uri": "bank:balance", "always": true });
         gateway.call("liar", "update", update).await;
         client.assert_quiet().await;

@@ -1,4 +1,4 @@
-//! An MCP client that sends what a test says, in either era.
+//! An MCP client of either era for tests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,21 +29,21 @@ pub(crate) struct TestClient {
     pending: Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>,
     notifications: mpsc::UnboundedReceiver<Value>,
     reading: JoinHandle<()>,
-    // What it says to every form, if it can be asked.
+    // The answer to every form; `None` if the client can't be asked.
     answer: Option<Value>,
-    /// The messages of the forms that it was asked to fill in, or the methods of other questions.
-    pub(crate) asked: Arc<Mutex<Vec<String>>>,
-    /// The questions that came as requests.
-    pub(crate) questions: Arc<Mutex<Vec<Value>>>,
+    /// The questions so far: the messages of forms, and the methods of other requests.
+    pub(crate) received_questions: Arc<Mutex<Vec<String>>>,
+    /// The questions that came as requests, in full.
+    pub(crate) question_requests: Arc<Mutex<Vec<Value>>>,
 }
 
-fn asked_for(question: &Value) -> String {
+fn question_label(question: &Value) -> String {
     let message = question["params"]["message"].as_str();
     let method = || question["method"].as_str();
     message.or_else(method).unwrap().to_owned()
 }
 
-/// What a person says to a form, or a model or a program to other questions.
+/// The answer of a person to a form, or of a model or a program to other questions.
 fn answer_to(question: &Value, form: &Value) -> Value {
     match question["method"].as_str().unwrap() {
         "elicitation/create" => form.clone(),
@@ -51,6 +51,7 @@ fn answer_to(question: &Value, form: &Value) -> Value {
             "role": "assistant", "model": "m", "content": { "type": "text", "text": "the model says so" },
         }),
         "roots/list" => json!({ "roots": [{ "uri": "file:///home/ada", "name": "home" }] }),
+        method if method.starts_with("thing/") => json!({ "answers": question["params"] }),
         other => panic!("{other}"),
     }
 }
@@ -69,7 +70,7 @@ impl TestClient {
         Self::with_capabilities(server, era, json!({})).await
     }
 
-    /// A client that declares to support something.
+    /// A client that declares these capabilities.
     pub(crate) async fn with_capabilities(
         server: McpServer,
         era: ProtocolEra,
@@ -78,7 +79,17 @@ impl TestClient {
         Self::start_client(server, era, capabilities, None).await
     }
 
-    /// A client that fills in every form like this, and wants all log messages.
+    /// A client that declares these extensions, and answers their requests.
+    pub(crate) async fn with_extensions(
+        server: McpServer,
+        era: ProtocolEra,
+        extensions: Value,
+    ) -> Self {
+        let capabilities = json!({ "extensions": extensions });
+        Self::start_client(server, era, capabilities, Some(Value::Null)).await
+    }
+
+    /// A client that submits `content` for every form, and wants all log messages.
     pub(crate) async fn answering(server: McpServer, era: ProtocolEra, content: Value) -> Self {
         let answer = json!({ "action": "accept", "content": content });
         let capabilities = json!({
@@ -103,15 +114,16 @@ impl TestClient {
         tokio::spawn(async move { server.serve(reader, writer, CancellationToken::new()).await });
         let (reader, writer) = tokio::io::split(ours);
         let writer = Arc::new(tokio::sync::Mutex::new(writer));
-        let (pending, asked, questions) = (Arc::default(), Arc::default(), Arc::default());
+        let (pending, received_questions) = (Arc::default(), Arc::default());
+        let question_requests: Arc<Mutex<Vec<Value>>> = Arc::default();
         let (sender, notifications) = mpsc::unbounded_channel();
         let listener = Listener {
             pending: Arc::clone(&pending),
             notifications: sender,
             writer: Arc::clone(&writer),
             answer: answer.clone(),
-            asked: Arc::clone(&asked),
-            questions: Arc::clone(&questions),
+            received_questions: Arc::clone(&received_questions),
+            question_requests: Arc::clone(&question_requests),
         };
         let reading = tokio::spawn(listener.read_messages(reader));
         let mut client = Self {
@@ -125,8 +137,8 @@ impl TestClient {
             notifications,
             reading,
             answer,
-            asked,
-            questions,
+            received_questions,
+            question_requests,
         };
         client.hello = match era {
             ProtocolEra::Modern => client.result("server/discover", json!({})).await,
@@ -147,7 +159,12 @@ impl TestClient {
         write_line(&self.writer, &message).await;
     }
 
-    pub(crate) async fn notify(&mut self, method: &str, params: Value) {
+    pub(crate) async fn notify(&mut self, method: &str, mut params: Value) {
+        if self.era == ProtocolEra::Modern && method != "notifications/cancelled" {
+            params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+                self.capabilities.clone();
+        }
         self.write(json!({ "jsonrpc": "2.0", "method": method, "params": params }))
             .await;
     }
@@ -175,7 +192,8 @@ impl TestClient {
         (id, receiver)
     }
 
-    /// Sends a request, and again with the answers while it asks for input.
+    /// Sends a request, and repeats it with the answers while the server asks for input. Returns
+    /// the whole response.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
         let mut again = params.clone();
         loop {
@@ -188,20 +206,24 @@ impl TestClient {
             again = params.clone();
             again["requestState"] = response["result"]["requestState"].clone();
             for (key, question) in response["result"]["inputRequests"].as_object().unwrap() {
-                self.asked.lock().push(asked_for(question));
+                self.received_questions
+                    .lock()
+                    .push(question_label(question));
                 let answer = answer_to(question, self.answer.as_ref().unwrap());
                 again["inputResponses"][key] = answer;
             }
         }
     }
 
+    /// Like `ask`, but returns the result. Panics on an error.
     pub(crate) async fn result(&mut self, method: &str, params: Value) -> Value {
         let mut response = self.ask(method, params).await;
         assert!(response["error"].is_null(), "{method}: {response}");
         response["result"].take()
     }
 
-    pub(crate) async fn error(&mut self, method: &str, params: Value) -> Value {
+    /// Like `ask`, but returns the error. Panics on a result.
+    pub(crate) async fn expect_error(&mut self, method: &str, params: Value) -> Value {
         let mut response = self.ask(method, params).await;
         assert!(response["result"].is_null(), "{method}: {response}");
         response["error"].take()
@@ -228,8 +250,8 @@ impl TestClient {
         entries.iter().map(address).collect()
     }
 
-    /// Subscribes to updates of these resources, and to changes of all lists. Returns what was
-    /// accepted.
+    /// Subscribes to updates of these resources, and to changes of all lists. Returns the accepted
+    /// URIs.
     pub(crate) async fn subscribe(&mut self, uris: &[&str]) -> Vec<String> {
         if self.era == ProtocolEra::Legacy {
             let mut accepted = Vec::new();
@@ -250,7 +272,7 @@ impl TestClient {
             .start("subscriptions/listen", json!({ "notifications": filter }))
             .await;
         self.listening = Some(id);
-        // Announcements of the request before may still be under way.
+        // Notifications of the previous request may still be under way.
         let accepted = loop {
             let mut next = self.next_notification("subscriptions/acknowledged").await;
             if next["method"] == "notifications/subscriptions/acknowledged" {
@@ -294,12 +316,13 @@ impl TestClient {
         next.unwrap_or_else(|_| panic!("no {wanted}")).unwrap()
     }
 
-    pub(crate) async fn updated(&mut self) -> String {
+    /// The URI of the next notification, which must be an update.
+    pub(crate) async fn next_updated_uri(&mut self) -> String {
         let params = self.notification("resources/updated").await;
         params["uri"].as_str().unwrap().to_owned()
     }
 
-    /// Skips notifications until one of this kind comes.
+    /// Skips notifications until one of this kind arrives.
     pub(crate) async fn wait_for(&mut self, kind: &str) {
         let wanted = format!("notifications/{kind}");
         let found = async {
@@ -309,7 +332,7 @@ impl TestClient {
         found.unwrap_or_else(|_| panic!("no {kind}"));
     }
 
-    /// All notifications that have come so far, once nothing comes any more.
+    /// All notifications so far, and those that arrive until it is quiet.
     pub(crate) async fn drain(&mut self) -> Vec<Value> {
         self.drain_for(QUIET).await
     }
@@ -339,14 +362,14 @@ async fn write_line(writer: &Writer, message: &Value) {
     writer.write_all(line.as_bytes()).await.unwrap();
 }
 
-/// Takes what the server sends.
+/// Reads and dispatches the server's messages.
 struct Listener {
     pending: Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>,
     notifications: mpsc::UnboundedSender<Value>,
     writer: Writer,
     answer: Option<Value>,
-    asked: Arc<Mutex<Vec<String>>>,
-    questions: Arc<Mutex<Vec<Value>>>,
+    received_questions: Arc<Mutex<Vec<String>>>,
+    question_requests: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Listener {
@@ -361,15 +384,18 @@ impl Listener {
             } else {
                 let id = message["id"].as_u64().unwrap();
                 let waiting = self.pending.lock().remove(&id);
-                let waiting = waiting.unwrap_or_else(|| panic!("asked by nobody: {message}"));
+                let waiting =
+                    waiting.unwrap_or_else(|| panic!("response to an unknown request: {message}"));
                 drop(waiting.send(message));
             }
         }
     }
 
     async fn answer_question(&self, question: &Value) {
-        self.asked.lock().push(asked_for(question));
-        self.questions.lock().push(question.clone());
+        self.received_questions
+            .lock()
+            .push(question_label(question));
+        self.question_requests.lock().push(question.clone());
         let result = answer_to(question, self.answer.as_ref().unwrap());
         let response = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
         write_line(&self.writer, &response).await;

@@ -1,5 +1,5 @@
-//! The tools of the reference server behind the gateway: everything that a tool can return, report or
-//! ask. Its resources and prompts are in `real_servers`.
+//! The tools of the reference server behind the gateway: everything that a tool can return, report
+//! or ask. Its resources and prompts are in `real_servers`.
 
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ async fn check_links(client: &mut TestClient) {
 }
 
 async fn check_questions(client: &mut TestClient) {
-    client.asked.lock().clear();
+    client.received_questions.lock().clear();
     let form = text(client, "trigger-elicitation-request", json!({})).await;
     assert!(form.contains("- Name: Ada"), "{form}");
     let url = json!({ "url": "https://example.org/", "message": "Open it" });
@@ -110,13 +110,13 @@ async fn check_questions(client: &mut TestClient) {
     )
     .await;
     assert!(sampled.contains("the model says so"), "{sampled}");
-    let asked = [
+    let questions = [
         "Please provide inputs for the following fields:",
         "Open it",
         "sampling/createMessage",
     ];
-    assert_eq!(questions(client), asked);
-    // It asks for roots once, shortly after it starts: on behalf of a call, or of nobody.
+    assert_eq!(take_questions(client), questions);
+    // It asks for roots once, shortly after it starts: on behalf of a call, or of none.
     let roots = text(client, "get-roots-list", json!({})).await;
     let is_known = roots.contains("file:///home/ada");
     assert!(
@@ -127,7 +127,7 @@ async fn check_questions(client: &mut TestClient) {
 
 /// The server polls for the answers to its questions.
 async fn check_questions_as_tasks(client: &mut TestClient) {
-    client.asked.lock().clear();
+    client.received_questions.lock().clear();
     let form = text(client, "trigger-elicitation-request-async", json!({})).await;
     assert!(form.contains("[COMPLETED]"), "{form}");
     assert!(form.contains("- Name: Ada"), "{form}");
@@ -136,23 +136,23 @@ async fn check_questions_as_tasks(client: &mut TestClient) {
     assert!(sampled.contains("[COMPLETED]"), "{sampled}");
     assert!(sampled.contains("the model says so"), "{sampled}");
     let form = "Please provide inputs for the following fields (async task demo):";
-    assert_eq!(questions(client), [form, "sampling/createMessage"]);
+    assert_eq!(take_questions(client), [form, "sampling/createMessage"]);
 }
 
-/// What the client was asked since it was last looked at, but for its roots.
-fn questions(client: &TestClient) -> Vec<String> {
-    let mut asked = std::mem::take(&mut *client.asked.lock());
-    asked.retain(|question| question != "roots/list");
-    asked
+/// The questions since the last call of this function, except those for roots.
+fn take_questions(client: &TestClient) -> Vec<String> {
+    let mut received = std::mem::take(&mut *client.received_questions.lock());
+    received.retain(|question| question != "roots/list");
+    received
 }
 
-/// A client that has to open a page first gets the error that says so.
+/// A client that must open a page first gets the error -32042.
 async fn check_required_page(client: &mut TestClient) {
     let id = format!("{:?}", client.era);
     let url = "https://example.org/";
     let arguments = json!({ "url": url, "errorPath": true, "elicitationId": id });
     let params = json!({ "name": "trigger-url-elicitation", "arguments": arguments });
-    let error = client.error("tools/call", params).await;
+    let error = client.expect_error("tools/call", params).await;
     assert_eq!(error["code"], -32042, "{error}");
     let page = &error["data"]["elicitations"][0]["url"];
     assert_eq!(page, "https://modelcontextprotocol.io");
@@ -165,15 +165,15 @@ async fn check_reports(client: &mut TestClient) {
         "_meta": { "progressToken": "token" },
     });
     client.result("tools/call", params).await;
-    let mut heard = client.drain().await;
-    heard.retain(|next| next["method"] == "notifications/progress");
-    let progress: Vec<&Value> = heard
+    let mut notifications = client.drain().await;
+    notifications.retain(|next| next["method"] == "notifications/progress");
+    let progress: Vec<&Value> = notifications
         .iter()
         .map(|next| &next["params"]["progress"])
         .collect();
-    assert_eq!(progress.len(), 3, "{heard:?}");
+    assert_eq!(progress.len(), 3, "{notifications:?}");
     assert!(
-        heard
+        notifications
             .iter()
             .all(|next| next["params"]["progressToken"] == "token")
     );

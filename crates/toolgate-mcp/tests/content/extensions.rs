@@ -5,49 +5,55 @@ use serde_json::{Value, json};
 use toolgate_mcp::ProtocolEra;
 
 use crate::client::TestClient;
-use crate::gateway::{Gateway, pairs};
+use crate::gateway::{Gateway, era_pairs};
 
 const THING: &str = "com.example/thing";
 const APPS: &str = "io.modelcontextprotocol/ui";
 const SKILLS: &str = "io.modelcontextprotocol/skills";
-const TASKS: &str = "io.modelcontextprotocol/tasks";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-
-/// What a client is told of extensions, but for that of tasks: Toolgate itself has it, in the newer
-/// era.
-fn declared_to(client: &TestClient) -> Value {
-    let mut declared = client.hello["capabilities"]["extensions"].clone();
-    let tasks = declared.as_object_mut().unwrap().shift_remove(TASKS);
-    let expected = (client.era == ProtocolEra::Modern).then(|| json!({}));
-    assert_eq!(tasks, expected);
-    declared
-}
 
 async fn client_with(gateway: &Gateway, era: ProtocolEra, extensions: Value) -> TestClient {
     let capabilities = json!({ "extensions": extensions });
     TestClient::with_capabilities(gateway.server.clone(), era, capabilities).await
 }
 
+/// What servers declare, and what Toolgate itself supports in an era.
+fn with_own_extensions(era: ProtocolEra, mut declared: Value) -> Value {
+    declared[SKILLS] = json!({});
+    if era == ProtocolEra::Modern {
+        declared["io.modelcontextprotocol/tasks"] = json!({});
+    }
+    declared
+}
+
 #[tokio::test]
 async fn a_client_sees_what_its_servers_declare() {
     let one = json!({ "extensions": {
-        THING: { "on": true, "level": 1 }, APPS: {}, TASKS: {},
+        THING: { "on": true, "level": 1 }, APPS: {}, "io.modelcontextprotocol/tasks": {},
         "not an id": {}, "com.example/list": [],
     } });
     let two = json!({ "extensions": { THING: { "on": true, "level": 2 }, "com.example/own": { "x": 1 } } });
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let servers = [("one", one.clone()), ("two", two.clone())];
         let gateway = Gateway::start(server_era, &servers).await;
         let client = gateway.client(client_era).await;
-        let own =
-            json!({ THING: { "on": true }, APPS: {}, "com.example/own": { "x": 1 }, SKILLS: {} });
-        assert_eq!(declared_to(&client), own);
+        let shared = json!({ THING: { "on": true }, APPS: {}, "com.example/own": { "x": 1 } });
+        assert_eq!(
+            client.hello["capabilities"]["extensions"],
+            with_own_extensions(client_era, shared)
+        );
 
         let client = gateway.client_within(client_era, &["one/*"], &[]).await;
-        let of_one = json!({ THING: { "on": true, "level": 1 }, APPS: {}, SKILLS: {} });
-        assert_eq!(declared_to(&client), of_one);
+        let of_one = json!({ THING: { "on": true, "level": 1 }, APPS: {} });
+        assert_eq!(
+            client.hello["capabilities"]["extensions"],
+            with_own_extensions(client_era, of_one)
+        );
         let client = gateway.client_within(client_era, &["none/*"], &[]).await;
-        assert_eq!(declared_to(&client), json!({ SKILLS: {} }));
+        assert_eq!(
+            client.hello["capabilities"]["extensions"],
+            with_own_extensions(client_era, json!({}))
+        );
         gateway.stop().await;
     }
 }
@@ -55,7 +61,7 @@ async fn a_client_sees_what_its_servers_declare() {
 #[tokio::test]
 async fn a_server_hears_what_the_client_of_a_call_declares() {
     let content = json!({ "resources": [{ "uri": "x:1" }] });
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let servers = [("s", content.clone())];
         let gateway = Gateway::prepare(server_era, &servers, |options| {
             options.relays_questions = true;
@@ -99,7 +105,7 @@ async fn a_method_of_an_extension_reaches_the_server_that_has_it_and_no_other() 
         json!({ "extensions": { id: {} }, "methods": { "thing/find": answer, "vendor/x": {} } })
     };
     let answered = json!([THING]);
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let servers = [
             ("thing", content(THING)),
             ("own", content("com.example/own")),
@@ -114,24 +120,27 @@ async fn a_method_of_an_extension_reaches_the_server_that_has_it_and_no_other() 
             (&result["uri"], &result["_meta"]["k"]),
             (&json!("x:1"), &json!(1))
         );
-        let heard = gateway.received("thing", "thing/find").await;
+        let received = gateway.received("thing", "thing/find").await;
         assert_eq!(
-            (&heard[0]["q"], &heard[0]["_meta"]["example.org/a"]),
+            (&received[0]["q"], &received[0]["_meta"]["example.org/a"]),
             (&json!("x"), &json!(1))
         );
         assert!(gateway.received("own", "thing/find").await.is_empty());
 
-        // Nothing says which server is meant, it is no method of an extension, or the client
-        // doesn't have the extension.
+        // The server is ambiguous, the method is not one of an extension, or the client doesn't
+        // have the extension.
         for method in ["vendor/x", "resources/x", "tasks/x", "ui/x", "skills/x"] {
-            let error = client.error(method, json!({})).await;
+            let error = client.expect_error(method, json!({})).await;
             assert_eq!(error["code"], -32601, "{method}: {error}");
         }
         let mut other = client_with(&gateway, client_era, json!({ "com.example/z": {} })).await;
-        assert_eq!(other.error("thing/find", json!({})).await["code"], -32601);
+        assert_eq!(
+            other.expect_error("thing/find", json!({})).await["code"],
+            -32601
+        );
         for method in ["vendor/x", "resources/x", "thing/find"] {
-            let heard = gateway.received("own", method).await;
-            assert!(heard.is_empty(), "{method}: {heard:?}");
+            let received = gateway.received("own", method).await;
+            assert!(received.is_empty(), "{method}: {received:?}");
         }
 
         // Scopes know it under its own name.
@@ -143,7 +152,10 @@ async fn a_method_of_an_extension_reaches_the_server_that_has_it_and_no_other() 
                 ]));
         let capabilities = json!({ "extensions": both });
         let mut without = TestClient::with_capabilities(scope, client_era, capabilities).await;
-        assert_eq!(without.error("thing/find", params).await["code"], -32601);
+        assert_eq!(
+            without.expect_error("thing/find", params).await["code"],
+            -32601
+        );
         assert_eq!(gateway.received("thing", "thing/find").await.len(), 1);
         gateway.stop().await;
     }
@@ -155,13 +167,16 @@ async fn an_extension_of_hostile_size_is_not_passed_on() {
     for n in 0..1000 {
         extensions[format!("x/{n}")] = json!({ "n": n });
     }
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let content = json!({ "extensions": extensions });
         let gateway = Gateway::start(server_era, &[("s", content)]).await;
         let client = client_with(&gateway, client_era, extensions.clone()).await;
-        let declared = declared_to(&client);
-        assert_eq!(declared.as_object().unwrap().len(), 32 + 1);
-        assert!(declared["x/large"].is_null());
+        let declared = client.hello["capabilities"]["extensions"]
+            .as_object()
+            .unwrap();
+        let own = with_own_extensions(client_era, json!({}));
+        assert_eq!(declared.len(), 32 + own.as_object().unwrap().len());
+        assert!(!declared.contains_key("x/large"));
         gateway.stop().await;
     }
 }

@@ -1,4 +1,4 @@
-//! Servers that die, hang or answer nonsense when their content is used.
+//! Servers that die, hang or send malformed results when their content is used.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use toolgate_core::{Limits, Policy};
 use toolgate_mcp::ProtocolEra;
 
 use crate::client::TestClient;
-use crate::gateway::{ERAS, Gateway, pairs};
+use crate::gateway::{ERAS, Gateway, era_pairs};
 
 const METHODS: [&str; 3] = ["resources/read", "prompts/get", "completion/complete"];
 
@@ -24,11 +24,12 @@ async fn faulty(era: ProtocolEra) -> Gateway {
     ];
     let prompts: Vec<Value> = faults.iter().map(|name| json!({ "name": name })).collect();
     let content = json!({ "resources": [{ "uri": "fault:hang" }], "prompts": prompts });
-    let neighbour = json!({ "resources": [{ "uri": "well:1" }], "prompts": [{ "name": "well" }] });
+    let neighbour =
+        json!({ "resources": [{ "uri": "healthy:1" }], "prompts": [{ "name": "healthy" }] });
     Gateway::start(era, &[("faulty", content), ("neighbour", neighbour)]).await
 }
 
-/// The parameters that lead to a fault.
+/// The parameters that cause a fault.
 fn params(method: &str, fault: &str) -> Value {
     match method {
         "resources/read" => json!({ "uri": fault }),
@@ -40,28 +41,30 @@ fn params(method: &str, fault: &str) -> Value {
     }
 }
 
-async fn assert_well(client: &mut TestClient) {
+async fn assert_still_working(client: &mut TestClient) {
     let started = Instant::now();
-    assert_eq!(client.read("well:1").await, "well:1 of neighbour");
+    assert_eq!(client.read("healthy:1").await, "healthy:1 of neighbour");
     client
-        .result("prompts/get", json!({ "name": "well" }))
+        .result("prompts/get", json!({ "name": "healthy" }))
         .await;
     assert!(started.elapsed() < Duration::from_secs(10));
 }
 
 #[tokio::test]
 async fn a_server_that_dies_fails_every_request_on_it_and_comes_back() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         for method in METHODS {
             let gateway = faulty(server_era).await;
             let mut client = gateway.client(client_era).await;
-            // Run twice, since it can do no harm, and then given up.
-            let error = client.error(method, params(method, "fault:die")).await;
+            // A read is safe to repeat, so it is tried twice before it fails.
+            let error = client
+                .expect_error(method, params(method, "fault:die"))
+                .await;
             let text = error["message"].as_str().unwrap();
             let stopped = "MCP server 'faulty' stopped during the call (exit status 3)";
             assert_eq!(text, stopped, "{method}");
             assert_eq!(error["data"]["kind"], "unavailable", "{error}");
-            assert_well(&mut client).await;
+            assert_still_working(&mut client).await;
             assert_eq!(
                 gateway.received("faulty", method).await.len(),
                 0,
@@ -93,7 +96,7 @@ async fn a_read_that_killed_its_server_once_is_tried_again() {
 
 #[tokio::test]
 async fn a_request_that_hangs_ends_at_its_timeout_and_is_cancelled() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = faulty(server_era).await;
         let mut limits = Limits::default();
         limits.timeout = Duration::from_millis(300);
@@ -101,7 +104,7 @@ async fn a_request_that_hangs_ends_at_its_timeout_and_is_cancelled() {
         let mut client = gateway.client(client_era).await;
         for method in METHODS {
             let (_, hanging) = client.start(method, params(method, "fault:hang")).await;
-            assert_well(&mut client).await;
+            assert_still_working(&mut client).await;
             let error = hanging.await.unwrap()["error"].take();
             assert_eq!(error["data"]["kind"], "timeout", "{method}: {error}");
         }
@@ -113,7 +116,7 @@ async fn a_request_that_hangs_ends_at_its_timeout_and_is_cancelled() {
 
 #[tokio::test]
 async fn a_client_can_cancel_a_read() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = faulty(server_era).await;
         let mut client = gateway.client(client_era).await;
         for method in METHODS {
@@ -134,7 +137,7 @@ async fn a_client_can_cancel_a_read() {
                 {}
             };
             let cancelled = tokio::time::timeout(Duration::from_secs(20), cancelled).await;
-            cancelled.expect("the server is told");
+            cancelled.expect("no cancellation was sent");
         }
         gateway.stop().await;
     }
@@ -150,7 +153,7 @@ async fn oversized_contents_are_refused_and_the_server_keeps_running() {
         for size in [9 << 20, 17 << 20] {
             let uri = format!("fault:big/{size}");
             for method in METHODS {
-                let error = client.error(method, params(method, &uri)).await;
+                let error = client.expect_error(method, params(method, &uri)).await;
                 assert_eq!(error["data"]["kind"], "too_large", "{error}");
             }
         }
@@ -159,7 +162,7 @@ async fn oversized_contents_are_refused_and_the_server_keeps_running() {
         gateway.executor.set_rules(limits, Policy::default());
         for method in METHODS {
             let error = client
-                .error(method, params(method, "fault:big/20000"))
+                .expect_error(method, params(method, "fault:big/20000"))
                 .await;
             assert_eq!(error["data"]["kind"], "too_large", "{method}: {error}");
         }
@@ -169,8 +172,8 @@ async fn oversized_contents_are_refused_and_the_server_keeps_running() {
 }
 
 #[tokio::test]
-async fn nonsense_instead_of_a_result_fails_its_request_and_no_other() {
-    let nonsense = [
+async fn a_malformed_result_fails_only_its_request() {
+    let malformed = [
         ("resources/read", r#"{"contents":{}}"#),
         ("resources/read", r#"{"contents":["text"]}"#),
         ("resources/read", r#"{"content":[]}"#),
@@ -186,23 +189,25 @@ async fn nonsense_instead_of_a_result_fails_its_request_and_no_other() {
     ];
     let raw =
         |result: &str| format!(r#"fault:raw/{{"jsonrpc":"2.0","id":$ID,"result":{result}}}\n"#);
-    let prompts: Vec<Value> = nonsense
+    let prompts: Vec<Value> = malformed
         .iter()
         .map(|(_, result)| json!({ "name": raw(result) }))
         .collect();
     let content = json!({ "resources": [{ "uri": "fault:x" }], "prompts": prompts });
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let neighbour =
-            json!({ "resources": [{ "uri": "well:1" }], "prompts": [{ "name": "well" }] });
+            json!({ "resources": [{ "uri": "healthy:1" }], "prompts": [{ "name": "healthy" }] });
         let servers = [("faulty", content.clone()), ("neighbour", neighbour)];
         let gateway = Gateway::start(server_era, &servers).await;
         let mut client = gateway.client(client_era).await;
-        for (method, result) in nonsense {
-            let error = client.error(method, params(method, &raw(result))).await;
+        for (method, result) in malformed {
+            let error = client
+                .expect_error(method, params(method, &raw(result)))
+                .await;
             assert_eq!(error["code"], -32603, "{method} {result}: {error}");
             assert!(!error["message"].as_str().unwrap().is_empty());
         }
-        assert_well(&mut client).await;
+        assert_still_working(&mut client).await;
         gateway.stop().await;
     }
 }
@@ -219,12 +224,12 @@ fn response(method: &str, id: &str, text: &str) -> String {
 }
 
 #[tokio::test]
-async fn foreign_ids_answer_no_request() {
+async fn unknown_response_ids_answer_no_request() {
     let wrong = ["999", "null", r#""$ID""#, "-1", "1.5", "$ID0"];
     let faults = METHODS.map(|method| {
         let confused =
             wrong.map(|id| response(method, id, "wrong") + &response(method, "$ID", "right"));
-        // A second answer to the same request is nobody's.
+        // A second response to the same request is dropped.
         let twice = response(method, "$ID", "right") + &response(method, "$ID", "wrong");
         let all = confused.into_iter().chain([twice]);
         all.map(|answer| format!("fault:raw/{answer}"))
@@ -233,8 +238,9 @@ async fn foreign_ids_answer_no_request() {
     let prompts = faults.iter().flatten();
     let prompts: Vec<Value> = prompts.map(|name| json!({ "name": name })).collect();
     let content = json!({ "resources": [{ "uri": "fault:x" }], "prompts": prompts });
-    let neighbour = json!({ "resources": [{ "uri": "well:1" }], "prompts": [{ "name": "well" }] });
-    for (client_era, server_era) in pairs() {
+    let neighbour =
+        json!({ "resources": [{ "uri": "healthy:1" }], "prompts": [{ "name": "healthy" }] });
+    for (client_era, server_era) in era_pairs() {
         let servers = [
             ("faulty", content.clone()),
             ("neighbour", neighbour.clone()),
@@ -251,7 +257,7 @@ async fn foreign_ids_answer_no_request() {
                 assert!(is_right, "{fault}: {result}");
             }
         }
-        assert_well(&mut client).await;
+        assert_still_working(&mut client).await;
         gateway.stop().await;
     }
 }
@@ -278,6 +284,6 @@ async fn too_many_reads_at_once_are_refused_and_the_rest_answered() {
     }
     assert!(kinds["overloaded"] >= 1100 - 1024, "{kinds:?}");
     assert_eq!(kinds["overloaded"] + kinds["timeout"], 1100, "{kinds:?}");
-    assert_well(&mut client).await;
+    assert_still_working(&mut client).await;
     gateway.stop().await;
 }

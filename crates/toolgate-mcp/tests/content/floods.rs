@@ -1,4 +1,4 @@
-//! Endless lists, floods of notifications, and garbage in lists.
+//! Endless lists, floods of notifications, and invalid entries in lists.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolgate_mcp::ProtocolEra;
 
-use crate::gateway::{ERAS, Gateway, pairs};
+use crate::gateway::{ERAS, Gateway, era_pairs};
 
 #[tokio::test]
 async fn endless_lists_are_cut() {
@@ -39,8 +39,8 @@ async fn endless_lists_are_cut() {
 }
 
 #[tokio::test]
-async fn garbage_in_lists_is_left_out_and_the_rest_is_offered() {
-    let garbage = [
+async fn invalid_entries_in_lists_are_left_out() {
+    let invalid = [
         json!(null),
         json!(7),
         json!("x:1"),
@@ -48,13 +48,13 @@ async fn garbage_in_lists_is_left_out_and_the_rest_is_offered() {
         json!({}),
         json!({ "name": 5 }),
     ];
-    let list = |good: Value| -> Vec<Value> { garbage.iter().cloned().chain([good]).collect() };
+    let list = |valid: Value| -> Vec<Value> { invalid.iter().cloned().chain([valid]).collect() };
     let content = json!({
         "resources": list(json!({ "uri": "x:1", "title": 3, "icons": "none", "_meta": [] })),
         "templates": list(json!({ "uriTemplate": "x:{n}", "annotations": [] })),
         "prompts": list(json!({ "name": "p", "arguments": [null, { "name": 1 }, { "name": "a" }] })),
     });
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = Gateway::start(server_era, &[("s", content.clone())]).await;
         let mut client = gateway.client(client_era).await;
         let listed = client.result("resources/list", json!({})).await;
@@ -91,7 +91,7 @@ async fn an_invalid_list_affects_nothing_else() {
 #[tokio::test]
 async fn a_flood_of_updates_is_coalesced() {
     let content = json!({ "resources": [{ "uri": "x:1" }, { "uri": "x:2" }] });
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let servers = [
             ("s", content.clone()),
             ("neighbour", json!({ "resources": [{ "uri": "y:1" }] })),
@@ -99,20 +99,24 @@ async fn a_flood_of_updates_is_coalesced() {
         let gateway = Gateway::start(server_era, &servers).await;
         let mut client = gateway.client(client_era).await;
         client.subscribe(&["x:1"]).await;
-        gateway.until_subscribed("s", &["x:1"]).await;
-        let flood = json!({ "uri": "x:1", "times": 20_000 });
-        let unasked = json!({ "uri": "x:2", "times": 20_000, "always": true });
+        gateway.wait_until_subscribed("s", &["x:1"]).await;
+        let subscribed = json!({ "uri": "x:1", "times": 20_000 });
+        let unsubscribed = json!({ "uri": "x:2", "times": 20_000, "always": true });
         let both = futures::future::join(
-            gateway.call("s", "update", flood),
-            gateway.call("s", "update", unasked),
+            gateway.call("s", "update", subscribed),
+            gateway.call("s", "update", unsubscribed),
         );
         let started = Instant::now();
         let (_, read) = futures::future::join(both, client.read("y:1")).await;
         assert_eq!(read, "y:1 of neighbour");
         assert!(started.elapsed() < Duration::from_secs(50));
-        let heard = client.drain().await;
-        assert!((1..=20_000).contains(&heard.len()), "{}", heard.len());
-        assert!(heard.iter().all(|update| update["params"]["uri"] == "x:1"));
+        let updates = client.drain().await;
+        assert!((1..=20_000).contains(&updates.len()), "{}", updates.len());
+        assert!(
+            updates
+                .iter()
+                .all(|update| update["params"]["uri"] == "x:1")
+        );
         gateway.stop().await;
     }
 }
@@ -123,15 +127,15 @@ async fn a_client_that_does_not_read_gets_one_update_of_each_resource() {
     let gateway = Gateway::start(ProtocolEra::Legacy, &[("s", content)]).await;
     let mut client = gateway.client(ProtocolEra::Legacy).await;
     client.subscribe(&["x:1"]).await;
-    gateway.until_subscribed("s", &["x:1"]).await;
+    gateway.wait_until_subscribed("s", &["x:1"]).await;
     // In one piece, so that they arrive before the client's task runs.
     let update =
         r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"x:1"}}\n"#;
     let answer = r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}\n"#;
     let text = update.repeat(10_000) + answer;
     gateway.call("s", "raw", json!({ "text": text })).await;
-    let heard = client.drain().await.len();
-    assert!((1..=1000).contains(&heard), "{heard}");
+    let updates = client.drain().await.len();
+    assert!((1..=1000).contains(&updates), "{updates}");
     gateway.stop().await;
 }
 
@@ -144,7 +148,7 @@ async fn invalid_notifications_are_ignored() {
     .await;
     let mut client = gateway.client(ProtocolEra::Modern).await;
     client.subscribe(&["x:1"]).await;
-    gateway.until_subscribed("s", &["x:1"]).await;
+    gateway.wait_until_subscribed("s", &["x:1"]).await;
     for params in [
         json!({}),
         json!({ "uri": 7 }),
@@ -158,6 +162,6 @@ async fn invalid_notifications_are_ignored() {
     }
     client.assert_quiet().await;
     assert!(gateway.update("s", "x:1").await);
-    assert_eq!(client.updated().await, "x:1");
+    assert_eq!(client.next_updated_uri().await, "x:1");
     gateway.stop().await;
 }

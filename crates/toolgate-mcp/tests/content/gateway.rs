@@ -17,8 +17,8 @@ use crate::client::{PATIENCE, TestClient};
 
 pub(crate) const ERAS: [ProtocolEra; 2] = [ProtocolEra::Legacy, ProtocolEra::Modern];
 
-/// The eras of the client and of the server.
-pub(crate) fn pairs() -> impl Iterator<Item = (ProtocolEra, ProtocolEra)> {
+/// All pairs of the client's and the server's era.
+pub(crate) fn era_pairs() -> impl Iterator<Item = (ProtocolEra, ProtocolEra)> {
     ERAS.into_iter()
         .flat_map(|client| ERAS.map(|server| (client, server)))
 }
@@ -82,7 +82,7 @@ impl Gateway {
         other
     }
 
-    /// Adds a server to the settings, without applying them.
+    /// Adds a server to the settings without applying them.
     pub(crate) fn add(&mut self, name: &str, era: ProtocolEra, content: &Value) {
         self.write(name, content);
         let mut program = ServerProgram {
@@ -133,17 +133,17 @@ impl Gateway {
         if content["name"].is_null() {
             content["name"] = json!(name);
         }
-        // Renamed, so that the server never sees half a file.
-        let half = self.path(&format!("{name}.new"));
-        std::fs::write(&half, content.to_string()).unwrap();
-        std::fs::rename(&half, self.path(name)).unwrap();
+        // Renamed into place, so that the server never reads half a file.
+        let partial = self.path(&format!("{name}.new"));
+        std::fs::write(&partial, content.to_string()).unwrap();
+        std::fs::rename(&partial, self.path(name)).unwrap();
     }
 
     pub(crate) async fn client(&self, era: ProtocolEra) -> TestClient {
         TestClient::new(self.server.clone(), era).await
     }
 
-    /// A client that may use what `allow` says, and not what `deny` says.
+    /// A client whose scope is `allow` without `deny`.
     pub(crate) async fn client_within(
         &self,
         era: ProtocolEra,
@@ -153,7 +153,8 @@ impl Gateway {
         TestClient::new(self.server.within(scope(allow, deny)), era).await
     }
 
-    /// Like `client_within`, for a client that fills in every form with this and wants log messages.
+    /// Like `client_within`, for a client that fills in every form with this and wants log
+    /// messages.
     pub(crate) async fn client_answering(
         &self,
         era: ProtocolEra,
@@ -170,7 +171,7 @@ impl Gateway {
         self.executor.set_rules(Limits::default(), policy);
     }
 
-    /// Calls a tool of a fake server, not as a client.
+    /// Calls a tool of a fake server directly, not through a client.
     pub(crate) async fn call(&self, server: &str, tool: &str, arguments: Value) -> Value {
         let call = ToolCall::new(format!("{server}__{tool}"), arguments);
         let envelope = self.executor.execute(call).await.to_envelope();
@@ -183,13 +184,13 @@ impl Gateway {
 
     /// The parameters of the requests of this method that a server has received.
     pub(crate) async fn received(&self, server: &str, method: &str) -> Vec<Value> {
-        let heard = self.call(server, "heard", json!({})).await;
-        let heard = heard.as_array().unwrap().iter();
-        let of_method = heard.filter(|message| message["method"] == method);
+        let messages = self.call(server, "received", json!({})).await;
+        let messages = messages.as_array().unwrap().iter();
+        let of_method = messages.filter(|message| message["method"] == method);
         of_method.map(|message| message["params"].clone()).collect()
     }
 
-    /// Says that a list changed.
+    /// Makes a server announce a changed list.
     pub(crate) async fn announce(&self, server: &str, kind: &str) {
         let method = format!("notifications/{kind}/list_changed");
         let arguments = json!({ "method": method, "params": {} });
@@ -202,7 +203,7 @@ impl Gateway {
     }
 
     /// Waits until a server has exactly these subscriptions.
-    pub(crate) async fn until_subscribed(&self, server: &str, uris: &[&str]) {
+    pub(crate) async fn wait_until_subscribed(&self, server: &str, uris: &[&str]) {
         let started = Instant::now();
         let wanted = json!(uris);
         loop {

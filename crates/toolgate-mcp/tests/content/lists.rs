@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate_mcp::ProtocolEra;
 
-use crate::gateway::{Gateway, pairs};
+use crate::gateway::{Gateway, era_pairs};
 
 fn notes() -> Value {
     json!({
@@ -16,7 +16,7 @@ fn notes() -> Value {
 
 #[tokio::test]
 async fn everything_is_listed_read_and_completed() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = Gateway::start(server_era, &[("notes", notes())]).await;
         let mut client = gateway.client(client_era).await;
         let capabilities = &client.hello["capabilities"];
@@ -38,8 +38,8 @@ async fn everything_is_listed_read_and_completed() {
         let arguments = json!({ "name": "review", "arguments": { "what": "häl\nlo" } });
         let prompt = client.result("prompts/get", arguments.clone()).await;
         assert_eq!(prompt["messages"][0]["content"]["text"], "review of notes");
-        let asked = gateway.received("notes", "prompts/get").await;
-        assert_eq!(asked[0]["arguments"], arguments["arguments"]);
+        let received = gateway.received("notes", "prompts/get").await;
+        assert_eq!(received[0]["arguments"], arguments["arguments"]);
         for (reference, name) in [
             (json!({ "type": "ref/prompt", "name": "review" }), "review"),
             (
@@ -54,10 +54,10 @@ async fn everything_is_listed_read_and_completed() {
             let completed = client.result("completion/complete", params.clone()).await;
             let expected = json!([format!("{name} of notes")]);
             assert_eq!(completed["completion"]["values"], expected);
-            let mut asked = gateway.received("notes", "completion/complete").await;
-            let mut asked = asked.pop().unwrap();
-            asked.as_object_mut().unwrap().remove("_meta");
-            assert_eq!(asked, params);
+            let mut received = gateway.received("notes", "completion/complete").await;
+            let mut received = received.pop().unwrap();
+            received.as_object_mut().unwrap().remove("_meta");
+            assert_eq!(received, params);
         }
         let is_modern = client_era == ProtocolEra::Modern;
         let read = client
@@ -71,27 +71,31 @@ async fn everything_is_listed_read_and_completed() {
 
 #[tokio::test]
 async fn unknown_content_is_not_found_and_reaches_no_server() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = Gateway::start(server_era, &[("notes", notes())]).await;
         let mut client = gateway.client(client_era).await;
         let code = match client_era {
             ProtocolEra::Legacy => -32002,
             ProtocolEra::Modern => -32602,
         };
-        for uri in ["other:1", "toolgate://nobody/notes:list", "no uri", ""] {
-            let error = client.error("resources/read", json!({ "uri": uri })).await;
+        for uri in ["other:1", "toolgate://unknown/notes:list", "no uri", ""] {
+            let error = client
+                .expect_error("resources/read", json!({ "uri": uri }))
+                .await;
             assert_eq!(error["code"], code, "{error}");
             assert_eq!(error["data"]["uri"], uri);
         }
-        let error = client.error("prompts/get", json!({ "name": "x" })).await;
+        let error = client
+            .expect_error("prompts/get", json!({ "name": "x" }))
+            .await;
         assert_eq!(error["code"], -32602, "{error}");
         let reference = json!({ "type": "ref/prompt", "name": "x" });
         let params = json!({ "ref": reference, "argument": { "name": "a", "value": "" } });
-        let error = client.error("completion/complete", params).await;
+        let error = client.expect_error("completion/complete", params).await;
         assert_eq!(error["code"], -32602, "{error}");
         for method in ["resources/read", "prompts/get", "completion/complete"] {
             for wrong in [json!({}), json!({ "uri": 3, "name": [], "ref": "x" })] {
-                let error = client.error(method, wrong).await;
+                let error = client.expect_error(method, wrong).await;
                 assert_eq!(error["code"], -32602, "{method}: {error}");
             }
             assert!(gateway.received("notes", method).await.is_empty());
@@ -121,7 +125,7 @@ async fn instructions_are_joined_under_the_names_of_their_servers_and_bounded() 
     let names: Vec<String> = (0..12).map(|n| format!("long{n}")).collect();
     let mut servers = vec![("notes", notes())];
     servers.extend(names.iter().map(|name| (name.as_str(), long.clone())));
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = Gateway::start(server_era, &servers).await;
         let client = gateway.client(client_era).await;
         let text = client.hello["instructions"].as_str().unwrap();

@@ -1,5 +1,5 @@
-//! Resources, prompts, completion and subscriptions through both halves: an MCP client in front, real
-//! processes behind, in every pair of protocol eras.
+//! Resources, prompts, completion and subscriptions through both halves: an MCP client in front,
+//! real processes behind, in every pair of protocol eras.
 //!
 //! Time limits only guard against hanging and are ten times what is promised.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on says where")]
@@ -8,12 +8,13 @@ mod clashes;
 mod client;
 mod documented;
 mod everything;
+mod extension_messages;
 mod extensions;
 mod faults;
 mod floods;
 mod gateway;
 mod lists;
-mod misuse;
+mod malformed_messages;
 mod pages;
 mod passed_on;
 mod real_clients;

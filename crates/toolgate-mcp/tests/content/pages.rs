@@ -81,7 +81,7 @@ async fn pages_that_an_error_requires_are_announced_when_done() {
     let complete = r#"{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"p"}}"#;
     let text = format!("{error}\\n{complete}\\n");
     let params = json!({ "name": "one__raw", "arguments": { "text": text } });
-    let refused = ada.error("tools/call", params).await;
+    let refused = ada.expect_error("tools/call", params).await;
     assert_eq!(refused["code"], -32042, "{refused}");
     assert_eq!(refused["data"]["elicitations"][0]["elicitationId"], "p");
     assert_eq!(done(&mut ada).await, ["p"]);
@@ -102,7 +102,7 @@ async fn a_flood_of_pages_is_bounded_and_the_latest_are_known() {
     };
     for from in [0, 250] {
         let params = json!({ "name": "one__raw", "arguments": { "text": pages(from) } });
-        ada.error("tools/call", params).await;
+        ada.expect_error("tools/call", params).await;
     }
     for id in ["0", "499"] {
         say_done(&gateway, "one", json!(id)).await;
@@ -119,7 +119,7 @@ async fn a_client_that_insists_on_an_id_gets_one_for_a_page_without() {
         let page = json!({ "mode": "url", "url": "https://example.org", "message": "Open it" });
         let params = json!({ "name": "one__elicit", "arguments": { "question": page } });
         ada.result("tools/call", params).await;
-        let question = ada.questions.lock().pop().unwrap();
+        let question = ada.question_requests.lock().pop().unwrap();
         let id = question["params"]["elicitationId"].as_str();
         assert!(id.is_some_and(|id| !id.is_empty()), "{era:?}: {question}");
         gateway.stop().await;

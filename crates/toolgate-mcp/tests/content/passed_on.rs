@@ -1,10 +1,11 @@
-//! Toolgate passes on everything that it doesn't interpret byte for byte.
+//! Everything that Toolgate doesn't interpret is passed on byte for byte.
 
 use serde_json::{Value, json};
+use toolgate_core::Redactor;
 use toolgate_mcp::ProtocolEra;
 
 use crate::client::TestClient;
-use crate::gateway::{Gateway, pairs};
+use crate::gateway::{Gateway, era_pairs};
 
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
@@ -51,7 +52,7 @@ async fn entries_of_lists_keep_every_member() {
         "arguments": [{ "name": "a", "title": "A", "description": "d", "required": false, "unknown": 1 }],
     });
     let content = json!({ "resources": [resource], "templates": [template], "prompts": [prompt] });
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = Gateway::start(server_era, &[("s", content.clone())]).await;
         let mut client = gateway.client(client_era).await;
         for (method, key, expected) in [
@@ -87,7 +88,7 @@ async fn results_of_reads_and_prompts_keep_every_member() {
         "resources": [{ "uri": "x:1", "name": "n" }], "prompts": [{ "name": "p" }],
         "answers": { "x:1": read, "p": prompt },
     });
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = Gateway::start(server_era, &[("s", content.clone())]).await;
         let mut client = gateway.client(client_era).await;
         for (method, params, expected) in [
@@ -104,7 +105,7 @@ async fn results_of_reads_and_prompts_keep_every_member() {
 
 #[tokio::test]
 async fn the_meta_of_a_request_reaches_its_server() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let content = json!({ "resources": [{ "uri": "x:1" }], "prompts": [{ "name": "p" }] });
         let gateway = Gateway::start(server_era, &[("s", content)]).await;
         let mut client = gateway.client(client_era).await;
@@ -114,21 +115,21 @@ async fn the_meta_of_a_request_reaches_its_server() {
         ] {
             params["_meta"] = meta();
             client.result(method, params).await;
-            let asked = gateway.received("s", method).await;
+            let received = gateway.received("s", method).await;
             for (key, value) in meta().as_object().unwrap() {
-                assert_eq!(asked[0]["_meta"][key], *value, "{method}");
+                assert_eq!(received[0]["_meta"][key], *value, "{method}");
             }
         }
         gateway.stop().await;
     }
 }
 
-/// Lets the tool `raw` of the server answer with this result.
+/// Calls the tool `raw` so that the server responds with this result.
 async fn answer_with(client: &mut TestClient, result: &Value) -> Value {
     answer_raw(client, &[json!({ "result": result })]).await
 }
 
-/// Has the server write these messages, of which the last one is the response.
+/// Makes the server write these messages, of which the last one is the response.
 async fn answer_raw(client: &mut TestClient, messages: &[Value]) -> Value {
     let mut text = String::new();
     for message in messages {
@@ -152,7 +153,7 @@ async fn the_meta_of_notifications_reaches_the_client() {
         json!({ "example.org/a": { "z": 1, "b": [1.50] }, "io.modelcontextprotocol/own": 1 });
     let kept = json!({ "example.org/a": { "z": 1, "b": [1.50] } });
     let large = json!({ "example.org/a": "x".repeat(5000) });
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = Gateway::start(server_era, &[("s", content.clone())]).await;
         let mut client = gateway.client(client_era).await;
         if client_era == ProtocolEra::Legacy {
@@ -163,27 +164,27 @@ async fn the_meta_of_notifications_reaches_the_client() {
         client.drain().await;
         for (meta, expected) in [(&sent, &kept), (&large, &Value::Null)] {
             let progress = json!({ "progressToken": "$ID", "progress": 1, "_meta": meta });
-            let log = json!({ "level": "info", "data": "said", "_meta": meta });
+            let log = json!({ "level": "info", "data": "logged", "_meta": meta });
             let messages = [
                 json!({ "method": "notifications/progress", "params": progress }),
                 json!({ "method": "notifications/message", "params": log }),
                 json!({ "result": { "content": [] } }),
             ];
             answer_raw(&mut client, &messages).await;
-            let told = client.drain().await;
+            let received = client.drain().await;
             for method in ["notifications/progress", "notifications/message"] {
-                let told = told.iter().find(|it| it["method"] == method).unwrap();
-                assert_eq!(told["params"]["_meta"], *expected, "{method}");
+                let received = received.iter().find(|it| it["method"] == method).unwrap();
+                assert_eq!(received["params"]["_meta"], *expected, "{method}");
             }
         }
         client.subscribe(&["x:1"]).await;
-        gateway.until_subscribed("s", &["x:1"]).await;
+        gateway.wait_until_subscribed("s", &["x:1"]).await;
         client.drain().await;
         let update = json!({ "uri": "x:1", "meta": sent });
         assert_eq!(gateway.call("s", "update", update).await, true);
-        let told = client.notification("resources/updated").await;
-        assert_eq!(told["_meta"]["example.org/a"], kept["example.org/a"]);
-        assert!(told["_meta"]["io.modelcontextprotocol/own"].is_null());
+        let received = client.notification("resources/updated").await;
+        assert_eq!(received["_meta"]["example.org/a"], kept["example.org/a"]);
+        assert!(received["_meta"]["io.modelcontextprotocol/own"].is_null());
         gateway.stop().await;
     }
 }
@@ -196,13 +197,13 @@ async fn tool_results_keep_every_part_even_in_failures() {
         { "type": "audio", "data": "YXVkaW8=", "mimeType": "audio/wav" },
         { "type": "resource", "resource": { "uri": "https://example.org/", "blob": "YQ==", "_meta": meta() } },
     ]);
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = Gateway::start(server_era, &[("s", json!({}))]).await;
         let mut client = gateway.client(client_era).await;
         for is_error in [false, true] {
             let sent = json!({
                 "content": blocks, "structuredContent": { "z": 1, "a": [null] }, "isError": is_error,
-                "_meta": meta(),
+                "_meta": meta(), "z-later": [null, { "b": 1.5, "a": "ü" }], "example.org/a": meta(),
             });
             let result = answer_with(&mut client, &sent).await;
             assert_eq!(
@@ -221,9 +222,10 @@ async fn definitions_of_tools_keep_icons_meta_titles_and_schemas() {
         "inputSchema": { "type": "object", "properties": { "z": { "type": "string", "x-own": 1 }, "a": {} }, "$comment": "c" },
         "outputSchema": { "type": "object", "properties": { "n": { "type": "integer" } } },
         "annotations": { "readOnlyHint": true, "openWorldHint": false, "example.org/x": [1.50], "new": null },
-        "icons": icons(), "_meta": meta(),
+        "icons": icons(), "_meta": meta(), "z-later": [null, { "b": 1.5, "a": "ü" }],
+        "example.org/a": meta(),
     });
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let mut gateway = Gateway::prepare(server_era, &[], |_| {});
         gateway.add("s", server_era, &json!({}));
         std::fs::write(gateway.path("tools"), json!([tool]).to_string()).unwrap();
@@ -232,9 +234,9 @@ async fn definitions_of_tools_keep_icons_meta_titles_and_schemas() {
         let mut client = gateway.client(client_era).await;
         let listed = client.result("tools/list", json!({})).await;
         let mut listed = listed["tools"][0].as_object().unwrap().clone();
-        // Every call may be a task of ours, which clients of 2025-11-25 ask for themselves.
-        let own = (client_era == ProtocolEra::Legacy).then(|| json!({ "taskSupport": "optional" }));
-        assert_eq!(listed.shift_remove("execution"), own);
+        // Clients of 2025-11-25 hear that they may have a task.
+        let execution = listed.remove("execution");
+        assert_eq!(execution.is_some(), client_era == ProtocolEra::Legacy);
         for (key, value) in tool.as_object().unwrap() {
             assert_eq!(listed[key].to_string(), value.to_string(), "{key}");
         }
@@ -252,7 +254,7 @@ async fn errors_of_a_server_keep_their_code_and_data() {
         "resources": [{ "uri": "x:1" }], "prompts": [{ "name": "p" }],
         "answers": { "x:1": error, "p": error, "x:2": missing },
     });
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = Gateway::start(server_era, &[("s", content.clone())]).await;
         let mut client = gateway.client(client_era).await;
         let reference = json!({ "type": "ref/prompt", "name": "p" });
@@ -264,8 +266,8 @@ async fn errors_of_a_server_keep_their_code_and_data() {
                 json!({ "ref": reference, "argument": { "name": "a", "value": "" } }),
             ),
         ] {
-            let told = client.error(method, params).await;
-            assert_eq!(told.to_string(), error.to_string(), "{method}");
+            let received = client.expect_error(method, params).await;
+            assert_eq!(received.to_string(), error.to_string(), "{method}");
         }
         // The model sees the text of a failed result, and its client the rest.
         let failed = answer_raw(&mut client, &[json!({ "error": error })]).await;
@@ -279,18 +281,81 @@ async fn errors_of_a_server_keep_their_code_and_data() {
         );
 
         // Each era has its own code for a missing resource.
-        let told = client
-            .error("resources/read", json!({ "uri": "x:2" }))
+        let received = client
+            .expect_error("resources/read", json!({ "uri": "x:2" }))
             .await;
         let code = match client_era {
             ProtocolEra::Legacy => -32002,
             ProtocolEra::Modern => -32602,
         };
         assert_eq!(
-            (&told["code"], &told["message"]),
+            (&received["code"], &received["message"]),
             (&json!(code), &json!("Gone"))
         );
-        assert_eq!(told["data"], missing["data"]);
+        assert_eq!(received["data"], missing["data"]);
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_cannot_set_what_is_ours_in_results() {
+    let sent = json!({
+        "content": [{ "type": "text", "text": "t" }], "resultType": "complete", "isError": "no",
+        "inputRequests": { "a": { "method": "roots/list" } }, "requestState": "s",
+        "task": { "taskId": "t" }, "_meta": { SERVER_INFO: { "name": "forged" } }, "kept": 1,
+    });
+    for (client_era, server_era) in era_pairs() {
+        let gateway = Gateway::start(server_era, &[("s", json!({}))]).await;
+        let mut client = gateway.client(client_era).await;
+        let result = answer_with(&mut client, &sent).await;
+        let is_modern = client_era == ProtocolEra::Modern;
+        assert_eq!(result["kept"], 1);
+        assert_eq!(result["isError"], false);
+        assert_eq!(result["resultType"] == "complete", is_modern);
+        assert_eq!(result["_meta"][SERVER_INFO]["name"] != "forged", is_modern);
+        for ours in ["inputRequests", "requestState", "task"] {
+            assert!(result[ours].is_null(), "{ours}: {result}");
+        }
+
+        // Other callers get the envelope, which has no place for more.
+        let text = r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[],"structuredContent":{"n":1},"kept":1}}\n"#;
+        let answer = gateway.call("s", "raw", json!({ "text": text })).await;
+        assert_eq!(answer, json!({ "n": 1 }));
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_cannot_set_what_is_ours_in_definitions() {
+    let schema = json!({ "type": "object" });
+    let mut tool = json!({
+        "name": "t", "description": "D", "inputSchema": schema, "outputSchema": { "type": "array" },
+        "execution": { "taskSupport": "forged" }, "large": "x".repeat(70_000), "kept": "hunter2-secret",
+        "icons": "none", "_meta": 7,
+    });
+    for n in 0..100 {
+        tool[format!("member-{n}")] = json!(n);
+    }
+    for (client_era, server_era) in era_pairs() {
+        let mut gateway = Gateway::prepare(server_era, &[], |options| {
+            options.redactor = Redactor::new(["hunter2-secret".to_owned()]);
+        });
+        gateway.add("s", server_era, &json!({}));
+        std::fs::write(gateway.path("tools"), json!([tool]).to_string()).unwrap();
+        gateway.add_argument("s", "list=@/tools");
+        gateway.apply().await;
+        let mut client = gateway.client(client_era).await;
+        let listed = client.result("tools/list", json!({})).await;
+        let listed = &listed["tools"][0];
+        assert_ne!(listed["execution"]["taskSupport"], "forged");
+        assert_eq!(listed["kept"], "[REDACTED]");
+        for left_out in ["large", "outputSchema", "icons", "_meta"] {
+            assert!(listed[left_out].is_null(), "{left_out}");
+        }
+        assert_eq!(
+            (&listed["member-30"], &listed["member-31"]),
+            (&json!(30), &Value::Null)
+        );
         gateway.stop().await;
     }
 }

@@ -140,7 +140,7 @@ async fn the_typescript_sdks_use_resources_prompts_updates_and_questions() {
     for kind in ["sdk", "client", "client-modern"] {
         let seen = run(Path::new("node"), "content.mjs", &[&modules, kind, &url]).await;
         expect_all_is_well(&seen, kind);
-        gateway.until_subscribed("notes", &[]).await;
+        gateway.wait_until_subscribed("notes", &[]).await;
     }
     gateway.stop().await;
 }
@@ -159,7 +159,7 @@ async fn the_python_sdk_and_fastmcp_use_resources_prompts_updates_and_questions(
             let seen = run(&python, script, &[mode, &url]).await;
             expect_all_is_well(&seen, &format!("{script} {mode}"));
             assert_eq!(seen["protocol"], protocol);
-            gateway.until_subscribed("notes", &[]).await;
+            gateway.wait_until_subscribed("notes", &[]).await;
         }
     }
     gateway.stop().await;

@@ -79,7 +79,7 @@ async fn everything_of_the_reference_server_works_in_both_eras() {
         let blob = client.result("resources/read", blob).await;
         assert!(blob["contents"][0]["blob"].is_string(), "{blob}");
         let unknown = json!({ "uri": "demo://resource/unknown" });
-        let error = client.error("resources/read", unknown).await;
+        let error = client.expect_error("resources/read", unknown).await;
         assert!(
             error["message"].as_str().unwrap().contains("unknown"),
             "{error}"
@@ -107,7 +107,7 @@ async fn check_prompts(client: &mut crate::client::TestClient) {
     let text = prompt["messages"][0]["content"]["text"].as_str().unwrap();
     assert!(text.contains("Köln") && text.contains("NRW"), "{text}");
     let missing = json!({ "name": "args-prompt", "arguments": {} });
-    let error = client.error("prompts/get", missing).await;
+    let error = client.expect_error("prompts/get", missing).await;
     assert_eq!(error["code"], -32602, "{error}");
     let arguments = json!({ "resourceType": "Text", "resourceId": "3" });
     let params = json!({ "name": "resource-prompt", "arguments": arguments });
@@ -151,7 +151,7 @@ async fn check_subscription(client: &mut crate::client::TestClient) {
     assert_eq!(client.subscribe(&[uri]).await, [uri]);
     let toggle = json!({ "name": "toggle-subscriber-updates", "arguments": {} });
     client.result("tools/call", toggle.clone()).await;
-    assert_eq!(client.updated().await, uri);
+    assert_eq!(client.next_updated_uri().await, uri);
     client.unsubscribe(&[uri]).await;
     client.result("tools/call", toggle).await;
     client.drain().await;

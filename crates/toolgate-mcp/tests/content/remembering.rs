@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, pairs};
+use crate::gateway::{Gateway, era_pairs};
 
 fn content() -> Value {
     json!({
@@ -18,7 +18,7 @@ fn content() -> Value {
 
 #[tokio::test]
 async fn a_restart_lists_without_starting_the_server_and_a_read_starts_it() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let mut gateway = Gateway::prepare(server_era, &[("s", content())], |_| {});
         gateway.add_argument("s", "failing=0:@/starts");
         gateway.apply().await;
@@ -44,17 +44,17 @@ async fn a_restart_lists_without_starting_the_server_and_a_read_starts_it() {
         assert_eq!(starts(&gateway), before, "nothing was started");
         assert_eq!(client.read("x:1").await, "x:1 of s");
         assert_eq!(starts(&gateway), before + 1);
-        gateway.until_subscribed("s", &["x:1"]).await;
+        gateway.wait_until_subscribed("s", &["x:1"]).await;
         client.drain().await;
         assert!(gateway.update("s", "x:1").await);
-        assert_eq!(client.updated().await, "x:1");
+        assert_eq!(client.next_updated_uri().await, "x:1");
         gateway.stop().await;
     }
 }
 
 #[tokio::test]
 async fn changed_content_after_a_restart_is_listed() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = Gateway::start(server_era, &[("s", content())]).await;
         gateway.servers.stop().await;
         gateway.write(

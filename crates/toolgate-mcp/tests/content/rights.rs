@@ -16,10 +16,10 @@ const SERVERS: [&str; 3] = ["a", "b", "c"];
 const METHODS: [&str; 3] = ["resources/read", "prompts/get", "completion/complete"];
 /// Tools that ask their client, and that log a message.
 const TOOLS: [&str; 2] = ["elicit", "notify"];
-/// Tells in `_meta` which client made a request.
+/// The key in `_meta` that says which client made a request.
 const BY: &str = "example.org/by";
 
-/// What one client may do: pairs of a server and a method or tool.
+/// What one client may do: era_pairs of a server and a method or tool.
 type Rights = BTreeSet<(String, String)>;
 
 #[derive(Debug, Clone)]
@@ -41,8 +41,8 @@ enum PlannedRequest {
     Log(&'static str),
 }
 
-/// Addresses of resources: of the scheme that all servers list, of a scheme of one, with the name of
-/// a server in many forms, and nonsense.
+/// Addresses of resources: of the scheme that all servers list, of a scheme of one, with the name
+/// of a server in many forms, and random text.
 fn address() -> impl Strategy<Value = String> {
     let own = prop_oneof![
         3 => Just("x:N".to_owned()),
@@ -86,10 +86,10 @@ fn request() -> impl Strategy<Value = PlannedRequest> {
 
 fn all_rights() -> Vec<(String, String)> {
     let targets = METHODS.into_iter().chain(TOOLS);
-    let pairs = SERVERS
+    let era_pairs = SERVERS
         .iter()
         .flat_map(|server| targets.clone().map(move |target| (server, target)));
-    pairs
+    era_pairs
         .map(|(server, method)| ((*server).to_owned(), method.to_owned()))
         .collect()
 }
@@ -116,7 +116,7 @@ struct Actor {
     accepted: BTreeMap<String, (String, String)>,
     // The log messages that its calls caused.
     logged: BTreeSet<String>,
-    // Nobody else uses the servers, so everything must reach it.
+    // No other client uses the servers, so everything must reach this one.
     is_alone: bool,
 }
 
@@ -224,11 +224,11 @@ impl Actor {
 
     /// Calls a tool that asks its client. The answer may be missing while others use the server.
     async fn be_asked(&mut self, server: &str, nonce: &str) {
-        let before = self.client.asked.lock().len();
+        let before = self.client.received_questions.lock().len();
         let text = self
             .call(server, "elicit", json!({ "message": nonce }))
             .await;
-        let asked = self.client.asked.lock().split_off(before);
+        let asked = self.client.received_questions.lock().split_off(before);
         let answer = format!(r#""who":"client {}""#, self.number);
         let text = text.unwrap_or_default();
         match &*asked {
@@ -236,7 +236,7 @@ impl Actor {
                 assert!(!text.contains("client "), "{text}");
                 assert!(
                     !self.is_alone || text.is_empty(),
-                    "nobody was asked: {text}"
+                    "no client was asked: {text}"
                 );
             }
             [message] => {
@@ -293,7 +293,7 @@ impl Actor {
     }
 }
 
-/// Every request that a server received came from a client that may make it.
+/// Checks that every request that a server received came from a client that may make it.
 async fn check_received(gateway: &Gateway, actors: &[Actor]) {
     for server in SERVERS {
         for params in gateway.received(server, "tools/call").await {
@@ -330,7 +330,8 @@ async fn check_received(gateway: &Gateway, actors: &[Actor]) {
     }
 }
 
-/// Servers know the subscriptions of their readers only, and each update reaches exactly those.
+/// Checks that servers have only the subscriptions of clients that may read them, and that each
+/// update reaches exactly those clients.
 async fn check_updates(gateway: &Gateway, actors: &mut [Actor]) {
     let mut wanted: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for (server, own) in actors.iter().flat_map(|actor| actor.accepted.values()) {
@@ -340,7 +341,7 @@ async fn check_updates(gateway: &Gateway, actors: &mut [Actor]) {
     for server in SERVERS {
         let own = wanted.get(server).cloned().unwrap_or_default();
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        gateway.until_subscribed(server, &own).await;
+        gateway.wait_until_subscribed(server, &own).await;
     }
     for actor in &mut *actors {
         let mut so_far = actor.client.drain_briefly().await;
@@ -356,19 +357,19 @@ async fn check_updates(gateway: &Gateway, actors: &mut [Actor]) {
     }
     for actor in actors {
         let expected: BTreeSet<String> = actor.accepted.keys().cloned().collect();
-        let mut heard = BTreeSet::new();
-        let hearing = async {
-            while heard.len() < expected.len() {
-                heard.insert(actor.client.updated().await);
+        let mut updated_uris = BTreeSet::new();
+        let receiving = async {
+            while updated_uris.len() < expected.len() {
+                updated_uris.insert(actor.client.next_updated_uri().await);
             }
         };
-        drop(tokio::time::timeout(PATIENCE, hearing).await);
+        drop(tokio::time::timeout(PATIENCE, receiving).await);
         let rest = actor.client.drain_briefly().await;
-        heard.extend(
+        updated_uris.extend(
             rest.iter()
                 .map(|it| it["params"]["uri"].as_str().unwrap().to_owned()),
         );
-        assert_eq!(heard, expected, "{:?}", actor.rights);
+        assert_eq!(updated_uris, expected, "{:?}", actor.rights);
     }
 }
 
@@ -388,7 +389,7 @@ async fn run_case(gateway: &Gateway, plans: &[ClientPlan], first_number: usize) 
             }
         });
     futures::future::join_all(acting).await;
-    // And in the same server at once, where it matters most whose call is whose.
+    // And all on the same server at once, where calls are most easily confused.
     for server in SERVERS {
         let acting = actors.iter_mut().map(|actor| async move {
             let nonce = format!("{}-{server}", actor.number);
@@ -401,7 +402,7 @@ async fn run_case(gateway: &Gateway, plans: &[ClientPlan], first_number: usize) 
     check_updates(gateway, &mut actors).await;
     drop(actors);
     for server in SERVERS {
-        gateway.until_subscribed(server, &[]).await;
+        gateway.wait_until_subscribed(server, &[]).await;
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolgate_mcp::ProtocolEra;
 
 use crate::client::TestClient;
-use crate::gateway::{Gateway, pairs};
+use crate::gateway::{Gateway, era_pairs};
 
 fn content() -> Value {
     json!({
@@ -19,13 +19,15 @@ async fn assert_no_resources(gateway: &Gateway, client: &mut TestClient) {
     assert!(client.list("resources/list").await.is_empty());
     assert!(client.list("resources/templates/list").await.is_empty());
     for uri in ["x:1", "toolgate://files/x:1"] {
-        let error = client.error("resources/read", json!({ "uri": uri })).await;
+        let error = client
+            .expect_error("resources/read", json!({ "uri": uri }))
+            .await;
         let text = error["message"].as_str().unwrap();
         assert!(text.starts_with("Resource not found"), "{error}");
         assert!(client.subscribe(&[uri]).await.is_empty());
         let reference = json!({ "type": "ref/resource", "uri": uri });
         let params = json!({ "ref": reference, "argument": { "name": "n", "value": "" } });
-        client.error("completion/complete", params).await;
+        client.expect_error("completion/complete", params).await;
     }
     for method in [
         "resources/read",
@@ -37,12 +39,12 @@ async fn assert_no_resources(gateway: &Gateway, client: &mut TestClient) {
             "{method}"
         );
     }
-    gateway.until_subscribed("files", &[]).await;
+    gateway.wait_until_subscribed("files", &[]).await;
 }
 
 #[tokio::test]
 async fn a_token_without_the_right_to_read_sees_prompts_but_no_resources() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = Gateway::start(server_era, &[("files", content())]).await;
         for (allow, deny) in [
             (&["*"][..], &["files/resources/read"][..]),
@@ -62,7 +64,7 @@ async fn a_token_without_the_right_to_read_sees_prompts_but_no_resources() {
 
 #[tokio::test]
 async fn a_token_without_the_right_to_prompts_sees_resources_only() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = Gateway::start(server_era, &[("files", content())]).await;
         let mut client = gateway
             .client_within(client_era, &["files/resources/read"], &[])
@@ -71,7 +73,9 @@ async fn a_token_without_the_right_to_prompts_sees_resources_only() {
         assert!(client.list("prompts/list").await.is_empty());
         assert!(client.list("tools/list").await.is_empty());
         assert_eq!(client.read("x:1").await, "x:1 of files");
-        client.error("prompts/get", json!({ "name": "p" })).await;
+        client
+            .expect_error("prompts/get", json!({ "name": "p" }))
+            .await;
         assert!(gateway.received("files", "prompts/get").await.is_empty());
         let told = client.hello["instructions"].as_str().unwrap();
         assert!(told.contains("# mcp:files\nhints"), "{told}");
@@ -95,28 +99,28 @@ async fn a_token_for_another_server_does_not_learn_that_there_is_one() {
 
 #[tokio::test]
 async fn a_policy_change_ends_access_and_updates_at_once() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = Gateway::start(server_era, &[("files", content())]).await;
         let mut client = gateway.client(client_era).await;
         assert_eq!(client.subscribe(&["x:1"]).await, ["x:1"]);
-        gateway.until_subscribed("files", &["x:1"]).await;
+        gateway.wait_until_subscribed("files", &["x:1"]).await;
         gateway.deny(&["files/resources/read"]);
         client.wait_for("resources/list_changed").await;
         assert!(client.list("resources/list").await.is_empty());
         client
-            .error("resources/read", json!({ "uri": "x:1" }))
+            .expect_error("resources/read", json!({ "uri": "x:1" }))
             .await;
-        gateway.until_subscribed("files", &[]).await;
+        gateway.wait_until_subscribed("files", &[]).await;
         let update = json!({ "uri": "x:1", "always": true });
         gateway.call("files", "update", update).await;
         client.assert_quiet().await;
         // Allowed again, the subscription is as it was.
         gateway.deny(&[]);
-        gateway.until_subscribed("files", &["x:1"]).await;
+        gateway.wait_until_subscribed("files", &["x:1"]).await;
         client.wait_for("resources/updated").await;
         client.drain().await;
         assert!(gateway.update("files", "x:1").await);
-        assert_eq!(client.updated().await, "x:1");
+        assert_eq!(client.next_updated_uri().await, "x:1");
         gateway.stop().await;
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolgate_mcp::ProtocolEra;
 use toolgate_mcp::skills::{SkillFolders, verify_skill_file};
 
-use crate::gateway::{Gateway, pairs};
+use crate::gateway::{Gateway, era_pairs};
 
 const SKILLS: &str = "io.modelcontextprotocol/skills";
 
@@ -41,7 +41,7 @@ fn server(owner: &str, settings: &Value) -> Value {
 
 #[tokio::test]
 async fn two_servers_may_have_a_skill_of_the_same_name() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let servers = [
             ("a", server("a", &json!({ "directoryRead": true }))),
             ("b", server("b", &json!({ "directoryRead": true }))),
@@ -77,18 +77,20 @@ async fn two_servers_may_have_a_skill_of_the_same_name() {
             let folder = client.result("resources/directory/read", params).await;
             assert_eq!(folder["resources"][0]["uri"], format!("{base}/docs/a.md"));
             assert_eq!(folder["nextCursor"], "2");
-            let asked = gateway.received(owner, "resources/directory/read").await;
-            assert_eq!(asked[0]["uri"], "skill://acme/refunds/docs");
-            assert_eq!(asked[0]["cursor"], "1");
+            let received = gateway.received(owner, "resources/directory/read").await;
+            assert_eq!(received[0]["uri"], "skill://acme/refunds/docs");
+            assert_eq!(received[0]["cursor"], "1");
         }
         // Nobody reads a file before it is asked for.
         assert_eq!(gateway.received("a", "resources/read").await.len(), 1);
         for method in ["skills/get", "resources/directory/read"] {
             let error = client
-                .error(method, json!({ "uri": "skill://acme/none/SKILL.md" }))
+                .expect_error(method, json!({ "uri": "skill://acme/none/SKILL.md" }))
                 .await;
             assert_eq!(error["code"], -32602, "{method}: {error}");
-            let error = client.error(method, json!({ "uri": "other://x" })).await;
+            let error = client
+                .expect_error(method, json!({ "uri": "other://x" }))
+                .await;
             assert_eq!(error["code"], -32602, "{method}: {error}");
         }
         gateway.stop().await;
@@ -97,7 +99,7 @@ async fn two_servers_may_have_a_skill_of_the_same_name() {
 
 #[tokio::test]
 async fn skills_need_the_right_to_get_them_and_to_read_their_files() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let servers = [
             ("a", server("a", &json!({}))),
             ("b", server("b", &json!({ "directoryRead": true }))),
@@ -123,7 +125,10 @@ async fn skills_need_the_right_to_get_them_and_to_read_their_files() {
             );
             let hidden = json!({ "uri": "skill://acme/refunds/SKILL.md" });
             if !listed.iter().any(|it| it["uri"] == hidden["uri"]) {
-                assert_eq!(client.error("skills/get", hidden).await["code"], -32602);
+                assert_eq!(
+                    client.expect_error("skills/get", hidden).await["code"],
+                    -32602
+                );
             }
         }
         gateway.stop().await;
@@ -157,7 +162,7 @@ async fn entries_that_clients_would_reject_are_left_out() {
     let mut dynamic = entry("made", "s");
     dynamic["resources"] = json!("dynamic");
     skills.extend([good.clone(), dynamic.clone()]);
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let content = json!({ "extensions": { SKILLS: {} }, "skills": skills });
         let gateway = Gateway::start(server_era, &[("s", content)]).await;
         let mut client = gateway.client(client_era).await;
@@ -173,7 +178,7 @@ async fn our_own_skills_come_first_and_match_their_entries() {
     let path = folder.path().join("acme/refunds");
     std::fs::create_dir_all(&path).unwrap();
     std::fs::write(path.join("SKILL.md"), text("refunds", "us")).unwrap();
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let servers = [("s", server("s", &json!({ "directoryRead": true })))];
         let gateway = Gateway::start(server_era, &servers).await;
         let skills = SkillFolders::new(gateway.executor.manager());

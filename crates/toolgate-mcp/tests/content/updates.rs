@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate_mcp::ProtocolEra;
 
-use crate::gateway::{ERAS, Gateway, pairs};
+use crate::gateway::{ERAS, Gateway, era_pairs};
 
 fn two_resources_and_a_prompt() -> Value {
     json!({ "resources": [{ "uri": "x:1" }, { "uri": "x:2" }], "prompts": [{ "name": "p" }] })
@@ -11,7 +11,7 @@ fn two_resources_and_a_prompt() -> Value {
 
 #[tokio::test]
 async fn updates_come_between_subscribing_and_unsubscribing() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = Gateway::start(
             server_era,
             &[
@@ -22,22 +22,23 @@ async fn updates_come_between_subscribing_and_unsubscribing() {
         .await;
         let mut client = gateway.client(client_era).await;
         let mut other = gateway.client(client_era).await;
-        assert!(!gateway.update("a", "x:1").await, "nobody has subscribed");
+        assert!(!gateway.update("a", "x:1").await, "no subscription yet");
         let wanted = ["x:1", "toolgate://b/x:1"];
         assert_eq!(client.subscribe(&wanted).await, wanted);
         for server in ["a", "b"] {
-            gateway.until_subscribed(server, &["x:1"]).await;
+            gateway.wait_until_subscribed(server, &["x:1"]).await;
         }
-        for (server, heard) in [("a", "x:1"), ("b", "toolgate://b/x:1"), ("a", "x:1")] {
+        for (server, expected) in [("a", "x:1"), ("b", "toolgate://b/x:1"), ("a", "x:1")] {
             assert!(gateway.update(server, "x:1").await);
-            assert_eq!(client.updated().await, heard);
+            assert_eq!(client.next_updated_uri().await, expected);
         }
-        // Nobody asked for this one, even if the server announces it.
-        let unasked = json!({ "uri": "x:2", "always": true });
-        gateway.call("a", "update", unasked).await;
+        // The client didn't subscribe to this one, so it isn't notified even if the server
+        // announces it.
+        let unsubscribed = json!({ "uri": "x:2", "always": true });
+        gateway.call("a", "update", unsubscribed).await;
         client.unsubscribe(&wanted).await;
         for server in ["a", "b"] {
-            gateway.until_subscribed(server, &[]).await;
+            gateway.wait_until_subscribed(server, &[]).await;
         }
         let late = json!({ "uri": "x:1", "always": true });
         gateway.call("a", "update", late).await;
@@ -56,19 +57,19 @@ async fn several_clients_share_one_subscription_at_the_server() {
         for client in [&mut legacy, &mut modern] {
             client.subscribe(&["x:1"]).await;
         }
-        gateway.until_subscribed("a", &["x:1"]).await;
+        gateway.wait_until_subscribed("a", &["x:1"]).await;
         gateway.update("a", "x:1").await;
         for client in [&mut legacy, &mut modern] {
-            assert_eq!(client.updated().await, "x:1");
+            assert_eq!(client.next_updated_uri().await, "x:1");
         }
         legacy.unsubscribe(&["x:1"]).await;
-        gateway.until_subscribed("a", &["x:1"]).await;
+        gateway.wait_until_subscribed("a", &["x:1"]).await;
         gateway.update("a", "x:1").await;
-        assert_eq!(modern.updated().await, "x:1");
+        assert_eq!(modern.next_updated_uri().await, "x:1");
         legacy.assert_quiet().await;
         // A client that is gone has no subscriptions.
         drop(modern);
-        gateway.until_subscribed("a", &[]).await;
+        gateway.wait_until_subscribed("a", &[]).await;
         gateway.stop().await;
     }
 }
@@ -76,25 +77,25 @@ async fn several_clients_share_one_subscription_at_the_server() {
 #[tokio::test]
 async fn updates_of_sub_resources_reach_their_subscriber() {
     let content = json!({ "resources": [{ "uri": "file:///a" }] });
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let servers = [("a", content.clone()), ("b", content.clone())];
         let gateway = Gateway::start(server_era, &servers).await;
         let mut client = gateway.client(client_era).await;
         let folder = "toolgate://b/file:///a";
         client.subscribe(&[folder]).await;
-        gateway.until_subscribed("b", &["file:///a"]).await;
+        gateway.wait_until_subscribed("b", &["file:///a"]).await;
         for server in ["a", "b"] {
             for uri in ["file:///a/x y", "file:///ab", "file:///"] {
                 let update = json!({ "uri": uri, "always": true });
                 gateway.call(server, "update", update).await;
             }
         }
-        let changed = client.updated().await;
+        let changed = client.next_updated_uri().await;
         assert_eq!(changed, "toolgate://b/file:///a/x y");
         assert_eq!(client.read(&changed).await, "file:///a/x y of b");
         client.assert_quiet().await;
         client.unsubscribe(&[folder]).await;
-        gateway.until_subscribed("b", &[]).await;
+        gateway.wait_until_subscribed("b", &[]).await;
         gateway.stop().await;
     }
 }
@@ -111,9 +112,9 @@ async fn unsubscribable_resources_are_refused() {
         ];
         let gateway = Gateway::start(ProtocolEra::Legacy, &servers).await;
         let mut client = gateway.client(client_era).await;
-        let wanted = ["silent:1", "x:2", "nobody:1", "toolgate://nobody/x:1"];
+        let wanted = ["silent:1", "x:2", "unknown:1", "toolgate://unknown/x:1"];
         assert_eq!(client.subscribe(&wanted).await, ["x:2"]);
-        gateway.until_subscribed("a", &["x:2"]).await;
+        gateway.wait_until_subscribed("a", &["x:2"]).await;
         assert!(
             gateway
                 .received("silent", "resources/subscribe")
@@ -126,7 +127,7 @@ async fn unsubscribable_resources_are_refused() {
 
 #[tokio::test]
 async fn changes_of_each_list_are_announced_by_its_own_kind() {
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         let gateway = Gateway::start(server_era, &[("a", two_resources_and_a_prompt())]).await;
         let mut client = gateway.client(client_era).await;
         client.subscribe(&[]).await;
@@ -174,18 +175,24 @@ async fn no_update_is_lost_while_other_clients_subscribe() {
         let mut client = gateway.client(ProtocolEra::Legacy).await;
         let mut other = gateway.client(ProtocolEra::Legacy).await;
         client.subscribe(&["x:0"]).await;
-        gateway.until_subscribed("a", &["x:0"]).await;
+        gateway.wait_until_subscribed("a", &["x:0"]).await;
         // A new connection lists once more when its subscription is acknowledged.
         tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
         let listings = gateway.received("a", "tools/list").await.len();
         for n in 1..30 {
             other.subscribe(&[&format!("x:{n}")]).await;
-            assert!(gateway.update("a", "x:0").await, "{n}: nobody is there");
-            assert_eq!(client.updated().await, "x:0");
+            assert!(
+                gateway.update("a", "x:0").await,
+                "{n}: the subscription is lost"
+            );
+            assert_eq!(client.next_updated_uri().await, "x:0");
         }
         tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
         let now = gateway.received("a", "tools/list").await.len();
-        assert_eq!(now, listings, "a subscription is no reason to list again");
+        assert_eq!(
+            now, listings,
+            "a subscription must not cause another listing"
+        );
         gateway.stop().await;
     }
 }

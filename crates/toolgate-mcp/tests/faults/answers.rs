@@ -1,4 +1,4 @@
-//! B2, B5, D6: responses that are too large, broken, or of every kind.
+//! B2, B5, D6: responses that are too large, malformed, or of every kind.
 
 use std::time::Duration;
 
@@ -18,14 +18,18 @@ async fn an_oversized_answer_fails_only_its_call() {
     assert_eq!(envelope["error_kind"], "too_large", "{envelope}");
     let envelope = within(
         Duration::from_secs(20),
-        test.call("flood", json!({ "bytes": 64 << 20 })),
+        test.call("long_line", json!({ "bytes": 64 << 20 })),
     )
     .await;
     assert_eq!(envelope["success"], false, "{envelope}");
     assert_eq!(envelope["error_kind"], "too_large", "{envelope}");
     // Stray text fails no call, however long it is.
     let junk = test
-        .call_within(3000, "flood", json!({ "bytes": 64 << 20, "junk": true }))
+        .call_within(
+            3000,
+            "long_line",
+            json!({ "bytes": 64 << 20, "junk": true }),
+        )
         .await;
     assert_eq!(junk["error_kind"], "timeout", "{junk}");
     test.assert_works().await;
@@ -38,7 +42,7 @@ async fn an_oversized_answer_fails_only_its_call() {
 }
 
 #[tokio::test]
-async fn a_broken_answer_fails_its_call_and_no_other() {
+async fn a_malformed_answer_fails_only_its_call() {
     let test = FaultTest::start(&[]).await;
     let text = |inner: &str| {
         format!(
@@ -54,7 +58,7 @@ async fn a_broken_answer_fails_its_call_and_no_other() {
         r#"{{"jsonrpc":"2.0","id":$ID,"result":{{"content":[],"n":{}}}}}"#,
         "9".repeat(1_000_000)
     );
-    for broken in [
+    for malformed in [
         text("\\xff"),
         text("\\\\ud800"),
         deep,
@@ -66,13 +70,13 @@ async fn a_broken_answer_fails_its_call_and_no_other() {
         r#"{"jsonrpc":"2.0","id":$ID,"error":"a string"}"#.to_owned(),
         r#"{"jsonrpc":"2.0","id":$ID,"Result":{}}"#.to_owned(),
     ] {
-        let raw = test.call_within(3000, "raw", json!({ "text": format!("{broken}\\n") }));
+        let raw = test.call_within(3000, "raw", json!({ "text": format!("{malformed}\\n") }));
         let (envelope, other) = within(
             Duration::from_secs(30),
             futures::future::join(raw, test.call("echo", json!({ "text": "other" }))),
         )
         .await;
-        let start: String = broken.chars().take(100).collect();
+        let start: String = malformed.chars().take(100).collect();
         assert_eq!(envelope["success"], false, "{start}: {envelope}");
         assert!(
             envelope["error"]

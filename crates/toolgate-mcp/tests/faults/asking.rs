@@ -10,9 +10,10 @@ use toolgate_mcp::{McpServer, ServeOptions};
 
 use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR};
 
-/// A client behind the gateway, of either era, that can answer everything.
+/// A client of the gateway, of either era, that answers every question.
 pub(crate) struct PersonClient {
     is_modern: bool,
+    capabilities: Value,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     writer: WriteHalf<DuplexStream>,
     last_id: u64,
@@ -35,8 +36,12 @@ fn answer(method: &str) -> Value {
 }
 
 impl PersonClient {
-    pub(crate) async fn connect(house: &FaultTest, is_modern: bool) -> Self {
-        let server = McpServer::new(house.executor.clone(), ServeOptions::new("test", "1"));
+    pub(crate) async fn connect(test: &FaultTest, is_modern: bool) -> Self {
+        Self::connect_with(test, is_modern, capabilities()).await
+    }
+
+    async fn connect_with(test: &FaultTest, is_modern: bool, capabilities: Value) -> Self {
+        let server = McpServer::new(test.executor.clone(), ServeOptions::new("test", "1"));
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (reader, writer) = tokio::io::split(theirs);
         tokio::spawn(async move { server.serve(reader, writer, CancellationToken::new()).await });
@@ -44,13 +49,14 @@ impl PersonClient {
         let lines = BufReader::new(reader).lines();
         let mut client = Self {
             is_modern,
+            capabilities,
             lines,
             writer,
             last_id: 100,
         };
         if !is_modern {
             let params = json!({
-                "protocolVersion": "2025-11-25", "capabilities": capabilities(),
+                "protocolVersion": "2025-11-25", "capabilities": client.capabilities,
                 "clientInfo": { "name": "c", "version": "1" },
             });
             client.request("initialize", params).await;
@@ -73,7 +79,7 @@ impl PersonClient {
         if self.is_modern {
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": capabilities(),
+                "io.modelcontextprotocol/clientCapabilities": self.capabilities,
             });
         }
         self.last_id += 1;
@@ -114,7 +120,7 @@ fn call(tool: &str, arguments: &Value) -> Value {
     json!({ "name": format!("{FAKE}__{tool}"), "arguments": arguments })
 }
 
-async fn house(modes: &[&str]) -> FaultTest {
+async fn start(modes: &[&str]) -> FaultTest {
     let builder = FaultTestBuilder::new().relays_questions();
     let builder = builder.server(FAKE, modes).server(NEIGHBOR, &[]);
     builder.start_settled().await
@@ -123,11 +129,11 @@ async fn house(modes: &[&str]) -> FaultTest {
 #[tokio::test]
 async fn questions_of_every_kind_pass_between_all_pairs_of_eras() {
     for modes in [&["asking-content"][..], &["asking-content", "modern"]] {
-        let house = house(modes).await;
+        let test = start(modes).await;
         for is_modern in [false, true] {
             let who = format!("{modes:?}, modern client: {is_modern}");
-            let mut client = PersonClient::connect(&house, is_modern).await;
-            for (method, params, asked) in [
+            let mut client = PersonClient::connect(&test, is_modern).await;
+            for (method, params, question) in [
                 (
                     "tools/call",
                     call("elicit", &json!({})),
@@ -157,7 +163,7 @@ async fn questions_of_every_kind_pass_between_all_pairs_of_eras() {
             ] {
                 let (questions, done) = client.run(method, params.clone()).await;
                 assert_eq!(questions.len(), 1, "{who}: {params}: {done}");
-                assert_eq!(questions[0]["method"], asked, "{who}");
+                assert_eq!(questions[0]["method"], question, "{who}");
                 if params["arguments"]["url"] == true {
                     assert_eq!(questions[0]["params"]["url"], "https://example.org/who");
                 }
@@ -169,16 +175,54 @@ async fn questions_of_every_kind_pass_between_all_pairs_of_eras() {
                 .await;
             assert_eq!(questions.len(), 3, "{who}: {done}");
         }
-        house.finish_after_clients().await;
+        test.finish_after_clients().await;
+    }
+}
+
+#[tokio::test]
+async fn sampling_with_tools_passes_between_all_pairs_of_eras() {
+    let tool = json!({ "name": "look", "inputSchema": { "type": "object" } });
+    let text = json!({ "type": "text", "text": "Who?" });
+    let request = json!({
+        "messages": [{ "role": "user", "content": text }], "maxTokens": 10,
+        "tools": [tool], "toolChoice": { "mode": "auto" }, "includeContext": "thisServer",
+    });
+    let params = call("sample", &json!({ "request": request }));
+    for modes in [&[][..], &["modern"]] {
+        let test = start(modes).await;
+        for is_modern in [false, true] {
+            let who = format!("{modes:?}, modern client: {is_modern}");
+            let able = json!({ "sampling": { "tools": {}, "context": {} } });
+            let mut client = PersonClient::connect_with(&test, is_modern, able).await;
+            let (questions, done) = client.run("tools/call", params.clone()).await;
+            assert_eq!(questions.len(), 1, "{who}: {done}");
+            assert_eq!(questions[0]["params"], request, "{who}");
+            assert!(done["result"].to_string().contains("Ada"), "{who}: {done}");
+
+            let unable = json!({ "sampling": {} });
+            let mut client = PersonClient::connect_with(&test, is_modern, unable).await;
+            let (questions, done) = client.run("tools/call", params.clone()).await;
+            assert!(questions.is_empty(), "{who}: {questions:?}");
+            let told = done["result"]["content"][0]["text"].as_str().unwrap();
+            assert!(told.contains("declares 'sampling.tools'"), "{who}: {told}");
+        }
+        if modes.is_empty() {
+            let heard = test.answer("received", json!({})).await;
+            let heard = heard.as_array().unwrap().iter();
+            let mut hello = heard.filter(|message| message["method"] == "initialize");
+            let sampling = &hello.next().unwrap()["params"]["capabilities"]["sampling"];
+            assert_eq!(*sampling, json!({ "context": {}, "tools": {} }));
+        }
+        test.finish_after_clients().await;
     }
 }
 
 #[tokio::test]
 async fn two_clients_of_one_old_server_never_see_each_others_questions() {
-    let house = house(&[]).await;
-    let mut ada = PersonClient::connect(&house, false).await;
-    let mut bob = PersonClient::connect(&house, true).await;
-    // Ada's call runs, and Bob's asks: nobody knows which of them the server means.
+    let test = start(&[]).await;
+    let mut ada = PersonClient::connect(&test, false).await;
+    let mut bob = PersonClient::connect(&test, true).await;
+    // Ada's call runs, and Bob's asks: it is unclear which of them the server means.
     ada.request("tools/call", call("sleep", &json!({ "ms": 2000 })))
         .await;
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
@@ -190,26 +234,26 @@ async fn two_clients_of_one_old_server_never_see_each_others_questions() {
     let (questions, done) = bob.run("tools/call", call("elicit", &json!({}))).await;
     assert_eq!(questions.len(), 1);
     assert!(done.to_string().contains("Ada"), "{done}");
-    house.finish_after_clients().await;
+    test.finish_after_clients().await;
 }
 
 #[tokio::test]
 async fn a_server_that_dies_while_a_person_thinks_ends_its_call() {
     for is_modern in [false, true] {
-        let house = house(&[]).await;
-        let mut client = PersonClient::connect(&house, is_modern).await;
+        let test = start(&[]).await;
+        let mut client = PersonClient::connect(&test, is_modern).await;
         client
             .request("tools/call", call("elicit", &json!({})))
             .await;
-        let asked = client.next().await;
-        let pid = house.answer("pid", json!({})).await;
+        let question = client.next().await;
+        let pid = test.answer("pid", json!({})).await;
         crate::fault_test::signal("KILL", &pid);
         let params = call("elicit", &json!({}));
         let done = if is_modern {
             let mut again = params;
-            again["requestState"] = asked["result"]["requestState"].clone();
+            again["requestState"] = question["result"]["requestState"].clone();
             again["inputResponses"] = json!({});
-            // It is asked again until the end of the server is noticed.
+            // The question is repeated until the gateway notices that the server has ended.
             loop {
                 client.request("tools/call", again.clone()).await;
                 let message = client.next().await;
@@ -224,30 +268,30 @@ async fn a_server_that_dies_while_a_person_thinks_ends_its_call() {
                 withdrawn["method"], "notifications/cancelled",
                 "{withdrawn}"
             );
-            assert_eq!(withdrawn["params"]["requestId"], asked["id"]);
+            assert_eq!(withdrawn["params"]["requestId"], question["id"]);
             client.next().await
         };
         assert_eq!(done["result"]["isError"], true, "{done}");
-        house.finish_after_clients().await;
+        test.finish_after_clients().await;
     }
 }
 
 #[tokio::test]
 async fn a_server_that_asks_without_end_is_stopped() {
-    let house = house(&[]).await;
-    let mut client = PersonClient::connect(&house, false).await;
+    let test = start(&[]).await;
+    let mut client = PersonClient::connect(&test, false).await;
     let (questions, done) = client
         .run("tools/call", call("elicit", &json!({ "times": 200 })))
         .await;
     assert_eq!(questions.len(), 128);
     assert!(done.to_string().contains("cancel"), "{done}");
-    house.finish_after_clients().await;
-    let house = self::house(&["modern"]).await;
-    let mut client = PersonClient::connect(&house, true).await;
+    test.finish_after_clients().await;
+    let test = start(&["modern"]).await;
+    let mut client = PersonClient::connect(&test, true).await;
     let (questions, done) = client
         .run("tools/call", call("elicit", &json!({ "times": 99 })))
         .await;
     assert_eq!(questions.len(), 8);
     assert!(done.to_string().contains("without completing"), "{done}");
-    house.finish_after_clients().await;
+    test.finish_after_clients().await;
 }

@@ -12,13 +12,16 @@ const TEXTS: [&str; 3] = ["a line\\n", "no end ", "10 %\\r"];
 
 #[tokio::test]
 async fn mc2_a_flood_on_stderr_delays_no_call() {
-    let test = FaultTest::start(&["flood=1000000:before the handshake\\n"]).await;
+    let test = FaultTest::start(&["flood-stderr=1000000:before the handshake\\n"]).await;
     for text in TEXTS {
         let block = text.repeat(8192 / text.len());
         for bytes in [256 << 10, 100_000_000_u64] {
             // If stderr weren't read, the server would block on a full pipe and its call would time
             // out.
-            let call = ToolCall::new("fake__stderr", json!({ "bytes": bytes, "text": block }));
+            let call = ToolCall::new(
+                "fake__write_stderr",
+                json!({ "bytes": bytes, "text": block }),
+            );
             let flood = test.execute(call.timeout(Duration::from_secs(300)));
             let others = async {
                 for _ in 0..20 {
@@ -89,9 +92,9 @@ async fn ex6_a_call_that_timed_out_is_cancelled_on_the_server() {
     // The cancellation is sent concurrently with the next call.
     let mut ids = (json!(null), json!(null));
     for _ in 0..100 {
-        let heard = test.answer("heard", json!({})).await;
+        let messages = test.answer("received", json!({})).await;
         let find =
-            |is: fn(&Value) -> bool| heard.as_array().unwrap().iter().find(|m| is(m)).cloned();
+            |is: fn(&Value) -> bool| messages.as_array().unwrap().iter().find(|m| is(m)).cloned();
         let call = find(|m| m["params"]["name"] == "sleep").unwrap();
         if let Some(cancelled) = find(|m| m["method"] == "notifications/cancelled") {
             ids = (cancelled["params"]["requestId"].clone(), call["id"].clone());
@@ -101,7 +104,7 @@ async fn ex6_a_call_that_timed_out_is_cancelled_on_the_server() {
     }
     assert!(ids.0.is_u64() && ids.0 == ids.1, "{ids:?}");
     // The response still arrives, and is dropped.
-    test.until("the late answer is logged", |test| {
+    test.wait_until("the late answer is logged", |test| {
         test.log().contains("late response dropped")
     })
     .await;

@@ -86,7 +86,7 @@ async fn a_child_above_its_memory_limit_is_ended_with_that_reason() {
         .start_settled()
         .await;
     test.assert_works().await;
-    let envelope = test.call("eat", json!({ "mb": 400 })).await;
+    let envelope = test.call("allocate", json!({ "mb": 400 })).await;
     let text = envelope.to_string();
     assert_eq!(envelope["error_kind"], "unavailable", "{envelope}");
     assert!(text.contains("memory"), "{envelope}");

@@ -1,7 +1,7 @@
 //! A7: the protocol era of a server is detected and remembered.
 
 use serde_json::json;
-use toolgate_mcp::{EraChoice, ProtocolEra, ServerStatus};
+use toolgate_mcp::{EraSetting, ProtocolEra, ServerStatus};
 
 use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR};
 
@@ -41,10 +41,10 @@ async fn every_server_is_spoken_to_in_its_own_era() {
 #[tokio::test]
 async fn a_configured_era_is_used() {
     for (choice, modes, expected) in [
-        (EraChoice::Modern, &["dual"][..], Some(ProtocolEra::Modern)),
-        (EraChoice::Legacy, &["dual"], Some(ProtocolEra::Legacy)),
-        (EraChoice::Legacy, &["modern"], None),
-        (EraChoice::Modern, &[], None),
+        (EraSetting::Modern, &["dual"][..], Some(ProtocolEra::Modern)),
+        (EraSetting::Legacy, &["dual"], Some(ProtocolEra::Legacy)),
+        (EraSetting::Legacy, &["modern"], None),
+        (EraSetting::Modern, &[], None),
     ] {
         let test = FaultTestBuilder::new()
             .settings(FAKE, modes, |fake| fake.era = choice)

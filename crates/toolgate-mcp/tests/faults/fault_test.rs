@@ -30,7 +30,7 @@ pub(crate) struct FaultTest {
     pub(crate) executor: ToolExecutor,
     pub(crate) folder: TempDir,
     mark: String,
-    asked: AtomicUsize,
+    call_count: AtomicUsize,
     finished: SentObserver,
     log: FaultLog,
 }
@@ -149,7 +149,7 @@ impl FaultTestBuilder {
             executor,
             folder: self.folder,
             mark: self.mark,
-            asked: AtomicUsize::new(0),
+            call_count: AtomicUsize::new(0),
             finished,
             log,
         }
@@ -157,9 +157,9 @@ impl FaultTestBuilder {
 
     /// Starts everything and waits until all servers are connected or have failed.
     pub(crate) async fn start_settled(self) -> FaultTest {
-        let house = self.start();
-        within(Duration::from_secs(100), house.servers.start_all()).await;
-        house
+        let test = self.start();
+        within(Duration::from_secs(100), test.servers.start_all()).await;
+        test
     }
 }
 
@@ -197,7 +197,7 @@ impl FaultTest {
     }
 
     pub(crate) async fn execute(&self, call: ToolCall) -> Value {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.call_count.fetch_add(1, Ordering::Relaxed);
         self.executor.execute(call).await.to_envelope()
     }
 
@@ -221,9 +221,9 @@ impl FaultTest {
 
     /// The methods that the faulty server has received, in order.
     pub(crate) async fn received_methods(&self) -> Vec<String> {
-        let heard = self.answer("heard", json!({})).await;
-        let heard = heard.as_array().unwrap().iter();
-        heard
+        let messages = self.answer("received", json!({})).await;
+        let messages = messages.as_array().unwrap().iter();
+        messages
             .map(|message| message["method"].as_str().unwrap().to_owned())
             .collect()
     }
@@ -237,7 +237,7 @@ impl FaultTest {
     }
 
     /// Waits until a condition holds. The time limit only guards against hanging.
-    pub(crate) async fn until(&self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
+    pub(crate) async fn wait_until(&self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
         let started = Instant::now();
         while !holds(self) {
             let waited = started.elapsed();
@@ -252,7 +252,7 @@ impl FaultTest {
 
     /// Waits until no process is left, without stopping anything.
     pub(crate) async fn wait_no_processes(&self) {
-        self.until("no process is left", |house| house.processes().is_empty())
+        self.wait_until("no process is left", |test| test.processes().is_empty())
             .await;
     }
 
@@ -267,12 +267,12 @@ impl FaultTest {
             assert_eq!(envelope["result"], "hello", "{envelope}");
             assert!(
                 started.elapsed() < Duration::from_secs(10),
-                "the neighbor is held up"
+                "the neighbor is blocked"
             );
         }
         assert_eq!(
             self.finished.0.lock().len(),
-            self.asked.load(Ordering::Relaxed),
+            self.call_count.load(Ordering::Relaxed),
             "exactly one record for every call"
         );
         self.stop().await;

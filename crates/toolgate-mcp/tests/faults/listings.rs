@@ -175,7 +175,7 @@ async fn a_changed_list_is_applied_at_once_and_its_difference_logged() {
     ]);
     std::fs::write(test.folder.path().join("tools"), after.to_string()).unwrap();
     test.answer("changed", json!({})).await;
-    test.until("the new tool is there", |test| {
+    test.wait_until("the new tool is there", |test| {
         test.manager.find("fake__coming").is_some()
     })
     .await;

@@ -13,7 +13,7 @@ async fn a_hundred_servers_half_of_them_broken_harm_no_healthy_one() {
         &["failing=1000:@/starts"],
         &["mute"],
         &["after:initialize=exit:1"],
-        &["stdout=nonsense\\n", "mute"],
+        &["stdout=not a message\\n", "mute"],
         &["before=half ", "end="],
     ];
     let mut plan = FaultTestBuilder::new();
@@ -25,26 +25,26 @@ async fn a_hundred_servers_half_of_them_broken_harm_no_healthy_one() {
             .server(&format!("good{n}"), &[]);
     }
     let started = Instant::now();
-    let house = plan.start();
-    let healthy = |house: &crate::fault_test::FaultTest| {
-        (0..50).all(|n| house.manager.find(&format!("good{n}__echo")).is_some())
+    let test = plan.start();
+    let healthy = |test: &crate::fault_test::FaultTest| {
+        (0..50).all(|n| test.manager.find(&format!("good{n}__echo")).is_some())
     };
-    house.until("the healthy ones are up", healthy).await;
+    test.wait_until("the healthy ones are up", healthy).await;
     assert!(
         started.elapsed() < Duration::from_secs(150),
         "{:?}",
         started.elapsed()
     );
     let calls = (0..50).map(|n| {
-        let house = &house;
+        let test = &test;
         async move {
             let server = format!("good{n}");
-            let envelope = house
+            let envelope = test
                 .call_on(&server, "echo", json!({ "text": server }))
                 .await;
             assert_eq!(envelope["result"], server, "{envelope}");
         }
     });
     futures::future::join_all(calls).await;
-    house.finish().await;
+    test.finish().await;
 }

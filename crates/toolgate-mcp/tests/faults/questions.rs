@@ -1,38 +1,38 @@
-//! Requests of a server are answered, even when there is nobody to ask.
+//! Requests of a server get a response, even if no client can answer them.
 
 use serde_json::json;
 
 use crate::fault_test::FaultTest;
 
 #[tokio::test]
-async fn a_servers_questions_are_declined_when_nobody_can_answer() {
-    let house = FaultTest::start(&[]).await;
-    let elicited = house.answer("elicit", json!({})).await;
+async fn a_servers_questions_are_declined_when_no_client_can_answer() {
+    let test = FaultTest::start(&[]).await;
+    let elicited = test.answer("elicit", json!({})).await;
     let declined =
         ["decline", "cancel"].contains(&elicited["result"]["action"].as_str().unwrap_or_default());
     assert!(
         declined || elicited["error"]["message"].is_string(),
         "{elicited}"
     );
-    let sampled = house.answer("sample", json!({})).await;
+    let sampled = test.answer("sample", json!({})).await;
     assert!(
         sampled["error"]["message"]
             .as_str()
             .is_some_and(|text| !text.is_empty()),
         "{sampled}"
     );
-    let roots = house.answer("roots", json!({})).await;
+    let roots = test.answer("roots", json!({})).await;
     assert!(
         roots["result"]["roots"].is_array() || roots["error"]["message"].is_string(),
         "{roots}"
     );
-    house.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
 async fn modern_questions_are_answered_by_the_retry() {
-    let house = FaultTest::start(&["modern"]).await;
-    let envelope = house.call_within(5000, "elicit", json!({})).await;
+    let test = FaultTest::start(&["modern"]).await;
+    let envelope = test.call_within(5000, "elicit", json!({})).await;
     let text = envelope.to_string();
     assert!(
         text.contains("decline") || envelope["success"] == false,
@@ -44,14 +44,14 @@ async fn modern_questions_are_answered_by_the_retry() {
             "{envelope}"
         );
     }
-    house.assert_works().await;
-    house.finish().await;
+    test.assert_works().await;
+    test.finish().await;
 }
 
 #[tokio::test]
-async fn malformed_questions_do_no_harm() {
-    let house = FaultTest::start(&[]).await;
-    let asked = [
+async fn malformed_requests_affect_no_call() {
+    let test = FaultTest::start(&[]).await;
+    let malformed = [
         r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#,
         r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
         r#"{"jsonrpc":"2.0","id":{"x":1},"method":"ping"}"#,
@@ -63,16 +63,16 @@ async fn malformed_questions_do_no_harm() {
     ];
     let answer =
         r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"end"}]}}"#;
-    for asked in asked {
-        let envelope = house
+    for message in malformed {
+        let envelope = test
             .call_within(
                 5000,
                 "raw",
-                json!({ "text": format!("{asked}\\n{answer}\\n") }),
+                json!({ "text": format!("{message}\\n{answer}\\n") }),
             )
             .await;
-        assert_eq!(envelope["result"], "end", "{asked}: {envelope}");
+        assert_eq!(envelope["result"], "end", "{message}: {envelope}");
     }
-    house.assert_works().await;
-    house.finish().await;
+    test.assert_works().await;
+    test.finish().await;
 }

@@ -61,8 +61,8 @@ async fn ids_are_never_reused() {
     for _ in 0..20 {
         test.call_within(5, "sleep", json!({ "ms": 20 })).await;
     }
-    let heard = test.answer("heard", json!({})).await;
-    let mut ids: Vec<_> = heard
+    let messages = test.answer("received", json!({})).await;
+    let mut ids: Vec<_> = messages
         .as_array()
         .unwrap()
         .iter()

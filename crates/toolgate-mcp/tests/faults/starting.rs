@@ -146,7 +146,7 @@ async fn mc4_a_server_that_comes_back_later_gets_its_tools_without_a_restart() {
         .start_settled()
         .await;
     assert!(test.manager.find("fake__echo").is_none());
-    test.until("it is back", |test| {
+    test.wait_until("it is back", |test| {
         test.manager.find("fake__echo").is_some()
     })
     .await;
@@ -166,7 +166,7 @@ async fn a_silent_server_times_out_and_names_the_setting() {
     let log = test.log();
     assert!(log.contains("startTimeout"), "{log}");
     assert!(log.contains("loading"), "{log}");
-    test.until("it is ended", |test| test.processes().len() == 1)
+    test.wait_until("it is ended", |test| test.processes().len() == 1)
         .await;
     test.finish().await;
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder};
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOR};
 
 #[tokio::test]
 async fn mc1_stray_output_is_logged_with_server_and_content() {
@@ -15,8 +15,8 @@ async fn mc1_stray_output_is_logged_with_server_and_content() {
             "Server started on port 3000",
         ),
         (
-            "2026-01-01 [INFO] a request came\\n",
-            "[INFO] a request came",
+            "2026-01-01 [INFO] a request arrived\\n",
+            "[INFO] a request arrived",
         ),
         (
             "{\"level\":\"info\",\"msg\":\"a json logger\"}\\n",
@@ -110,13 +110,13 @@ async fn mc1_a_thousand_lines_a_second_delay_nothing_and_fill_no_log() {
 }
 
 #[tokio::test]
-async fn messages_that_never_end_fail_the_start_and_nothing_else() {
-    let test = crate::fault_test::FaultTestBuilder::new()
-        .settings(crate::fault_test::FAKE, &["end="], |fake| {
+async fn messages_without_a_newline_fail_only_their_servers_start() {
+    let test = FaultTestBuilder::new()
+        .settings(FAKE, &["end="], |fake| {
             fake.start_timeout = Some(Duration::from_millis(300));
         })
         .retry(|retry| retry.base_delay = Duration::from_millis(50))
-        .server(crate::fault_test::NEIGHBOR, &[])
+        .server(NEIGHBOR, &[])
         .start_settled()
         .await;
     assert!(test.manager.find("fake__echo").is_none());
@@ -133,7 +133,7 @@ async fn a_flood_of_useless_messages_does_not_fill_the_log() {
         .start_settled()
         .await;
     let answer = r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"ok"}]}}"#;
-    for (flood, message) in [
+    for (line, message) in [
         (
             r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
             "response to an unknown request",
@@ -151,13 +151,13 @@ async fn a_flood_of_useless_messages_does_not_fill_the_log() {
             "progress for an unknown call",
         ),
     ] {
-        let text = format!("{flood}\\n").repeat(LINES) + answer + "\\n";
+        let text = format!("{line}\\n").repeat(LINES) + answer + "\\n";
         for _ in 0..CALLS {
             assert_eq!(test.answer("raw", json!({ "text": text })).await, "ok");
         }
         let log = test.log();
-        let told = log.lines().filter(|line| line.contains(message)).count();
-        assert!((1..=5).contains(&told), "{message}: {told}");
+        let logged = log.lines().filter(|line| line.contains(message)).count();
+        assert!((1..=5).contains(&logged), "{message}: {logged}");
     }
     // Besides these, the log grows only by the calls themselves, with 200,000 messages or with
     // none.

@@ -1,4 +1,4 @@
-//! Calls that go on as tasks at real server processes of both eras.
+//! Calls that run as tasks on real server processes of both eras.
 
 use std::time::Duration;
 
@@ -31,15 +31,15 @@ async fn start(modes: &[&str]) -> FaultTest {
 }
 
 /// Everything that the server has kept about its tasks.
-fn kept(house: &FaultTest) -> Value {
-    let kept = std::fs::read(house.folder.path().join("kept")).unwrap_or_default();
+fn kept(test: &FaultTest) -> Value {
+    let kept = std::fs::read(test.folder.path().join("kept")).unwrap_or_default();
     serde_json::from_slice(&kept).unwrap_or_default()
 }
 
 #[tokio::test]
 async fn tasks_outlast_the_limits_of_calls_and_end_as_they_say() {
     for era in ERAS {
-        let house = start(&[era, "tasks"]).await;
+        let test = start(&[era, "tasks"]).await;
         for (more, expected) in [
             (json!({ "ms": 1500 }), "the end"),
             (json!({ "end": "failed" }), "the task failed"),
@@ -60,7 +60,7 @@ async fn tasks_outlast_the_limits_of_calls_and_end_as_they_say() {
         ] {
             let mut arguments = more;
             arguments["text"] = json!("the end");
-            let envelope = house.call("task", arguments.clone()).await;
+            let envelope = test.call("task", arguments.clone()).await;
             let said = match envelope["success"] == true {
                 true => &envelope["result"],
                 false => &envelope["error"],
@@ -69,38 +69,38 @@ async fn tasks_outlast_the_limits_of_calls_and_end_as_they_say() {
             let failed = arguments.get("end").is_some() || arguments.get("ttl").is_some();
             assert_eq!(envelope["success"], !failed, "{era} {arguments}");
         }
-        house.assert_works().await;
-        house.finish().await;
+        test.assert_works().await;
+        test.finish().await;
     }
 }
 
 #[tokio::test]
 async fn a_giant_result_of_a_task_is_refused_and_the_server_stays() {
     for era in ERAS {
-        let house = start(&[era, "tasks"]).await;
+        let test = start(&[era, "tasks"]).await;
         let call = ToolCall::new("fake__task", json!({ "bytes": 17 << 20, "ms": 300 }));
-        let envelope = house.execute(call.timeout(Duration::from_secs(60))).await;
+        let envelope = test.execute(call.timeout(Duration::from_secs(60))).await;
         assert_eq!(envelope["error_kind"], "too_large", "{era}: {envelope}");
-        house.assert_works().await;
-        house.finish().await;
+        test.assert_works().await;
+        test.finish().await;
     }
 }
 
 #[tokio::test]
 async fn tasks_of_the_same_id_at_two_servers_stay_apart() {
     for era in ERAS {
-        let house = start(&[era, "tasks"]).await;
+        let test = start(&[era, "tasks"]).await;
         let calls = (0..8).map(|n| {
-            let house = &house;
+            let test = &test;
             async move {
                 let server = if n % 2 == 0 { FAKE } else { NEIGHBOR };
                 let arguments = json!({ "text": format!("call {n}"), "ms": 100 * n });
-                let envelope = house.call_on(server, "task", arguments).await;
+                let envelope = test.call_on(server, "task", arguments).await;
                 assert_eq!(envelope["result"], format!("call {n}"), "{envelope}");
             }
         });
         futures::future::join_all(calls).await;
-        house.finish().await;
+        test.finish().await;
     }
 }
 
@@ -108,13 +108,13 @@ async fn tasks_of_the_same_id_at_two_servers_stay_apart() {
 async fn questions_of_tasks_reach_clients_in_all_pairs_of_eras() {
     for era in ERAS {
         for is_modern in [false, true] {
-            let house = FaultTestBuilder::new()
+            let test = FaultTestBuilder::new()
                 .server(FAKE, &[era, "tasks"])
                 .server(NEIGHBOR, &[])
                 .relays_questions()
                 .start_settled()
                 .await;
-            let mut client = PersonClient::connect(&house, is_modern).await;
+            let mut client = PersonClient::connect(&test, is_modern).await;
             let call =
                 json!({ "name": "task", "arguments": { "text": "thanks", "ask": 2, "ms": 300 } });
             let (questions, last) = client.run("tools/call", call).await;
@@ -124,7 +124,7 @@ async fn questions_of_tasks_reach_clients_in_all_pairs_of_eras() {
             for question in ["question-0", "question-1"] {
                 assert_eq!(answers[question]["content"]["who"], "Ada", "{era}: {last}");
             }
-            house.finish_after_clients().await;
+            test.finish_after_clients().await;
         }
     }
 }
@@ -132,17 +132,17 @@ async fn questions_of_tasks_reach_clients_in_all_pairs_of_eras() {
 #[tokio::test]
 async fn a_caller_that_leaves_cancels_its_task() {
     for era in ERAS {
-        let house = start(&[era, "tasks=@/kept"]).await;
-        let call = house.call("task", json!({ "ms": 60_000 }));
+        let test = start(&[era, "tasks=@/kept"]).await;
+        let call = test.call("task", json!({ "ms": 60_000 }));
         assert!(
             tokio::time::timeout(Duration::from_millis(800), call)
                 .await
                 .is_err()
         );
-        let is_cancelled = |house: &FaultTest| kept(house)["task-1"]["cancelled"] == true;
-        house.until("the task is cancelled", is_cancelled).await;
-        house.assert_works().await;
-        house.finish().await;
+        let is_cancelled = |test: &FaultTest| kept(test)["task-1"]["cancelled"] == true;
+        test.wait_until("the task is cancelled", is_cancelled).await;
+        test.assert_works().await;
+        test.finish().await;
     }
 }
 
@@ -150,25 +150,24 @@ async fn a_caller_that_leaves_cancels_its_task() {
 async fn a_shutdown_cancels_tasks_unless_they_are_to_be_continued() {
     for era in ERAS {
         for leaves_running in [false, true] {
-            let house = start(&[era, "tasks=@/kept"]).await;
+            let test = start(&[era, "tasks=@/kept"]).await;
             let stop = async {
-                house
-                    .until("the task runs", |house| kept(house)["task-1"].is_object())
+                test.wait_until("the task runs", |test| kept(test)["task-1"].is_object())
                     .await;
                 tokio::time::sleep(Duration::from_millis(300)).await;
                 if leaves_running {
-                    house.executor.leave_tasks();
+                    test.executor.leave_tasks();
                 }
                 let stopping = tokio::time::Instant::now();
-                house.servers.stop().await;
+                test.servers.stop().await;
                 // A task that is left alone doesn't hold up its server.
                 assert!(!leaves_running || stopping.elapsed() < Duration::from_millis(1500));
             };
-            let (envelope, ()) = join(house.call("task", json!({ "ms": 60_000 })), stop).await;
+            let (envelope, ()) = join(test.call("task", json!({ "ms": 60_000 })), stop).await;
             assert_eq!(envelope["error_kind"], "unavailable", "{envelope}");
             let text = envelope["error"].as_str().unwrap();
             assert_eq!(text.contains("continued"), leaves_running, "{text}");
-            let cancelled = kept(&house)["task-1"]["cancelled"] == true;
+            let cancelled = kept(&test)["task-1"]["cancelled"] == true;
             assert_eq!(cancelled, !leaves_running, "{era}");
         }
     }
@@ -178,13 +177,13 @@ async fn a_shutdown_cancels_tasks_unless_they_are_to_be_continued() {
 async fn a_server_that_dies_is_asked_for_its_task_when_it_is_back() {
     for era in ERAS {
         for (mode, is_kept) in [("tasks=@/kept", true), ("tasks", false)] {
-            let house = start(&[era, mode]).await;
+            let test = start(&[era, mode]).await;
             let arguments = json!({ "text": "the end", "ms": 1500, "poll": 300 });
             let dying = async {
                 tokio::time::sleep(Duration::from_millis(700)).await;
-                house.call("die", json!({ "signal": 9 })).await
+                test.call("die", json!({ "signal": 9 })).await
             };
-            let call = house.call("task", arguments);
+            let call = test.call("task", arguments);
             let (envelope, _) = within(Duration::from_secs(60), join(call, dying)).await;
             match is_kept {
                 true => assert_eq!(envelope["result"], "the end", "{era}: {envelope}"),
@@ -193,8 +192,8 @@ async fn a_server_that_dies_is_asked_for_its_task_when_it_is_back() {
                     "{era}"
                 ),
             }
-            house.assert_works().await;
-            house.finish().await;
+            test.assert_works().await;
+            test.finish().await;
         }
     }
 }
@@ -229,7 +228,7 @@ async fn a_second_gateway_continues_the_task_of_the_first() {
         let call = executor.execute(ToolCall::new("fake__task", arguments.clone()));
         let stop = async {
             first
-                .until("the task runs", |_| keeper.0.lock().is_some())
+                .wait_until("the task runs", |_| keeper.0.lock().is_some())
                 .await;
             executor.leave_tasks();
             first.servers.stop().await;
@@ -248,7 +247,7 @@ async fn a_second_gateway_continues_the_task_of_the_first() {
             .iter()
             .filter(|method| *method == "tools/call")
             .count();
-        assert_eq!(calls, 1, "none but 'heard': {methods:?}");
+        assert_eq!(calls, 1, "none but 'received': {methods:?}");
         second.finish().await;
     }
 }

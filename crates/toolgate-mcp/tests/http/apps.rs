@@ -7,7 +7,7 @@ use toolgate_core::{
     CallContext, ContentMethod, FunctionTool, SourceContent, ToolDefinition, ToolError, ToolRank,
     ToolSource,
 };
-use toolgate_mcp::{EraChoice, McpServer, ServeOptions};
+use toolgate_mcp::{EraSetting, McpServer, ServeOptions};
 
 use crate::chained::TestGateway;
 use crate::test_server::TestMcpServer;
@@ -93,10 +93,10 @@ async fn ask(gateway: &TestGateway, is_modern: bool, method: &str, mut params: V
 async fn pages_of_two_servers_stay_apart_in_both_eras() {
     let (maps, notes) = (app_server("maps").await, app_server("notes").await);
     for (upstream, is_modern) in [
-        (EraChoice::Legacy, false),
-        (EraChoice::Legacy, true),
-        (EraChoice::Modern, false),
-        (EraChoice::Modern, true),
+        (EraSetting::Legacy, false),
+        (EraSetting::Legacy, true),
+        (EraSetting::Modern, false),
+        (EraSetting::Modern, true),
     ] {
         let urls = vec![("maps", maps.url()), ("notes", notes.url())];
         let gateway = TestGateway::connect_all(urls, upstream).await;

@@ -11,7 +11,7 @@ use toolgate_core::{
     ToolExecutor, ToolManager, ToolOutput,
 };
 use toolgate_mcp::{
-    EraChoice, SecretHeaders, ServerConnection, ServerSettings, Servers, ServersOptions,
+    EraSetting, SecretHeaders, ServerConnection, ServerSettings, Servers, ServersOptions,
 };
 
 use crate::test_server::{TestMcpServer, add};
@@ -23,12 +23,12 @@ pub(crate) struct TestGateway {
 }
 
 impl TestGateway {
-    pub(crate) async fn connect(url: String, era: EraChoice) -> Self {
+    pub(crate) async fn connect(url: String, era: EraSetting) -> Self {
         Self::connect_all(vec![("upstream", url)], era).await
     }
 
     /// With servers under these names, in this order.
-    pub(crate) async fn connect_all(urls: Vec<(&str, String)>, era: EraChoice) -> Self {
+    pub(crate) async fn connect_all(urls: Vec<(&str, String)>, era: EraSetting) -> Self {
         let manager = Arc::new(ToolManager::new());
         let mut options = ServersOptions::new();
         options.retry.base_delay = Duration::from_millis(50);
@@ -74,7 +74,7 @@ async fn marked_parameters_reach_a_server_that_compares_them() {
         "level": { "type": "number", "x-mcp-header": "Level" },
     } });
     add(&upstream.manager, "invalid", number, Box::new(echo));
-    let gateway = TestGateway::connect(upstream.url(), EraChoice::Modern).await;
+    let gateway = TestGateway::connect(upstream.url(), EraSetting::Modern).await;
     for arguments in [
         json!({}),
         json!({ "region": "us-west1" }),
@@ -130,7 +130,7 @@ async fn log_messages_of_a_server_reach_the_caller_in_both_eras() {
             })
         }),
     );
-    for era in [EraChoice::Modern, EraChoice::Legacy] {
+    for era in [EraSetting::Modern, EraSetting::Legacy] {
         let gateway = TestGateway::connect(upstream.url(), era).await;
         let logs = [1, 2].map(|caller| Arc::new(TestLog(caller, Mutex::default())));
         let calls = logs.iter().map(|log| {
@@ -213,7 +213,7 @@ fn offer_asking_tool(upstream: &TestMcpServer) {
 async fn questions_reach_the_caller_they_are_about_while_others_use_the_server() {
     let upstream = TestMcpServer::open().await;
     offer_asking_tool(&upstream);
-    for era in [EraChoice::Modern, EraChoice::Legacy] {
+    for era in [EraSetting::Modern, EraSetting::Legacy] {
         let gateway = TestGateway::connect(upstream.url(), era).await;
         let people = ["Ada", "Bob"].map(|name| {
             Arc::new(TestPerson {

@@ -31,7 +31,7 @@ async fn run(program: &Path, arguments: &[&str]) -> Value {
     serde_json::from_str(&told).unwrap_or_else(|problem| panic!("{problem}: {told} {said}"))
 }
 
-fn expect_all_is_well(seen: &Value, who: &str) {
+fn assert_results(seen: &Value, who: &str) {
     let asked = json!({ "text": "häl\nlo", "nested": { "a": [1] } });
     assert_eq!(seen["server"], "toolgate", "{who}: {seen}");
     assert_eq!(
@@ -66,13 +66,13 @@ async fn the_typescript_sdks_work_over_http_in_both_eras() {
         let server = TestMcpServer::open().await;
         let arguments = [&script, modules.to_str().unwrap(), kind, &server.url()];
         let seen = run(Path::new("node"), &arguments).await;
-        expect_all_is_well(&seen, kind);
+        assert_results(&seen, kind);
         assert_eq!(
             server.mcp.session_count(),
             0,
             "{kind}: they say when they are done"
         );
-        server.nobody_searches().await;
+        server.wait_until_idle().await;
     }
 }
 
@@ -89,10 +89,10 @@ async fn the_python_sdk_works_over_http_in_both_eras() {
             assert_eq!(seen["progress"][done - 1], done as f64, "{mode}");
             done
         }));
-        expect_all_is_well(&seen, mode);
+        assert_results(&seen, mode);
         assert_eq!(seen["protocol"], protocol);
         assert_eq!(server.mcp.session_count(), 0, "{mode}");
-        server.nobody_searches().await;
+        server.wait_until_idle().await;
     }
 }
 

@@ -13,22 +13,24 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 impl TestMcpServer {
     /// Returns when no call of `search` is under way.
-    pub(crate) async fn nobody_searches(&self) {
+    pub(crate) async fn wait_until_idle(&self) {
         let idle = async {
             while self.searching.load(Ordering::Relaxed) > 0 {
                 sleep(Duration::from_millis(10)).await;
             }
         };
-        timeout(PATIENCE, idle).await.expect("a call goes on");
+        timeout(PATIENCE, idle)
+            .await
+            .expect("a call is still running");
     }
 
-    async fn somebody_searches(&self) {
-        let begun = async {
+    async fn wait_until_searching(&self) {
+        let started = async {
             while self.searching.load(Ordering::Relaxed) == 0 {
                 sleep(Duration::from_millis(10)).await;
             }
         };
-        timeout(PATIENCE, begun).await.expect("no call begins");
+        timeout(PATIENCE, started).await.expect("no call starts");
     }
 
     /// A connection with one request on it.
@@ -102,9 +104,9 @@ async fn a_connection_that_breaks_cancels_the_call_it_waits_for() {
             &call("search", None),
         )
         .await;
-    server.somebody_searches().await;
+    server.wait_until_searching().await;
     drop(wire);
-    server.nobody_searches().await;
+    server.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -171,5 +173,5 @@ async fn connections_that_break_leave_no_task_and_no_call() {
         sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(alive(), before);
-    server.nobody_searches().await;
+    server.wait_until_idle().await;
 }

@@ -44,15 +44,15 @@ async fn ask(client: &AnthropicClient) -> (Result<ModelReply, ModelError>, Vec<S
         text: "What time is it?".to_owned(),
     }];
     let request = ModelRequest::new("", &messages, &tools, Instant::now() + HANG);
-    let mut heard = Vec::new();
+    let mut reported = Vec::new();
     let mut listener = |event: ModelEvent<'_>| match event {
-        ModelEvent::Text(text) => heard.push(text.to_owned()),
-        ModelEvent::Void => heard.push("(void)".to_owned()),
-        ModelEvent::Retrying { error, after } => heard.push(format!("({error}; {after:?})")),
+        ModelEvent::Text(text) => reported.push(text.to_owned()),
+        ModelEvent::Void => reported.push("(void)".to_owned()),
+        ModelEvent::Retrying { error, after } => reported.push(format!("({error}; {after:?})")),
         other => panic!("{other:?}"),
     };
     let reply = client.reply(request, &mut listener).await;
-    (reply, heard)
+    (reply, reported)
 }
 
 async fn ask_at(server: &LoopbackServer) -> (Result<ModelReply, ModelError>, Vec<String>) {
@@ -94,9 +94,9 @@ fn refused(status: u16, headers: &str, kind: &str, message: &str) -> Vec<Loopbac
 async fn an_exchange_matches_byte_for_byte() {
     let steps = dribbled(SSE, &events(&words("Grüße, 10 o'clock")));
     let mut server = LoopbackServer::start(vec![steps]).await;
-    let (reply, heard) = ask_at(&server).await;
+    let (reply, reported) = ask_at(&server).await;
     let reply = reply.unwrap();
-    assert_eq!(heard, ["Grüße, 10 o'clock"]);
+    assert_eq!(reported, ["Grüße, 10 o'clock"]);
     assert_eq!(reply.message.to_text(), "Grüße, 10 o'clock");
     assert_eq!((reply.stop, reply.usage.output), (StopReason::End, 7));
     assert!(reply.first_token.is_some());
@@ -159,9 +159,9 @@ async fn a_reply_in_one_piece_is_read() {
         &body.to_string(),
     );
     let server = LoopbackServer::answers(&[&answer]).await;
-    let (reply, heard) = ask_at(&server).await;
+    let (reply, reported) = ask_at(&server).await;
     assert_eq!(reply.unwrap().message.to_text(), "Ten");
-    assert_eq!(heard, ["Ten"]);
+    assert_eq!(reported, ["Ten"]);
 }
 
 #[tokio::test]
@@ -210,13 +210,13 @@ async fn temporary_errors_are_retried() {
 
 async fn is_asked_again(first: Vec<LoopbackStep>, void: bool, why: &str) {
     let mut server = LoopbackServer::start(vec![first, streamed(&words("Whole"))]).await;
-    let (reply, mut heard) = ask_at(&server).await;
+    let (reply, mut reported) = ask_at(&server).await;
     assert_eq!(reply.unwrap().message.to_text(), "Whole", "{why}");
-    assert_eq!(heard.pop().as_deref(), Some("Whole"));
-    let retrying = heard.pop().unwrap();
+    assert_eq!(reported.pop().as_deref(), Some("Whole"));
+    let retrying = reported.pop().unwrap();
     assert!(retrying.contains(why), "{retrying}");
     let before: &[&str] = if void { &["Half", "(void)"] } else { &[] };
-    assert_eq!(heard, before, "{why}");
+    assert_eq!(reported, before, "{why}");
     let (one, two) = (server.request().await, server.request().await);
     assert_eq!(one, two, "the same question");
 }
@@ -275,11 +275,11 @@ async fn permanent_errors_are_not_retried_and_hide_the_key() {
         ),
     ] {
         let mut server = LoopbackServer::start(vec![steps, streamed(&words("Whole"))]).await;
-        let (reply, heard) = ask_at(&server).await;
+        let (reply, reported) = ask_at(&server).await;
         let error = reply.unwrap_err();
         assert_eq!(error.to_string(), expected);
         assert!(!format!("{error:?}").contains(KEY));
-        assert!(heard.is_empty(), "{heard:?}");
+        assert!(reported.is_empty(), "{reported:?}");
         server.request().await;
         assert_eq!(server.waiting(), 0, "asked once");
     }

@@ -229,7 +229,7 @@ fn image_block(image: &ImageData) -> AnthropicBlock<'_> {
             },
         };
     }
-    let kind = toolgate_core::escape(&image.mime_type);
+    let kind = toolgate_core::text::escape(&image.mime_type);
     AnthropicBlock::Text {
         text: Cow::Owned(format!("(an image of type {kind}, which can't be shown)")),
         cache_control: None,

@@ -208,7 +208,7 @@ impl ModelSelector<'_> {
         if let Some((provider, name)) = self.settings.name.split_once(':')
             && let Ok(provider) = provider.parse::<AnswerSource>()
         {
-            let name = toolgate_core::escape(name);
+            let name = toolgate_core::text::escape(name);
             return Err(ModelSelectionError::Settings(format!(
                 "model.name holds a provider too: write {provider} as model.provider, and '{name}' as model.name"
             )));
@@ -242,7 +242,7 @@ impl ModelSelector<'_> {
         if !name.is_empty() {
             return Err(ModelSelectionError::Settings(format!(
                 "no provider here has the model '{}' ({}); {}name its provider with --provider",
-                toolgate_core::escape(name),
+                toolgate_core::text::escape(name),
                 skipped.join("; "),
                 provider_hint(name)
             )));
@@ -287,7 +287,7 @@ impl ModelSelector<'_> {
             }
             return Ok(Err(reason));
         };
-        let shown_name = toolgate_core::escape(&name);
+        let shown_name = toolgate_core::text::escape(&name);
         let why = format!("it answers at {shown} and its {shown_name} can use tools");
         settings.name = name;
         Ok(Ok((settings, why)))
@@ -313,7 +313,7 @@ impl ModelSelector<'_> {
                 && find_owner(name)
                     .is_none_or(|find_owner| find_owner.preference > entry.preference);
         if !name.is_empty() && !is_its {
-            let name = toolgate_core::escape(name);
+            let name = toolgate_core::text::escape(name);
             return Ok(Err(format!("'{name}' is not a model of {provider}")));
         }
         Ok(Ok((settings, why)))

@@ -35,7 +35,7 @@ impl OllamaModels {
 
     pub(super) fn explain_unusable(&self, name: &str) -> String {
         let usual = Provider::Ollama.default_model();
-        let shown = toolgate_core::escape(name);
+        let shown = toolgate_core::text::escape(name);
         let is_match = |model: &&ModelInfo| name.is_empty() || is_same(&model.name, name);
         let meant: Vec<&ModelInfo> = self.0.iter().filter(is_match).collect();
         let any = |what| meant.iter().any(|model| model.tools == what);

@@ -33,7 +33,7 @@ pub fn load_sentences(
 }
 
 fn file_error(file: &Path, reason: &str) -> ModelSelectionError {
-    let file = toolgate_core::escape(&file.to_string_lossy());
+    let file = toolgate_core::text::escape(&file.to_string_lossy());
     ModelSelectionError::Settings(format!("model.intents: {file}: {reason}"))
 }
 

@@ -11,7 +11,8 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use toolgate_core::{ToolCall, ToolError, ToolOutcome, ToolWait, escape, nearest_names};
+use toolgate_core::text::{escape, nearest_names};
+use toolgate_core::{ToolCall, ToolError, ToolOutcome, ToolWait};
 use tracing::Instrument;
 
 use super::running_turn::RunningTurn;
@@ -22,11 +23,10 @@ use crate::{AnswerSource, CallArguments, Catalog, ModelCall, ModelEvent, Toolbox
 // No useful reply makes more calls than this.
 const MAX_CALLS: usize = 128;
 
-/// A call in a [`RoundRecord`](crate::RoundRecord): the envelope of its outcome, with the model's
-/// call id and arguments.
+/// A tool call in a [`RoundRecord`](crate::RoundRecord), with its outcome.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct UsedTool {
+pub struct RoundCall {
     pub id: String,
     /// Serialized as the model wrote them: a string if they were not a JSON object.
     #[serde(serialize_with = "as_written")]
@@ -169,7 +169,7 @@ impl RunningTurn<'_> {
         let left = self.time_for_tools();
         let max = self.conversation.largest_result()(plan.len());
         let flow = self.conversation.flow();
-        let mut used: Vec<Option<UsedTool>> = plan.iter().map(|_| None).collect();
+        let mut used: Vec<Option<RoundCall>> = plan.iter().map(|_| None).collect();
         let mut running = CallTasks::for_calls(plan.len());
         for (index, (planned, call)) in plan
             .iter()
@@ -213,7 +213,7 @@ impl RunningTurn<'_> {
         mut outcome: ToolOutcome,
         catalog: &Catalog,
         max: usize,
-    ) -> Option<UsedTool> {
+    ) -> Option<RoundCall> {
         let conversation = &mut *self.conversation;
         let call = conversation.history.calls().nth(index)?;
         if let Err(error @ ToolError::NotFound { .. }) = &mut outcome.result {
@@ -237,7 +237,7 @@ impl RunningTurn<'_> {
                 escape(&call.name)
             )));
         }
-        let used = UsedTool {
+        let used = RoundCall {
             id: call.id.clone(),
             arguments: call.arguments.clone(),
             outcome,

@@ -23,7 +23,7 @@ use std::sync::{Arc, LazyLock};
 use serde::Serialize;
 use toolgate_core::ToolOutcome;
 
-pub use calls::UsedTool;
+pub use calls::RoundCall;
 pub use saved_conversation::{SavedConversation, SavedConversationError};
 
 pub(crate) use window::message_tokens;
@@ -121,7 +121,7 @@ pub struct RoundRecord {
     /// From the question to the first text or call, in milliseconds.
     pub first_token_ms: Option<f64>,
     pub model_ms: f64,
-    pub calls: Vec<UsedTool>,
+    pub calls: Vec<RoundCall>,
 }
 
 impl Conversation {

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolgate_core::{ToolContent, ToolError, ToolOutcome, ToolOutput, is_invisible};
+use toolgate_core::text::is_invisible;
+use toolgate_core::{ToolContent, ToolError, ToolOutcome, ToolOutput};
 
 use crate::{ImageData, ModelCall, ToolResult};
 

@@ -95,7 +95,7 @@ fn expect_at_most(size: usize, most: usize) -> Result<(), SavedConversationError
 
 #[expect(clippy::needless_pass_by_value, reason = "a function for map_err")]
 fn malformed(error: serde_json::Error) -> SavedConversationError {
-    let mut reason = toolgate_core::escape(&error.to_string());
+    let mut reason = toolgate_core::text::escape(&error.to_string());
     reason.truncate(reason.floor_char_boundary(500));
     SavedConversationError::Malformed { reason }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use super::Conversation;
 use super::running_turn::RunningTurn;
@@ -96,11 +96,13 @@ impl Conversation {
         let (settings, provider) = (&self.settings, self.router.source());
         Some(match self.router.tool_limit() {
             Some(most) if offered == most => format!("{provider} accepts no more at once"),
-            _ if (1..=offered).contains(&settings.max_tools) => "model.maxTools says so".to_owned(),
+            _ if (1..=offered).contains(&settings.max_tools) => {
+                "limited by model.maxTools".to_owned()
+            }
             _ if settings.max_tool_tokens > 0 => "more would exceed model.maxToolTokens".to_owned(),
             _ => format!(
-                "more would take over half of the {} tokens that the model holds (model.contextTokens, \
-                 model.maxToolTokens)",
+                "more would take over half of the {} tokens that the model holds; see \
+                 model.contextTokens and model.maxToolTokens",
                 self.router.window()
             ),
         })
@@ -155,9 +157,9 @@ fn announce_offer(
     let (offered, all) = (offer.len(), catalog.tools().len());
     if let Some(why) = conversation.explain_omitted_tools(offer) {
         let text = match offered {
-            0 => format!("Of {all} tools, none goes out with a question: {why}."),
+            0 => format!("Questions are sent with none of the {all} tools ({why})."),
             _ => format!(
-                "Of {all} tools, each question goes out with the {offered} that suit it best: {why}."
+                "Each question is sent with the {offered} of {all} tools that fit it best ({why})."
             ),
         };
         listener.event(ModelEvent::Notice(&text));

@@ -42,17 +42,17 @@ async fn ask(settings: &ModelSettings) -> (Result<ModelReply, ModelError>, Vec<S
         text: "What time is it?".to_owned(),
     }];
     let request = ModelRequest::new("", &messages, &tools, Instant::now() + HANG);
-    let mut heard = Vec::new();
+    let mut reported = Vec::new();
     let mut listener = |event: ModelEvent<'_>| match event {
-        ModelEvent::Text(text) | ModelEvent::Notice(text) => heard.push(text.to_owned()),
-        ModelEvent::Void => heard.push("(void)".to_owned()),
+        ModelEvent::Text(text) | ModelEvent::Notice(text) => reported.push(text.to_owned()),
+        ModelEvent::Void => reported.push("(void)".to_owned()),
         ModelEvent::Retrying { after, .. } => {
-            heard.push(format!("(again after {} s)", after.as_secs()));
+            reported.push(format!("(again after {} s)", after.as_secs()));
         }
         other => panic!("{other:?}"),
     };
     let reply = client.reply(request, &mut listener).await;
-    (reply, heard)
+    (reply, reported)
 }
 
 fn stream(body: &str) -> Vec<LoopbackStep> {
@@ -73,10 +73,10 @@ fn error(code: u16, message: &str, details: &Value) -> Value {
 #[tokio::test]
 async fn requests_have_the_model_in_the_path_and_the_key_in_a_header() {
     let mut server = LoopbackServer::start(vec![stream(HELLO)]).await;
-    let (reply, heard) = ask(&settings(&server.url)).await;
+    let (reply, reported) = ask(&settings(&server.url)).await;
     let reply = reply.unwrap();
     assert_eq!(
-        (reply.stop, heard.concat().as_str()),
+        (reply.stop, reported.concat().as_str()),
         (StopReason::End, "Hello")
     );
     assert_eq!((reply.usage.input, reply.usage.output), (9, 4));
@@ -144,9 +144,9 @@ async fn a_rate_limit_waits_for_the_delay_in_the_details() {
     ]);
     let limited = error(429, "You exceeded your current quota", &details);
     let server = LoopbackServer::start(vec![refusal(429, &limited), stream(HELLO)]).await;
-    let (reply, heard) = ask(&settings(&server.url)).await;
+    let (reply, reported) = ask(&settings(&server.url)).await;
     assert_eq!(reply.unwrap().message.to_text(), "Hello");
-    assert_eq!(heard, ["(again after 3 s)", "Hello"]);
+    assert_eq!(reported, ["(again after 3 s)", "Hello"]);
 }
 
 #[tokio::test]
@@ -161,11 +161,11 @@ async fn a_model_that_always_thinks_is_asked_without_a_budget() {
         think: Some(false),
         ..settings(&server.url)
     };
-    let (reply, heard) = ask(&quick).await;
+    let (reply, reported) = ask(&quick).await;
     assert!(reply.is_ok(), "{reply:?}");
     assert!(
-        heard[0].contains("is asked without model.think from now on"),
-        "{heard:?}"
+        reported[0].contains("is asked without model.think from now on"),
+        "{reported:?}"
     );
     let first = server.request().await;
     assert!(
@@ -182,9 +182,13 @@ async fn a_broken_stream_is_retried() {
     let malformed = "data: {\"candidates\":[{\"finishReason\":\"MALFORMED_FUNCTION_CALL\",\"finishMessage\":\"call(\"}]}\n\n";
     for (broken, is_void) in [(half, true), (failed.as_str(), true), (malformed, false)] {
         let server = LoopbackServer::start(vec![stream(broken), stream(HELLO)]).await;
-        let (reply, heard) = ask(&settings(&server.url)).await;
+        let (reply, reported) = ask(&settings(&server.url)).await;
         assert_eq!(reply.unwrap().message.to_text(), "Hello", "{broken}");
-        assert_eq!(heard.contains(&"(void)".to_owned()), is_void, "{heard:?}");
+        assert_eq!(
+            reported.contains(&"(void)".to_owned()),
+            is_void,
+            "{reported:?}"
+        );
     }
 }
 

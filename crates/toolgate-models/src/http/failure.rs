@@ -106,7 +106,7 @@ impl ErrorResponse {
             404 if is_asked && has(&["model"]) => ModelError::Model {
                 reason: format!(
                     "{provider} has no model '{}' ({}); choose another with --model, or as model.name in the configuration",
-                    toolgate_core::escape(model),
+                    toolgate_core::text::escape(model),
                     self.message
                 ),
             },
@@ -282,7 +282,7 @@ pub(super) fn unreachable(provider: Provider, url: &Url, error: &(dyn Error + 's
 }
 
 fn cause(url: &Url, error: &(dyn Error + 'static)) -> String {
-    let host = toolgate_core::escape(url.host_str().unwrap_or_default());
+    let host = toolgate_core::text::escape(url.host_str().unwrap_or_default());
     for cause in chain(error) {
         if cause.is::<rustls::Error>() {
             return format!("no secure connection could be made ({})", cause_line(cause));
@@ -306,13 +306,13 @@ fn cause(url: &Url, error: &(dyn Error + 'static)) -> String {
             let limit = toolgate_net::CONNECT_TIMEOUT.as_secs();
             format!("no connection within {limit} s")
         }
-        _ => toolgate_core::escape(&root_cause(error)),
+        _ => toolgate_core::text::escape(&root_cause(error)),
     }
 }
 
 fn cause_line(error: &dyn Error) -> String {
     let text: String = root_cause(error).chars().take(MAX_SHOWN).collect();
-    toolgate_core::escape(&text)
+    toolgate_core::text::escape(&text)
 }
 
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

@@ -124,7 +124,7 @@ fn expect_names(document: &Value) -> Result<(), String> {
     match names.find(|name| !is_visible(name)) {
         Some(name) => Err(format!(
             "the name of its required parameter '{}' has invisible characters",
-            toolgate_core::escape(name)
+            toolgate_core::text::escape(name)
         )),
         None => Ok(()),
     }

@@ -1,6 +1,6 @@
 //! Helpers for text that is sent to a model: cutting it, and adding sentences.
 
-pub(super) use toolgate_core::{is_visible, strip_invisible};
+pub(super) use toolgate_core::text::{is_visible, strip_invisible};
 
 const CUT: &str = " […]";
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use super::api::{self, ModelDetails, RunningModel, TaggedModel, ToolUse, deadline_in, is_same};
 use super::window::OllamaWindow;

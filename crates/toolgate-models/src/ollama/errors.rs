@@ -18,7 +18,7 @@ pub(super) fn unparsable_call_error(
 ) -> ModelError {
     // Some versions quote the whole call.
     const MAX_SHOWN: usize = 200;
-    let name = toolgate_core::escape(model);
+    let name = toolgate_core::text::escape(model);
     let mut said: String = failure.message.chars().take(MAX_SHOWN).collect();
     if said.len() < failure.message.len() {
         said.push('…');
@@ -44,7 +44,7 @@ pub(super) fn unparsable_call_error(
 
 /// Maps an error response. Errors that aren't specific to Ollama are mapped as for all providers.
 pub(super) fn to_model_error(model: &str, failure: ErrorResponse) -> ModelError {
-    let name = toolgate_core::escape(model);
+    let name = toolgate_core::text::escape(model);
     let said = &failure.message;
     let provider = Provider::Ollama;
     let recommended = provider.default_model();

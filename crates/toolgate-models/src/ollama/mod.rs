@@ -54,6 +54,7 @@ const NO_WINDOW: usize = 0;
 /// The address comes from the settings; the environment is not read.
 pub type OllamaClient = ProviderClient<OllamaFormat>;
 
+/// Ollama's wire format, for [`OllamaClient`].
 pub struct OllamaFormat {
     core: FormatCore<OllamaCompat>,
     settings: ModelSettings,
@@ -220,7 +221,7 @@ impl WireFormat for OllamaFormat {
                 // The chat request will fail too, with an error that says why.
                 Err(ModelError::Unreachable { .. } | ModelError::Model { .. }) => return,
                 Err(error) => {
-                    tracing::debug!(model = %toolgate_core::escape(self.model()), %error, "Ollama didn't describe the model");
+                    tracing::debug!(model = %toolgate_core::text::escape(self.model()), %error, "Ollama didn't describe the model");
                     ModelDetails::default()
                 }
             };
@@ -240,7 +241,7 @@ impl WireFormat for OllamaFormat {
         if !lacks_tools || !has_tools || self.has_warned_about_tools.swap(true, Ordering::Relaxed) {
             return None;
         }
-        let model = toolgate_core::escape(self.model());
+        let model = toolgate_core::text::escape(self.model());
         Some(format!(
             "the model '{model}' can't use tools, according to Ollama, and may never see them ('toolgate doctor' says what helps)"
         ))

@@ -53,7 +53,7 @@ fn settings(server: &LoopbackServer) -> ModelSettings {
 /// The result of one question.
 struct OllamaTestReply {
     reply: Result<ModelReply, ModelError>,
-    heard: Vec<String>,
+    reported: Vec<String>,
 }
 
 async fn ask(settings: &ModelSettings, offer: &OfferedTools) -> OllamaTestReply {
@@ -62,16 +62,16 @@ async fn ask(settings: &ModelSettings, offer: &OfferedTools) -> OllamaTestReply 
 }
 
 async fn ask_client(client: &OllamaClient, offer: &OfferedTools) -> OllamaTestReply {
-    let mut heard = OllamaEventLog::default();
+    let mut reported = OllamaEventLog::default();
     let messages = [Message::User {
         text: "Is it cold in Oslo?".to_owned(),
     }];
     let request = ModelRequest::new("", &messages, offer, Instant::now() + HANG);
-    let reply = tokio::time::timeout(HANG, client.reply(request, &mut heard));
+    let reply = tokio::time::timeout(HANG, client.reply(request, &mut reported));
     let reply = reply.await.unwrap();
     OllamaTestReply {
         reply,
-        heard: heard.0,
+        reported: reported.0,
     }
 }
 
@@ -86,9 +86,9 @@ fn read(request: &str) -> (&str, Value) {
 async fn model_details_are_fetched_before_the_first_question() {
     let mut server =
         LoopbackServer::start(vec![show(), lines(&[says("Ye"), says("s."), done()])]).await;
-    let OllamaTestReply { reply, heard } = ask(&settings(&server), &offer()).await;
+    let OllamaTestReply { reply, reported } = ask(&settings(&server), &offer()).await;
     let reply = reply.unwrap();
-    assert_eq!(heard, ["text Ye", "text s."]);
+    assert_eq!(reported, ["text Ye", "text s."]);
     assert_eq!(
         (reply.message.to_text().as_str(), reply.stop),
         ("Yes.", StopReason::End)
@@ -112,13 +112,13 @@ async fn a_model_without_tool_use_is_reported_once() {
     let scripts = vec![whole(200, &shown.to_string()), answers(), answers()];
     let server = LoopbackServer::start(scripts).await;
     let client = OllamaClient::new(&settings(&server)).unwrap();
-    let heard = ask_client(&client, &offer()).await.heard;
+    let reported = ask_client(&client, &offer()).await.reported;
     assert!(
-        heard[0].starts_with("notice the model 'qwen3' can't use tools"),
-        "{heard:?}"
+        reported[0].starts_with("notice the model 'qwen3' can't use tools"),
+        "{reported:?}"
     );
-    let heard = ask_client(&client, &offer()).await.heard;
-    assert_eq!(heard, ["text No idea."]);
+    let reported = ask_client(&client, &offer()).await.reported;
+    assert_eq!(reported, ["text No idea."]);
 }
 
 #[tokio::test]
@@ -180,7 +180,11 @@ async fn a_full_queue_is_asked_again() {
     let server = LoopbackServer::start(vec![show(), vec![LoopbackStep::Send(busy)], yes]).await;
     let asked = ask(&settings(&server), &offer()).await;
     assert_eq!(asked.reply.unwrap().message.to_text(), "Yes.");
-    assert!(asked.heard[0].starts_with("Retrying"), "{:?}", asked.heard);
+    assert!(
+        asked.reported[0].starts_with("Retrying"),
+        "{:?}",
+        asked.reported
+    );
 }
 
 #[tokio::test]
@@ -224,7 +228,7 @@ async fn permanent_errors_are_not_retried_and_have_advice() {
         let asked = ask(&settings(&server), &offer()).await;
         let error = asked.reply.unwrap_err().to_string();
         assert!(error.contains(helps), "{error}");
-        assert_eq!(asked.heard, [""; 0]);
+        assert_eq!(asked.reported, [""; 0]);
     }
 }
 
@@ -252,14 +256,14 @@ async fn refused_thinking_is_remembered() {
     let first = ask_client(&client, &offer()).await;
     assert_eq!(first.reply.unwrap().message.to_text(), "Yes.");
     assert_eq!(
-        first.heard,
+        first.reported,
         [
             "notice the model 'qwen3' can't think before it answers and is asked to answer directly",
             "text Yes."
         ]
     );
     let second = ask_client(&client, &offer()).await;
-    assert_eq!(second.heard, ["text Yes."]);
+    assert_eq!(second.reported, ["text Yes."]);
     server.request().await;
     let mut sent = Vec::new();
     for _ in 0..3 {
@@ -274,7 +278,7 @@ async fn thinking_is_kept_apart_from_text() {
     let thinks = lines(&[says("<think>Hm.</think>"), says("Yes."), done()]);
     let server = LoopbackServer::start(vec![show(), thinks]).await;
     let asked = ask(&settings(&server), &offer()).await;
-    assert_eq!(asked.heard, ["thinking Hm.", "text Yes."]);
+    assert_eq!(asked.reported, ["thinking Hm.", "text Yes."]);
     let parts = asked.reply.unwrap().message.parts;
     let thought = MessagePart::Thinking {
         text: "Hm.".to_owned(),

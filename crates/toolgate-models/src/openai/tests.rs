@@ -56,15 +56,15 @@ async fn ask(client: &OpenAiClient) -> (Result<ModelReply, ModelError>, Vec<Stri
         text: "What time is it?".to_owned(),
     }];
     let request = ModelRequest::new("", &messages, &tools, Instant::now() + HANG);
-    let mut heard = Vec::new();
+    let mut reported = Vec::new();
     let mut listener = |event: ModelEvent<'_>| match event {
-        ModelEvent::Text(text) => heard.push(text.to_owned()),
-        ModelEvent::Void => heard.push("(void)".to_owned()),
-        ModelEvent::Retrying { error, .. } => heard.push(format!("({error})")),
+        ModelEvent::Text(text) => reported.push(text.to_owned()),
+        ModelEvent::Void => reported.push("(void)".to_owned()),
+        ModelEvent::Retrying { error, .. } => reported.push(format!("({error})")),
         other => panic!("{other:?}"),
     };
     let reply = client.reply(request, &mut listener).await;
-    (reply, heard)
+    (reply, reported)
 }
 
 fn body(request: &str) -> Value {
@@ -92,9 +92,9 @@ async fn calls_do_not_depend_on_chunks() {
     ] {
         let mut server = LoopbackServer::start(vec![script]).await;
         let client = client(&server.url);
-        let (reply, heard) = ask(&client).await;
+        let (reply, reported) = ask(&client).await;
         let reply = reply.unwrap();
-        assert_eq!(heard.concat(), "Grüße 😀. ");
+        assert_eq!(reported.concat(), "Grüße 😀. ");
         assert_eq!(
             (reply.stop, reply.usage.input, reply.usage.output),
             (StopReason::Calls, 9, 4)
@@ -126,9 +126,9 @@ async fn servers_without_keys_or_streaming_work() {
         url: format!("{}/v1/chat/completions/", server.url),
         ..settings("")
     });
-    let (reply, heard) = ask(&client.unwrap()).await;
+    let (reply, reported) = ask(&client.unwrap()).await;
     assert_eq!(
-        (reply.unwrap().stop, heard),
+        (reply.unwrap().stop, reported),
         (StopReason::End, vec!["Hello".to_owned()])
     );
     let request = server.request().await;
@@ -156,9 +156,9 @@ async fn refused_fields_are_omitted_from_then_on() {
     .await;
     let client = client(&server.url);
     for _ in 0..2 {
-        let (reply, heard) = ask(&client).await;
+        let (reply, reported) = ask(&client).await;
         assert_eq!(
-            (reply.unwrap().stop, heard),
+            (reply.unwrap().stop, reported),
             (StopReason::End, vec!["Hello".to_owned()])
         );
     }
@@ -240,11 +240,11 @@ async fn every_failure_has_its_own_message_without_the_key() {
     ] {
         let mut server =
             LoopbackServer::start(vec![refusal(status, &json!({ "error": error }))]).await;
-        let (reply, heard) = ask(&client(&server.url)).await;
+        let (reply, reported) = ask(&client(&server.url)).await;
         let text = reply.unwrap_err().to_string();
         assert!(text.starts_with(expected), "{text}");
         assert!(!text.contains(KEY), "{text}");
-        assert!(heard.is_empty(), "{heard:?}");
+        assert!(reported.is_empty(), "{reported:?}");
         server.request().await;
         assert_eq!(server.waiting(), 0, "{status} is asked once");
     }
@@ -269,10 +269,10 @@ async fn e1_an_error_in_a_stream_is_treated_like_one_before_it() {
         "{begun}data: {{\"error\":{{\"message\":\"overloaded\",\"type\":\"server_error\",\"code\":503}}}}\n\n"
     );
     let server = LoopbackServer::start(vec![stream(&failed), stream(HELLO)]).await;
-    let (reply, heard) = ask(&client(&server.url)).await;
+    let (reply, reported) = ask(&client(&server.url)).await;
     assert_eq!(reply.unwrap().message.to_text(), "Hello");
     assert_eq!(
-        heard,
+        reported,
         [
             "Hel",
             "(void)",
@@ -297,16 +297,16 @@ async fn e2_a_cut_call_is_requested_again_and_never_run() {
     reset.pop();
     reset.push(LoopbackStep::Reset);
     let server = LoopbackServer::start(vec![stream(half), reset, stream(CALL)]).await;
-    let (reply, heard) = ask(&client(&server.url)).await;
+    let (reply, reported) = ask(&client(&server.url)).await;
     let reply = reply.unwrap();
     assert_eq!(
         reply.message.parts[1],
         call("call_1", "time", r#"{"zone":"Oslo"}"#)
     );
     assert_eq!(
-        heard.iter().filter(|heard| *heard == "(void)").count(),
+        reported.iter().filter(|event| *event == "(void)").count(),
         2,
-        "{heard:?}"
+        "{reported:?}"
     );
 }
 
@@ -317,9 +317,9 @@ async fn a_connection_may_break_after_the_answer() {
     steps.pop();
     steps.push(LoopbackStep::Reset);
     let server = LoopbackServer::start(vec![steps]).await;
-    let (reply, heard) = ask(&client(&server.url)).await;
+    let (reply, reported) = ask(&client(&server.url)).await;
     assert_eq!(
-        (reply.unwrap().stop, heard.concat()),
+        (reply.unwrap().stop, reported.concat()),
         (StopReason::End, "Hello".to_owned())
     );
 }
@@ -334,11 +334,11 @@ async fn e5_dropping_a_reply_closes_the_connection() {
     let client = client(&server.url);
     let tools = offer(&[]);
     let request = ModelRequest::new("", &[], &tools, Instant::now() + HANG);
-    let heard = tokio::sync::Notify::new();
-    let mut listener = |_: ModelEvent<'_>| heard.notify_one();
+    let event = tokio::sync::Notify::new();
+    let mut listener = |_: ModelEvent<'_>| event.notify_one();
     tokio::select! {
         _ = client.reply(request, &mut listener) => panic!("it never answers"),
-        () = heard.notified() => {}
+        () = event.notified() => {}
     }
     server.gone().await;
 }

@@ -275,13 +275,13 @@ mod tests {
 
     #[test]
     fn without_rescue_nothing_is_held_back() {
-        let mut heard = Vec::new();
+        let mut reported = Vec::new();
         let call = r#"<tool_call>{"name":"datetime"}</tool_call>"#;
-        let mut listener = |event: ModelEvent<'_>| heard.push(format!("{event:?}"));
+        let mut listener = |event: ModelEvent<'_>| reported.push(format!("{event:?}"));
         let mut buffer = ReplyBuffer::new(&mut listener);
         buffer.push_text(call);
         let (text, calls) = buffer.finish_text(Some(&offer()));
         assert_eq!((text.as_str(), calls.len()), (call, 0));
-        assert_eq!(heard, [format!("Text({call:?})")]);
+        assert_eq!(reported, [format!("Text({call:?})")]);
     }
 }

@@ -21,9 +21,9 @@ async fn text_before_a_call_is_forwarded_and_kept() {
         let turn = talk.says("What time is it?").await;
         assert_eq!(turn.answer, "Noon.");
         assert!(
-            talk.heard.concat().contains("Let me look."),
+            talk.reported.concat().contains("Let me look."),
             "{api:?}: {:?}",
-            talk.heard
+            talk.reported
         );
         let sent = history(&talk.last()).to_string();
         assert!(sent.contains("Let me look."), "{api:?}: {sent}");
@@ -267,9 +267,9 @@ async fn a_stream_cut_in_its_arguments_runs_nothing_and_is_retried() {
         assert_eq!(turn.answer, "3.", "{api:?}");
         assert_eq!(talk.recorded.names(), ["get_weather"], "{api:?}");
         assert!(
-            talk.heard.contains(&"<void>".to_owned()),
+            talk.reported.contains(&"<void>".to_owned()),
             "{api:?}: {:?}",
-            talk.heard
+            talk.reported
         );
     }
 }

@@ -174,15 +174,15 @@ async fn e1_an_error_after_200_is_retried_and_its_text_withdrawn() {
         let body = [&begun[..at], error.as_bytes()].concat();
         let (talk, answer) = after(api, [Answer::raw(body)]).await;
         assert_eq!(answer.unwrap(), "Here.", "{api:?}");
-        let heard = talk.heard.concat();
-        let (before, after) = heard
+        let reported = talk.reported.concat();
+        let (before, after) = reported
             .split_once("<void>")
-            .unwrap_or_else(|| panic!("{api:?}: {heard}"));
+            .unwrap_or_else(|| panic!("{api:?}: {reported}"));
         assert!(
             before.contains("Wrong words") && after.contains("Here."),
-            "{api:?}: {heard}"
+            "{api:?}: {reported}"
         );
-        assert!(after.contains("<retrying"), "{api:?}: {heard}");
+        assert!(after.contains("<retrying"), "{api:?}: {reported}");
     }
 }
 

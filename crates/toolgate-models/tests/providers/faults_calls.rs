@@ -91,9 +91,9 @@ async fn e3_a_call_written_as_text_is_run_where_it_names_a_real_tool() {
                 "{api:?} {form}"
             );
             assert!(
-                !talk.heard.concat().contains("set_level\""),
+                !talk.reported.concat().contains("set_level\""),
                 "{api:?}: {:?}",
-                talk.heard
+                talk.reported
             );
         }
         let words = "{\"name\": \"launch\", \"arguments\": {}}";
@@ -178,7 +178,10 @@ async fn e5_bytes_may_be_split_anywhere() {
             let turn = talk.says(words).await;
             assert_eq!(turn.answer, words, "{api:?} {size}");
             assert_eq!(talk.recorded.calls()[0].1["city"], words, "{api:?} {size}");
-            assert!(!talk.heard.concat().contains('\u{fffd}'), "{api:?} {size}");
+            assert!(
+                !talk.reported.concat().contains('\u{fffd}'),
+                "{api:?} {size}"
+            );
         }
     }
 }

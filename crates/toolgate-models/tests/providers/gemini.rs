@@ -84,7 +84,7 @@ async fn a_call_that_could_not_be_read_is_asked_for_again() {
     let mut talk = TestConversation::new(API, [broken, Answer::text("Here.")]).await;
     assert_eq!(talk.says("go").await.answer, "Here.");
     assert!(
-        talk.heard
+        talk.reported
             .iter()
             .any(|it| it.contains("MALFORMED_FUNCTION_CALL"))
     );

@@ -105,10 +105,10 @@ async fn a_prompt_that_the_server_cut_is_noticed() {
     let context = talk.last()["options"]["num_ctx"].as_u64().unwrap();
     assert!(context > 8192, "{context}");
     let noticed = talk
-        .heard
+        .reported
         .iter()
-        .any(|heard| heard.contains("500") && heard.contains("OLLAMA_CONTEXT_LENGTH"));
-    assert!(noticed, "{:?}", talk.heard);
+        .any(|event| event.contains("500") && event.contains("OLLAMA_CONTEXT_LENGTH"));
+    assert!(noticed, "{:?}", talk.reported);
 }
 
 #[tokio::test]
@@ -153,7 +153,11 @@ async fn thinking_is_not_part_of_the_answer() {
         let mut talk = TestConversation::new(API, [answer.in_pieces(5)]).await;
         let turn = talk.says("What time is it?").await;
         assert_eq!(turn.answer, "It is noon.");
-        assert!(!talk.heard.concat().contains("hm"), "{:?}", talk.heard);
+        assert!(
+            !talk.reported.concat().contains("hm"),
+            "{:?}",
+            talk.reported
+        );
     }
 }
 

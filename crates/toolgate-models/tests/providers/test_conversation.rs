@@ -27,7 +27,7 @@ pub(crate) struct TestConversation {
     pub(crate) recorded: RecordedTools,
     pub(crate) conversation: Conversation,
     /// Short forms of the events that the listener saw.
-    pub(crate) heard: Vec<String>,
+    pub(crate) reported: Vec<String>,
 }
 
 impl TestConversation {
@@ -60,7 +60,7 @@ impl TestConversation {
             fake,
             recorded,
             conversation,
-            heard: Vec::new(),
+            reported: Vec::new(),
         }
     }
 
@@ -74,9 +74,9 @@ impl TestConversation {
 
     /// Takes a turn, however it ends.
     pub(crate) async fn tries(&mut self, text: &str) -> Result<TurnRecord, ModelError> {
-        let heard = &mut self.heard;
+        let reported = &mut self.reported;
         let mut listener = |event: ModelEvent<'_>| {
-            heard.push(match event {
+            reported.push(match event {
                 ModelEvent::Text(text) => text.to_owned(),
                 ModelEvent::Void => "<void>".to_owned(),
                 ModelEvent::Retrying { error, .. } => format!("<retrying: {error}>"),
@@ -223,7 +223,10 @@ pub(crate) async fn does_without(mut talk: TestConversation, parameter: &str, se
     let requests = talk.fake.requests();
     assert_eq!(requests.len(), 2 + refusals.len(), "{refusals:?}");
     assert!(requests[0].json().get(parameter).is_some());
-    let notices = talk.heard.iter().filter(|it| it.contains("asked without"));
+    let notices = talk
+        .reported
+        .iter()
+        .filter(|it| it.contains("asked without"));
     let notices: Vec<_> = notices.collect();
     assert!(
         notices.len() == 1 && notices[0].contains(setting),

@@ -38,7 +38,8 @@ use super::{
 };
 use crate::{
     frames::{FrameReader, PacketFrame, StreamEndError, decode},
-    packet_writer::{PacketWriter, next_packet_id},
+    packet_id::next_packet_id,
+    packet_writer::PacketWriter,
 };
 
 // Timeout for the first packet.
@@ -107,16 +108,16 @@ pub(super) async fn serve(
     });
     match admitted {
         Ok((connect, name, admission)) => {
-            out.write_packet(&accept_connack(&connect, &name));
+            out.queue_packet(&accept_connack(&connect, &name));
             reader.max_packet = MAX_PACKET_BYTES;
             let connection = ClientConnection::new(shared, &connect, name, admission, out);
             connection.run(reader, stopped).await;
         }
         Err(refusal) => {
             if let Some(refusal) = refusal {
-                out.write_packet(&refusal);
+                out.queue_packet(&refusal);
             }
-            drop(timeout(DISCONNECT_TIMEOUT, out.finish()).await);
+            drop(timeout(DISCONNECT_TIMEOUT, out.flush_and_shutdown()).await);
         }
     }
 }
@@ -167,10 +168,10 @@ impl ClientConnection {
         if let ConnectionEnd::ClosedByBroker(reason) = end {
             debug!("closing the MQTT connection of a client: {reason:?}");
             if self.version == 5 {
-                self.writer.write_packet(&DisconnectPacket::new(reason));
+                self.writer.queue_packet(&DisconnectPacket::new(reason));
             }
         }
-        drop(timeout(DISCONNECT_TIMEOUT, self.writer.finish()).await);
+        drop(timeout(DISCONNECT_TIMEOUT, self.writer.flush_and_shutdown()).await);
     }
 
     async fn serve_packets(
@@ -188,7 +189,7 @@ impl ClientConnection {
             let has_room = self.has_room();
             tokio::select! {
                 frame = reader.next() => self.handle_frame(frame)?,
-                moved = self.writer.flush_step(), if self.writer.is_busy() => {
+                moved = self.writer.flush_step(), if self.writer.has_unflushed_data() => {
                     moved.map_err(|_| ConnectionEnd::Lost)?;
                 }
                 Some(delivery) = self.admission.deliveries.next(), if has_room => {
@@ -236,11 +237,11 @@ impl ClientConnection {
                     false => ReasonCode::PacketIdentifierNotFound,
                 };
                 let released = PubCompPacket::new_with_reason(packet.packet_id, reason);
-                self.writer.write_packet(&released);
+                self.writer.queue_packet(&released);
             }
             Packet::Subscribe(packet) => self.subscribe(packet)?,
             Packet::Unsubscribe(packet) => self.unsubscribe(&packet)?,
-            Packet::PingReq => self.writer.write_bytes(&PINGRESP_PACKET),
+            Packet::PingReq => self.writer.queue_bytes(&PINGRESP_PACKET),
             Packet::Disconnect(packet) if packet.reason_code == ReasonCode::Success => {
                 return Err(ConnectionEnd::ClosedByClient);
             }
@@ -269,14 +270,14 @@ impl ClientConnection {
             QoS::AtMostOnce => {}
             QoS::AtLeastOnce => {
                 let answer = PubAckPacket::new_with_reason(id, reason);
-                self.writer.write_packet(&answer);
+                self.writer.queue_packet(&answer);
             }
             QoS::ExactlyOnce => {
                 if reason == ReasonCode::Success {
                     self.unreleased.insert(id);
                 }
                 let answer = PubRecPacket::new_with_reason(id, reason);
-                self.writer.write_packet(&answer);
+                self.writer.queue_packet(&answer);
             }
         }
         Ok(())
@@ -312,7 +313,7 @@ impl ClientConnection {
             answer.reason_codes.push(code);
         }
         drop(router);
-        self.writer.write_packet(&answer);
+        self.writer.queue_packet(&answer);
         Ok(())
     }
 
@@ -332,7 +333,7 @@ impl ClientConnection {
                 });
         }
         drop(router);
-        self.writer.write_packet(&answer);
+        self.writer.queue_packet(&answer);
         Ok(())
     }
 
@@ -381,6 +382,6 @@ impl ClientConnection {
             self.unacknowledged.insert(id);
             packet.packet_id = Some(id);
         }
-        self.writer.write_packet(&packet);
+        self.writer.queue_packet(&packet);
     }
 }

@@ -26,6 +26,7 @@ use tracing::debug;
 
 use router::MessageRouter;
 
+/// Where a [`Broker`] listens, and who may connect.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct BrokerSettings {
@@ -57,6 +58,7 @@ impl fmt::Debug for BrokerSettings {
     }
 }
 
+/// Why a [`Broker`] can't listen on its address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "Can't start an MQTT broker on {bind}: {reason}. Choose another address, or stop the program that uses this one."

@@ -3,7 +3,7 @@
 use std::{io, time::Duration};
 
 use rustls::CertificateError;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use crate::{MqttClientSettings, frames::StreamEndError};
 

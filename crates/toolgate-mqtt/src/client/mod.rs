@@ -165,7 +165,7 @@ impl Mqtt for MqttClient {
         if mqtt5_protocol::validate_topic_filter(filter).is_err() {
             error!(
                 "not a valid MQTT topic filter: {}",
-                toolgate_core::escape(filter)
+                toolgate_core::text::escape(filter)
             );
         } else {
             let subscribe = ClientCommand::Subscribe(filter.to_owned(), feed);

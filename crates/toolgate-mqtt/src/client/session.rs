@@ -29,7 +29,8 @@ use super::{
 use crate::{
     PublishError,
     frames::{PacketFrame, decode},
-    packet_writer::{PacketWriter, next_packet_id},
+    packet_id::next_packet_id,
+    packet_writer::PacketWriter,
 };
 
 pub(super) enum BrokerSessionEnd {
@@ -94,7 +95,7 @@ impl<'a> BrokerSession<'a> {
                     Ok(frame) => self.handle_frame(frame),
                     Err(torn) => Err(LinkError::from_stream_end(&torn)),
                 },
-                moved = self.out.flush_step(), if self.out.is_busy() => {
+                moved = self.out.flush_step(), if self.out.has_unflushed_data() => {
                     self.last_sent = Instant::now();
                     moved.map_err(|_| LinkError::Lost)
                 },
@@ -157,7 +158,7 @@ impl<'a> BrokerSession<'a> {
         }
         // A caller that has given up must not have it sent late.
         if publish.stage.send() {
-            let end = self.out.write_packet(&packet);
+            let end = self.out.queue_packet(&packet);
             self.unconfirmed.insert(id, (publish, end));
         }
     }
@@ -173,7 +174,7 @@ impl<'a> BrokerSession<'a> {
         if self.terms.subscription_ids_available {
             packet = packet.with_subscription_identifier(filter_id);
         }
-        self.out.write_packet(&packet);
+        self.out.queue_packet(&packet);
     }
 
     fn handle_frame(&mut self, frame: PacketFrame) -> Result<(), LinkError> {
@@ -221,7 +222,7 @@ impl<'a> BrokerSession<'a> {
     fn acknowledge(&mut self, id: Option<u16>) {
         if let Some(id) = id {
             let [high, low] = id.to_be_bytes();
-            self.out.write_bytes(&[0x40, 2, high, low]);
+            self.out.queue_bytes(&[0x40, 2, high, low]);
         }
     }
 
@@ -259,22 +260,22 @@ impl<'a> BrokerSession<'a> {
         if (silence >= half || self.last_sent.elapsed() >= half) && self.last_ping.elapsed() >= half
         {
             self.last_ping = Instant::now();
-            self.out.write_bytes(&PINGREQ_PACKET);
+            self.out.queue_bytes(&PINGREQ_PACKET);
         }
         self.waiting.retain(|publish| publish.stage.is_waiting());
         for filter in self.subscribers.remove_dropped() {
             let id = self.free_id();
             let mut packet = UnsubscribePacket::new(id).add_filter(filter);
             packet.protocol_version = self.terms.version;
-            self.out.write_packet(&packet);
+            self.out.queue_packet(&packet);
         }
         Ok(())
     }
 
     // Tells the broker, so that it does not publish our last will.
     async fn disconnect(&mut self) {
-        self.out.write_bytes(&DISCONNECT_PACKET);
-        let sent = tokio::time::timeout(DISCONNECT_TIMEOUT, self.out.finish()).await;
+        self.out.queue_bytes(&DISCONNECT_PACKET);
+        let sent = tokio::time::timeout(DISCONNECT_TIMEOUT, self.out.flush_and_shutdown()).await;
         if !matches!(sent, Ok(Ok(()))) {
             debug!("the DISCONNECT could not be sent to the MQTT broker");
         }

@@ -125,7 +125,7 @@ impl DropLog {
         }
         let dropped = std::mem::take(&mut self.unlogged);
         self.last_logged = Some(Instant::now());
-        let filter = toolgate_core::escape(&self.filter);
+        let filter = toolgate_core::text::escape(&self.filter);
         warn!(%filter, dropped, "MQTT messages arrive faster than they are read; some were dropped");
         dropped
     }

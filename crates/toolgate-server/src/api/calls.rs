@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolgate_core::{FunctionTool, ToolCall, ToolDefinition, ToolSource, is_redacted};
-use toolgate_journal::{CallSummary, JournalFilter, OUTCOMES};
+use toolgate_journal::{CallSummary, JournalFilter, OUTCOME_NAMES};
 use toolgate_mcp::CallerTrace;
 use utoipa::{IntoParams, ToSchema};
 
@@ -67,9 +67,9 @@ impl CallsQuery {
             time.map_err(|_| Problem::bad_request(detail()))
         };
         if let Some(outcome) = &self.outcome
-            && !OUTCOMES.contains(&outcome.as_str())
+            && !OUTCOME_NAMES.contains(&outcome.as_str())
         {
-            let known = OUTCOMES.join(", ");
+            let known = OUTCOME_NAMES.join(", ");
             let detail = format!("'outcome' must be one of {known}");
             return Err(Problem::bad_request(detail));
         }
@@ -212,7 +212,7 @@ pub(crate) async fn replay(
     };
     let only_reads = tool.definition().annotations().read_only == Some(true);
     if !only_reads && !replay.confirm {
-        let name = toolgate_core::escape(&name);
+        let name = toolgate_core::text::escape(&name);
         return Err(Problem::conflict(format!(
             "'{name}' is not marked as read-only, so another call may have another effect; send {{\"confirm\": true}} to call it anyway"
         )));
@@ -333,8 +333,9 @@ fn mock_tool(entry: &Value) -> Result<FunctionTool, Problem> {
     Ok(FunctionTool::mock(definition, answer))
 }
 
-/// Builds an entry for `tools` in the configuration: a mock that always gives this answer. Takes its
-/// description and parameters from `tool`, unless the called tool no longer exists.
+/// Builds a configuration entry for a mock tool that always gives the answer of a recorded call.
+///
+/// The description and the parameters are those of `tool`, unless the called tool no longer exists.
 pub fn mock_entry(
     name: &str,
     tool: Option<&ToolDefinition>,

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use serde::Serialize;
 use serde_json::Value;
-use toolgate_core::{Decision, ToolCall, ToolError, Violation};
+use toolgate_core::{PolicyDecision, ToolCall, ToolError, Violation};
 use utoipa::ToSchema;
 
 use super::extract::{PathName, ReadBodyError, expect_json, read_body};
@@ -105,7 +105,7 @@ pub(crate) async fn check(
             executed: Some(rehearsal.arguments.as_value().clone()),
             renamed: Some(rehearsal.renamed),
             dropped: Some(rehearsal.arguments.dropped().to_vec()),
-            needs_approval: Some(rehearsal.decision == Decision::Ask),
+            needs_approval: Some(rehearsal.decision == PolicyDecision::Ask),
             ..CheckResponse::default()
         },
         Err(error) => CheckResponse {

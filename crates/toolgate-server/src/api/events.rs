@@ -54,7 +54,7 @@ fn parse_kinds(text: Option<&str>) -> Result<Vec<&'static str>, Problem> {
             .into_iter()
             .find(|known| *known == kind)
             .ok_or_else(|| {
-                let kind = toolgate_core::escape(&kind.chars().take(50).collect::<String>());
+                let kind = toolgate_core::text::escape(&kind.chars().take(50).collect::<String>());
                 Problem::bad_request(format!(
                     "'{kind}' is not a kind of event; the kinds are {}",
                     KINDS.join(", ")

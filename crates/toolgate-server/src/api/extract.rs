@@ -133,7 +133,7 @@ pub(crate) async fn read_body(body: Body, limit: usize) -> Result<Bytes, ReadBod
     }
     Err(match find_cause::<LengthLimitError>(&*error) {
         Some(_) => ReadBodyError::TooLarge,
-        None => ReadBodyError::Broken(toolgate_core::escape(&error.to_string())),
+        None => ReadBodyError::Broken(toolgate_core::text::escape(&error.to_string())),
     })
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), Problem> {
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         format!(
             "the body is '{}'; send JSON with content-type: application/json",
-            toolgate_core::escape(&kind.chars().take(100).collect::<String>())
+            toolgate_core::text::escape(&kind.chars().take(100).collect::<String>())
         ),
     ))
 }

@@ -39,7 +39,7 @@ pub(crate) async fn wrong_method(method: Method, uri: Uri) -> Problem {
         StatusCode::METHOD_NOT_ALLOWED,
         format!(
             "{} is not allowed for {}; the header 'allow' lists the methods that are",
-            toolgate_core::escape(method.as_str()),
+            toolgate_core::text::escape(method.as_str()),
             escaped_path(&uri)
         ),
     )
@@ -48,5 +48,5 @@ pub(crate) async fn wrong_method(method: Method, uri: Uri) -> Problem {
 pub(crate) fn escaped_path(uri: &Uri) -> String {
     const MAX_PATH_BYTES: usize = 200;
     let path = uri.path();
-    toolgate_core::escape(&path[..path.floor_char_boundary(MAX_PATH_BYTES)])
+    toolgate_core::text::escape(&path[..path.floor_char_boundary(MAX_PATH_BYTES)])
 }

@@ -73,7 +73,7 @@ pub(crate) async fn add(
         ));
     }
     if let Some(key) = server.more.keys().next() {
-        let key = toolgate_core::escape(key);
+        let key = toolgate_core::text::escape(key);
         return Err(Problem::unprocessable(format!(
             "'{key}' can't be set over HTTP; use 'toolgate add' at the machine"
         )));

@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use toolgate_core::{ToolSource, strip_invisible};
+use toolgate_core::ToolSource;
+use toolgate_core::text::strip_invisible;
 use toolgate_mcp::{AgreementError, ServerState, ServerStatus};
 use utoipa::ToSchema;
 
@@ -304,8 +305,8 @@ fn find(name: &str, view: &CallerView) -> Result<ServerStatus, Problem> {
 fn unknown(name: &str, view: &CallerView) -> Problem {
     let servers = view.servers();
     let names = servers.iter().map(|server| server.name.as_str());
-    let near = toolgate_core::nearest_names(name, names, 3);
-    let name = toolgate_core::escape(&name[..name.floor_char_boundary(200)]);
+    let near = toolgate_core::text::nearest_names(name, names, 3);
+    let name = toolgate_core::text::escape(&name[..name.floor_char_boundary(200)]);
     Problem::not_found(match near.is_empty() {
         true => format!("there is no MCP server '{name}'; GET /api/servers lists them"),
         false => {

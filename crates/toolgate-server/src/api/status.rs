@@ -265,7 +265,7 @@ fn add_server_reasons(gateway: &Gateway, view: &CallerView, reasons: &mut Vec<St
         all += 1;
         let is_seen = || view.has_server(&server.name);
         if server.withheld() > 0 && is_seen() {
-            let (count, name) = (server.withheld(), toolgate_core::escape(&server.name));
+            let (count, name) = (server.withheld(), toolgate_core::text::escape(&server.name));
             let text = format!(
                 "withheld tools: {count}; review and accept them with 'toolgate trust {name}' or here, on the card of the server"
             );
@@ -310,7 +310,7 @@ fn disconnected_reason(server: &ServerStatus) -> String {
 
 fn with_server_name(server: &ServerStatus, text: &str) -> String {
     const MAX_BYTES: usize = 300;
-    let mut text = format!("{}: {text}", toolgate_core::escape(&server.name));
+    let mut text = format!("{}: {text}", toolgate_core::text::escape(&server.name));
     if text.len() > MAX_BYTES {
         text.truncate(text.floor_char_boundary(MAX_BYTES));
         text.push('…');

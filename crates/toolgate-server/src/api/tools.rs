@@ -10,9 +10,10 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode, Uri, header};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toolgate_core::text::parse_duration;
 use toolgate_core::{
-    Decision, Origin, ToolCall, ToolContent, ToolDefinition, ToolError, ToolExecutor, ToolOutcome,
-    ToolSource, parse_duration, parse_object, rewrite_block_uris,
+    Origin, PolicyDecision, ToolCall, ToolContent, ToolDefinition, ToolError, ToolExecutor,
+    ToolOutcome, ToolSource, parse_object, rewrite_block_uris,
 };
 use toolgate_mcp::CallerTrace;
 use utoipa::{IntoParams, ToSchema};
@@ -94,7 +95,7 @@ impl ToolInfo {
     pub(crate) fn new(tool: &ToolDefinition, executor: &ToolExecutor) -> Self {
         let timeout = tool.timeout(&executor.rules().limits);
         Self {
-            needs_approval: executor.decision(tool) == Decision::Ask,
+            needs_approval: executor.decision(tool) == PolicyDecision::Ask,
             timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
             tool: tool.clone(),
         }
@@ -184,7 +185,7 @@ pub(crate) async fn show(
 }
 
 pub(crate) fn no_such_tool(error: &ToolError) -> Problem {
-    let text = toolgate_core::escape(&error.to_string());
+    let text = toolgate_core::text::escape(&error.to_string());
     Problem::not_found(match error.hint() {
         Some(hint) => format!("{text}. {hint}"),
         None => text,

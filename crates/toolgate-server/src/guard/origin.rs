@@ -100,7 +100,7 @@ pub(super) fn single_header<'a>(
 // Cuts and escapes untrusted text, so that it can be shown.
 pub(super) fn excerpt(text: &str) -> String {
     let cut: String = text.chars().take(100).collect();
-    toolgate_core::escape(&cut).to_string()
+    toolgate_core::text::escape(&cut).to_string()
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ impl DeferredRefusal {
     pub(super) fn panic_response(&self, panic: &(dyn Any + Send)) -> Response {
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        let text = toolgate_core::escape(text.unwrap_or("panic without a message"));
+        let text = toolgate_core::text::escape(text.unwrap_or("panic without a message"));
         let path = escaped_path(&self.uri);
         error!(%path, panic = %text, "a route panicked");
         let detail = "internal error; see the log of the gateway";
@@ -118,7 +118,7 @@ pub(super) async fn as_problem(response: Response) -> Response {
         ("", _) => "the request could not be answered",
         (text, _) => text,
     };
-    let problem = Problem::new(status, toolgate_core::escape(detail)).into_response();
+    let problem = Problem::new(status, toolgate_core::text::escape(detail)).into_response();
     let (problem, body) = problem.into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);
     parts.headers.extend(problem.headers);

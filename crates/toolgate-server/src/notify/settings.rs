@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue};
 use reqwest::Url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
-use toolgate_core::{DURATION_PATTERN, deserialize_duration};
+use toolgate_core::text::{DURATION_PATTERN, deserialize_duration};
 
 // Nobody reads a question in less.
 const MIN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -92,7 +92,7 @@ impl NotifySettings {
             name.parse::<HeaderName>().is_err() || value.parse::<HeaderValue>().is_err()
         });
         if let Some((name, _)) = bad_header {
-            let name = toolgate_core::escape(name);
+            let name = toolgate_core::text::escape(name);
             return wrong(
                 "headers",
                 &format!("'{name}' is not a header that HTTP allows"),

@@ -11,7 +11,7 @@ use super::{DeliveryError, NotificationChannel, NotifySettings};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Posts each notification to one address.
+/// A [`NotificationChannel`] that posts each notification to one address.
 pub struct Webhook {
     client: Client,
     url: Url,

@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 use reqwest::Url;
 use tokio::sync::{broadcast, oneshot, watch};
 use tokio::time::Instant;
-use toolgate_core::{CallId, Redactor, sanitize, truncate};
+use toolgate_core::text::truncate;
+use toolgate_core::{CallId, Redactor, sanitize};
 use toolgate_mcp::{Elicitation, ElicitationAnswer, RequestingCall};
 use tracing::info;
 
@@ -150,7 +151,7 @@ impl QuestionQueue {
         let mut logged = self.logged.lock();
         if logged.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
             *logged = Some(Instant::now());
-            let server = toolgate_core::escape(server);
+            let server = toolgate_core::text::escape(server);
             info!(%server, %reason, "a server's question was declined");
         }
     }

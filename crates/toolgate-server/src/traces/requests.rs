@@ -1,7 +1,7 @@
 //! Exports requests of MCP clients as spans of kind SERVER, the parents of their calls.
 
 use toolgate_core::sanitize;
-use toolgate_mcp::{AnsweredRequest, RequestObserver};
+use toolgate_mcp::{FinishedRequest, RequestObserver};
 
 use super::span::{SpanKind, TraceSpan};
 use super::{Traces, span_at};
@@ -10,7 +10,7 @@ use super::{Traces, span_at};
 const MAX_VALUE_LEN: usize = 64;
 
 impl RequestObserver for Traces {
-    fn answered(&self, request: &AnsweredRequest) {
+    fn answered(&self, request: &FinishedRequest) {
         if request.trace.is_sampled() {
             self.send(self.request_span(request));
         }
@@ -18,7 +18,7 @@ impl RequestObserver for Traces {
 }
 
 impl Traces {
-    pub(super) fn request_span(&self, request: &AnsweredRequest) -> TraceSpan {
+    pub(super) fn request_span(&self, request: &FinishedRequest) -> TraceSpan {
         let redactor = &self.shared.redactor;
         let method = redactor.line(&request.method, MAX_VALUE_LEN);
         let mut attributes = vec![

@@ -20,7 +20,7 @@ use toolgate_journal::{Journal, JournalSettings, OpenRetry};
 use toolgate_mcp::{ServerSettings, Servers, ServersOptions};
 use toolgate_models::ModelSettings;
 use toolgate_server::{
-    Approvals, CallFeed, ConfigWriter, DashboardQuestions, Gateway, GatewayParts, Metrics,
+    CallFeed, ConfigWriter, DashboardApprovals, DashboardQuestions, Gateway, GatewayParts, Metrics,
     Notifications, ServeSettings, Stats, TokenSettings,
 };
 
@@ -220,7 +220,7 @@ impl ApiTestGateway {
         let mut policy = Policy::default();
         policy.ask = vec![ToolPattern::new("lock")];
         let (feed, stats, metrics) = (CallFeed::default(), Stats::default(), Metrics::default());
-        let approvals = Approvals::default();
+        let approvals = DashboardApprovals::default();
         let mut executor = ToolExecutor::builder(Arc::clone(&manager))
             .limits(plan.limits)
             .policy(policy)
@@ -236,7 +236,7 @@ impl ApiTestGateway {
             .build();
         let questions = DashboardQuestions::default();
         let mut options = ServersOptions::new();
-        options.elicitor = Some(Arc::new(questions.clone()));
+        options.elicitation_handler = Some(Arc::new(questions.clone()));
         options.relays_questions = true;
         let servers = Servers::new(manager, options);
         servers.apply(plan.mcp_servers);

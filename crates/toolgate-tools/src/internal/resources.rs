@@ -11,7 +11,9 @@ use toolgate_core::{
     ToolError, ToolOutput, ToolSource,
 };
 
+/// The name of the tool that lists resources.
 pub const LIST_RESOURCES: &str = "list_resources";
+/// The name of the tool that reads a resource.
 pub const READ_RESOURCE: &str = "read_resource";
 
 // Entries in one answer. A model would lose its way in more.

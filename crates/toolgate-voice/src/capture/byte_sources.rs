@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use super::child_program::ChildProgram;
 use super::source_decoder::SourceDecoder;

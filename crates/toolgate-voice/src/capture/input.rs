@@ -64,7 +64,7 @@ impl AudioInput {
             return Ok(Self::Program(recorder));
         }
         let command = split_command(text).ok_or_else(|| AudioInputError::Quote {
-            command: toolgate_core::escape(text),
+            command: toolgate_core::text::escape(text),
         })?;
         match command.as_slice() {
             [file] if file.to_ascii_lowercase().ends_with(".wav") => {

@@ -1,6 +1,6 @@
 //! Normalizes transcripts and compares words.
 
-use toolgate_core::{fold_letter, is_invisible};
+use toolgate_core::text::{fold_char, is_invisible};
 
 /// Longer requests are cut, in bytes. This is two minutes of speech.
 const MAX_TRANSCRIPT_BYTES: usize = 2000;
@@ -97,7 +97,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     let words = text.split(is_separator).map(|word| {
         let mut folded = String::new();
         let letters = word.chars().filter(|letter| !is_silent(*letter));
-        letters.for_each(|letter| fold_letter(letter, &mut folded));
+        letters.for_each(|letter| fold_char(letter, &mut folded));
         folded
     });
     words.filter(|word| !word.is_empty()).collect()

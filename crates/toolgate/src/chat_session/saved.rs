@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use toolgate_models::{Conversation, SavedConversation};
 
 use crate::file;

@@ -55,7 +55,7 @@ pub(crate) struct PromptOptions {
 #[derive(Debug, Args)]
 pub(crate) struct ContentCallOptions {
     /// Give up when the server has taken this long, such as 500ms, 5s or 2m; approval doesn't count
-    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration, allow_hyphen_values = true, conflicts_with = "at")]
+    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::text::parse_duration, allow_hyphen_values = true, conflicts_with = "at")]
     pub(crate) timeout: Option<Duration>,
     /// Approve it, if the policy asks for approval
     #[arg(short, long, conflicts_with = "at")]

@@ -71,7 +71,7 @@ pub(crate) struct CallOptions {
     #[arg(value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<String>,
     /// Give up when the tool has run for this long, such as 500ms, 5s or 2m; approval doesn't count
-    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::text::parse_duration, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
     /// Show what would be sent, without running the tool
     #[arg(long)]
@@ -101,7 +101,7 @@ pub(crate) struct CallsOptions {
     #[arg(long, value_name = "NAME")]
     pub(crate) caller: Option<String>,
     /// Only calls with this outcome; failed means every kind of failure
-    #[arg(long, value_name = "OUTCOME", value_parser = PossibleValuesParser::new(toolgate_journal::OUTCOMES))]
+    #[arg(long, value_name = "OUTCOME", value_parser = PossibleValuesParser::new(toolgate_journal::OUTCOME_NAMES))]
     pub(crate) outcome: Option<String>,
     /// Only calls since this time: 30m or 7d ago, or a date with or without a time
     #[arg(long, value_name = "TIME")]
@@ -151,7 +151,7 @@ pub(crate) struct ReplayOptions {
     #[arg(long)]
     pub(crate) unverified: bool,
     /// Give up when the tool has run for this long, such as 500ms, 5s or 2m
-    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration, allow_hyphen_values = true, conflicts_with = "at")]
+    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::text::parse_duration, allow_hyphen_values = true, conflicts_with = "at")]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) remote: RemoteOptions,
@@ -186,7 +186,7 @@ pub(crate) struct ModelOptions {
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Give up when a turn has taken this long, such as 30s or 5m
-    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = toolgate_core::text::parse_duration, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
 }
 

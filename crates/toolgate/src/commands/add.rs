@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Map, Value, json};
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use toolgate_mcp::{ConfigPaths, ServerSettings};
 
 use crate::cli::{AddOptions, GlobalOptions};

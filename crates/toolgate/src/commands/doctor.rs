@@ -10,7 +10,8 @@ mod voice;
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_core::{Origin, Redactor, ToolCall, ToolExecutor, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{Origin, Redactor, ToolCall, ToolExecutor};
 use toolgate_mcp::{
     SandboxLevel, ServerConnection, ServerState, ServerStatus, sandbox, startup_advice,
 };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use serde_json::Value;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use crate::cli::{GlobalOptions, HealthOptions, RemoteOptions};
 use crate::config::SecretScope;

@@ -4,7 +4,7 @@ mod sources;
 
 use anyhow::bail;
 use serde_json::{Map, Value, json};
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use toolgate_mcp::{ConfigPaths, ServerSettings};
 use tracing::warn;
 

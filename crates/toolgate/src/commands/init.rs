@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use crate::cli::{GlobalOptions, InitOptions};
 use crate::config::{self, ConfigDocument, servers};

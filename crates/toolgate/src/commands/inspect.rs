@@ -5,7 +5,8 @@ mod remote;
 mod statistics;
 
 use serde_json::{Value, json};
-use toolgate_core::{Scope, ToolDefinition, ToolError, ToolSource, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{Scope, ToolDefinition, ToolError, ToolSource};
 use toolgate_mcp::{ServerStatus, ToolChange};
 
 use super::tool_list::{self, ToolRow};

@@ -1,6 +1,7 @@
 //! `toolgate list`: lists all tools.
 
-use toolgate_core::{Scope, escape};
+use toolgate_core::Scope;
+use toolgate_core::text::escape;
 
 use super::{block_on, block_on_interruptible, to_json, tool_list};
 use crate::cli::{GlobalOptions, ListOptions};

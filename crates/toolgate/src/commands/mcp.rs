@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::ToolPattern;
-use toolgate_mcp::{McpServer, ServeOptions, ToolgateChain};
+use toolgate_mcp::{McpServer, ServeOptions, StartChain};
 use tracing::warn;
 
 use super::block_on_threads;
@@ -25,7 +25,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(global: &GlobalOptions, options: &McpOptions) -> anyhow::Result<Exit> {
     let config = wiring::load_config(global, SecretScope::Tools)?;
-    ToolgateChain::from_env().check(config.file())?;
+    StartChain::from_env().check(config.file())?;
     let tools = wiring::build_tools(&config);
     wiring::warn_about_config(&config, &tools);
     // Only a warning: the tool reports it when called, and the others work.

@@ -36,7 +36,8 @@ pub(crate) mod voice;
 use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
-use toolgate_core::{ToolDefinition, ToolSource, is_invisible};
+use toolgate_core::text::is_invisible;
+use toolgate_core::{ToolDefinition, ToolSource};
 
 use crate::servers::ServerFleet;
 use crate::{exit, output};

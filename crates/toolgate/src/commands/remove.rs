@@ -1,7 +1,7 @@
 //! `toolgate remove NAME`: removes a server from the configuration file.
 
 use anyhow::bail;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use crate::cli::{GlobalOptions, RemoveOptions};
 use crate::command_words::did_you_mean;

@@ -4,7 +4,8 @@ mod remote;
 
 use anyhow::bail;
 use serde_json::Value;
-use toolgate_core::{ToolCall, ToolExecutor, escape, is_redacted};
+use toolgate_core::text::escape;
+use toolgate_core::{ToolCall, ToolExecutor, is_redacted};
 use toolgate_journal::{CallDetail, JournalError, JournalReader};
 
 use super::call::{CallRequest, CliArguments};

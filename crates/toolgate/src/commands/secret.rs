@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::json;
-use toolgate_core::{escape, nearest_names};
+use toolgate_core::text::{escape, nearest_names};
 
 use super::{block_on_interruptible, rendered};
 use crate::cli::{GlobalOptions, SecretAction, SecretOptions};

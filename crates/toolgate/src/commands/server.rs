@@ -1,6 +1,6 @@
 //! Describes the state of an MCP server in words.
 
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use toolgate_mcp::{HealthState, ServerState, ServerStatus};
 
 use super::trust_tools;

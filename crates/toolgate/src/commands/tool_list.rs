@@ -1,7 +1,7 @@
 //! Prints lists of tools, for `list`, `inspect SERVER` and `/tools`.
 
 use serde_json::Value;
-use toolgate_core::{escape, truncate};
+use toolgate_core::text::{escape, truncate};
 
 use super::rendered;
 use crate::cli::ListOptions;

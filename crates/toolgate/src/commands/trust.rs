@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use toolgate_core::{escape, nearest_names};
+use toolgate_core::text::{escape, nearest_names};
 
 use super::trust_tools;
 use crate::cli::{GlobalOptions, TrustOptions};

@@ -2,7 +2,8 @@
 //! and agrees to them.
 
 use anyhow::bail;
-use toolgate_core::{Redactor, escape};
+use toolgate_core::Redactor;
+use toolgate_core::text::escape;
 use toolgate_mcp::{ServerSettings, ToolChange, ToolChangeKind, ToolChanges};
 
 use crate::cli::{GlobalOptions, TrustOptions};

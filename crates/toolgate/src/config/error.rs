@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use toolgate_core::{Redactor, escape};
+use toolgate_core::Redactor;
+use toolgate_core::text::escape;
 
 /// Counted from 1, columns in characters, as editors do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

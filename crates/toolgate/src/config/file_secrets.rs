@@ -49,7 +49,7 @@ impl Config {
         let own = rustix::process::geteuid().as_raw();
         let key = self.literal_secret()?;
         is_open_to_others(mode, owner != own).then(|| {
-            let file = toolgate_core::escape(&file.to_string_lossy());
+            let file = toolgate_core::text::escape(&file.to_string_lossy());
             format!("{file}: contains '{key}', and other users of this machine can read it; make it private with chmod 600, or write ${{VAR}}, ${{file:PATH}} or ${{keyring:NAME}} there")
         })
     }

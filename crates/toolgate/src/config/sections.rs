@@ -4,7 +4,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
-use toolgate_core::describe_mismatch;
+use toolgate_core::text::describe_mismatch;
 
 use super::unknown_keys::unknown_key;
 use super::variables::{self, LookupError, ReferenceLookup};

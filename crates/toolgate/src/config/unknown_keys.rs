@@ -1,7 +1,7 @@
 //! Keys of the file that Toolgate doesn't know.
 
 use serde_json::{Map, Value};
-use toolgate_core::nearest_names;
+use toolgate_core::text::nearest_names;
 
 use super::{ConfigDocument, ConfigError, servers};
 

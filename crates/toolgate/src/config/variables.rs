@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use super::Environment;
 use crate::secrets::{SecretFetcher, SecretReference};

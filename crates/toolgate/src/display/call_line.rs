@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use toolgate_core::{Redactor, escape};
+use toolgate_core::Redactor;
+use toolgate_core::text::escape;
 use toolgate_models::{CallArguments, ModelCall};
 use unicode_width::UnicodeWidthStr;
 

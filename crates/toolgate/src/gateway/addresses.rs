@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use super::url;
 

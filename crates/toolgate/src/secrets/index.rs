@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use crate::config::{Environment, state_folder};
 use crate::file;

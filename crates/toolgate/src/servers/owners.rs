@@ -1,7 +1,7 @@
 //! Decides which servers a call needs.
 
 use toolgate_core::ToolManager;
-use toolgate_mcp::{ServerHealth, ToolCatalog};
+use toolgate_mcp::{ServerHealthHandler, ToolCatalog};
 
 use crate::config::{Config, ConfiguredServer};
 
@@ -21,7 +21,8 @@ pub(crate) fn needed<'c>(
         rest.is_some_and(|rest| rest.starts_with("__"))
     };
     let all = config.servers.iter();
-    let needs_all = config.uses_handler(tool, ServerHealth::NAME) || config.is_resource_tool(tool);
+    let needs_all =
+        config.uses_handler(tool, ServerHealthHandler::NAME) || config.is_resource_tool(tool);
     if is_local && !needs_all {
         return all.filter(|server| server.settings.overrides).collect();
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::time::{Instant, timeout_at};
-use toolgate_core::{ToolManager, escape};
+use toolgate_core::ToolManager;
+use toolgate_core::text::escape;
 use toolgate_mcp::Servers;
 use toolgate_models::ToolReadiness;
 use tracing::warn;

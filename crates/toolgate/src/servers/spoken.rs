@@ -1,6 +1,6 @@
 //! Names of servers that can be spoken.
 
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 /// Most people have one server for their home, and don't call it by its name.
 pub(super) fn spoken_names<'a>(

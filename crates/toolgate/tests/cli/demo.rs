@@ -217,7 +217,7 @@ struct TestHouse {
     runtime: Runtime,
     broker: TestBroker,
     sim: sim::SimulatedHouse,
-    heard: TopicSubscription,
+    commands: TopicSubscription,
     /// The subscriber's connection.
     _listener: MqttClient,
 }
@@ -234,7 +234,7 @@ impl TestHouse {
 
     fn start(with_mosquitto: bool) -> Self {
         let runtime = Runtime::new().unwrap();
-        let (broker, sim, heard, listener) = runtime.block_on(async {
+        let (broker, sim, commands, listener) = runtime.block_on(async {
             let broker = match with_mosquitto {
                 true => TestBroker::Mosquitto(MosquittoProcess::start()),
                 false => {
@@ -252,14 +252,14 @@ impl TestHouse {
             plan.nodes[0].location = "Demo".to_owned();
             let sim = sim::SimulatedHouse::start(Arc::new(client()), plan, options);
             let listener = client();
-            let heard = listener.subscribe("zwave/Demo/+/switch_binary/+/targetValue/set");
-            (broker, sim, heard, listener)
+            let commands = listener.subscribe("zwave/Demo/+/switch_binary/+/targetValue/set");
+            (broker, sim, commands, listener)
         });
         Self {
             runtime,
             broker,
             sim,
-            heard,
+            commands,
             _listener: listener,
         }
     }
@@ -289,8 +289,10 @@ impl TestHouse {
 
     /// What was published for the switch.
     fn next(&mut self) -> (String, Value) {
-        let Self { runtime, heard, .. } = self;
-        let message = runtime.block_on(async { tokio::time::timeout(HANG, heard.next()).await });
+        let Self {
+            runtime, commands, ..
+        } = self;
+        let message = runtime.block_on(async { tokio::time::timeout(HANG, commands.next()).await });
         let message = message.unwrap().unwrap();
         (
             message.topic,

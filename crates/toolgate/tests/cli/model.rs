@@ -247,7 +247,7 @@ fn doctor_checks_the_tools_that_would_be_offered() {
     let done = ProgramRun::new(["doctor"])
         .config(&config.to_string())
         .done();
-    let expected = "warning  model tools    it can't be offered the tool 'huge': its parameters take more than 64 KiB";
+    let expected = "warning  model tools    tool 'huge' can't be offered to the model: its parameters take more than 64 KiB";
     assert!(done.stdout.contains(expected), "{done:?}");
     assert!(!done.stdout.contains("would be cut"), "{done:?}");
     assert_eq!(done.code, Some(0), "{done:?}");

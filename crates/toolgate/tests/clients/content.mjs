@@ -23,8 +23,8 @@ const options = { capabilities, ...(isModern && { versionNegotiation: { mode: { 
 const client = new Client({ name: "test", version: "1" }, options);
 const problems = [];
 client.onerror = (error) => problems.push(String(error));
-const updated = new Promise((heard) => {
-  const handler = (notification) => heard(notification.params.uri);
+const updated = new Promise((resolve) => {
+  const handler = (notification) => resolve(notification.params.uri);
   client.setNotificationHandler(kind === "sdk" ? ResourceUpdatedNotificationSchema : "notifications/resources/updated", handler);
 });
 const asked = [];

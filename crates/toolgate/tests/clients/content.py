@@ -23,12 +23,12 @@ async def main(mode: str, command: str, args: list[str]) -> None:
     problems: list[str] = []
     asked: list[str] = []
     answered: list[str] = []
-    heard = anyio.Event()
+    was_updated = anyio.Event()
     updates: list[str] = []
 
     def note(uri: object) -> None:
         updates.append(str(uri))
-        heard.set()
+        was_updated.set()
 
     async def received(message: object) -> None:
         if isinstance(message, Exception):
@@ -85,7 +85,7 @@ async def main(mode: str, command: str, args: list[str]) -> None:
             else:
                 await client.subscribe_resource("notes:1")
                 await update()
-                await heard.wait()
+                await was_updated.wait()
                 await client.unsubscribe_resource("notes:1")
         for name, given in [("elicit", {}), ("elicit", {"url": True}), ("trigger-elicitation-request", {})]:
             result = await client.call_tool(name, given)

@@ -25,12 +25,12 @@ class Updates(MessageHandler):
     def __init__(self) -> None:
         super().__init__()
         self.uris: list[str] = []
-        self.heard = anyio.Event()
+        self.was_updated = anyio.Event()
         self.problems: list[str] = []
 
     def note(self, uri: object) -> None:
         self.uris.append(str(uri))
-        self.heard.set()
+        self.was_updated.set()
 
     async def on_resource_updated(self, message: object) -> None:
         self.note(message.params.uri)
@@ -113,7 +113,7 @@ async def listen_or_subscribe(client: Client, updates: Updates, update: object) 
     if client.protocol_version != "2026-07-28":
         await client.session.subscribe_resource("notes:1")
         await update()
-        await updates.heard.wait()
+        await updates.was_updated.wait()
         await client.session.unsubscribe_resource("notes:1")
         return
     from mcp.client.subscriptions import listen

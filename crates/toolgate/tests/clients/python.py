@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 async def main(mode: str, command: str, args: list[str]) -> None:
     problems: list[str] = []
 
-    async def heard(message: object) -> None:
+    async def on_message(message: object) -> None:
         if isinstance(message, Exception):
             problems.append(repr(message))
 
@@ -24,7 +24,7 @@ async def main(mode: str, command: str, args: list[str]) -> None:
         transport = streamable_http_client(command)
     else:
         transport = stdio_client(StdioServerParameters(command=command, args=args))
-    async with Client(transport, mode=mode, message_handler=heard) as client:
+    async with Client(transport, mode=mode, message_handler=on_message) as client:
         tools = (await client.list_tools()).tools
         echoed = await client.call_tool("echo", {"text": "häl\nlo", "nested": {"a": [1]}})
         failed = await client.call_tool("datetime", {"action": "fly"})

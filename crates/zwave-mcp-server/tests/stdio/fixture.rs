@@ -109,7 +109,7 @@ impl HouseFixture {
         StdioClient::start(&[&usual, variables].concat()).await
     }
 
-    pub(crate) async fn heard(&self, node: u16) {
+    pub(crate) async fn wait_for_command(&self, node: u16) {
         eventually("a command", async || self.count(node).received > 0).await;
     }
 }
@@ -174,19 +174,19 @@ impl BrokerObserver {
                 writes.lock().push(message);
             }
         });
-        let witness = Self {
+        let observer = Self {
             seen,
             task,
             connection,
         };
         // Its own message returns once the subscription is active.
-        let mark = format!("witness/{}", fastrand::u64(..));
-        witness.put(&mark, "", false).await;
-        eventually("the witness's own message", async || {
-            !witness.on(&mark).is_empty()
+        let mark = format!("observer/{}", fastrand::u64(..));
+        observer.put(&mark, "", false).await;
+        eventually("the observer's own message", async || {
+            !observer.on(&mark).is_empty()
         })
         .await;
-        witness
+        observer
     }
 
     pub(crate) async fn put(&self, topic: &str, payload: &str, retain: bool) {

@@ -17,7 +17,7 @@ with_each_broker!(
 
 async fn garbage_adds_and_removes_no_devices(kind: Kind) {
     let fixture = HouseFixture::demo(kind).await;
-    let witness = BrokerObserver::of(&fixture).await;
+    let observer = BrokerObserver::of(&fixture).await;
     let mut client = fixture.server().await;
     let deep = "[".repeat(50_000);
     let long = "9".repeat(70_000);
@@ -36,28 +36,28 @@ async fn garbage_adds_and_removes_no_devices(kind: Kind) {
         "{\"value\":{\"value\":255}}",
         "{\"value\":3}",
     ] {
-        witness.put(LOCK, payload, false).await;
-        witness
+        observer.put(LOCK, payload, false).await;
+        observer
             .put(
                 "zwave/_CLIENTS/ZWAVE_GATEWAY-Simulated_House/api/getNodes",
                 payload,
                 false,
             )
             .await;
-        witness
+        observer
             .put(
                 "zwave/_EVENTS/ZWAVE_GATEWAY-Simulated_House/node/node_value_updated",
                 payload,
                 false,
             )
             .await;
-        witness
+        observer
             .put("zwave/Hall/Front_Door/nodeinfo", payload, false)
             .await;
-        witness.put("zwave/driver/status2", payload, false).await;
+        observer.put("zwave/driver/status2", payload, false).await;
     }
     // Arrives after everything above.
-    witness
+    observer
         .put(
             "zwave/Kitchen/Kitchen_Light/switch_binary/endpoint_0/currentValue",
             "{\"value\":true}",
@@ -112,7 +112,7 @@ async fn device_names_cannot_become_topics(kind: Kind) {
     let fixture = HouseFixture::with(kind, HousePlan::from_json(&plan).unwrap(), options).await;
     let mut client = fixture.server_with(&[]).await;
     wait_until_healthy(&mut client).await;
-    let witness = BrokerObserver::of(&fixture).await;
+    let observer = BrokerObserver::of(&fixture).await;
     for said in [
         "+",
         "#",
@@ -144,11 +144,14 @@ async fn device_names_cannot_become_topics(kind: Kind) {
         .await;
     assert!(failed);
     // Only a device of exactly that name may receive it.
-    let heard = (2..=9).map(|node| fixture.count(node).received);
-    let heard = heard.collect::<Vec<_>>();
-    assert!(heard[..4].iter().all(|heard| *heard <= 1), "{heard:?}");
-    assert_eq!(heard[4..], [0, 0, 0, 0]);
-    for message in witness.on("/set") {
+    let received = (2..=9).map(|node| fixture.count(node).received);
+    let received = received.collect::<Vec<_>>();
+    assert!(
+        received[..4].iter().all(|count| *count <= 1),
+        "{received:?}"
+    );
+    assert_eq!(received[4..], [0, 0, 0, 0]);
+    for message in observer.on("/set") {
         let fits = message.topic.starts_with("zwave/") && !message.topic.contains(['+', '#', '\0']);
         assert!(fits, "{message:?}");
     }
@@ -161,16 +164,16 @@ async fn device_names_cannot_become_topics(kind: Kind) {
 
 async fn tools_work_during_a_flood_of_messages(kind: Kind) {
     let fixture = HouseFixture::demo(kind).await;
-    let witness = BrokerObserver::of(&fixture).await;
+    let observer = BrokerObserver::of(&fixture).await;
     let mut client = fixture.server().await;
-    let witness = &witness;
+    let observer = &observer;
     let flood = stream::iter(0..20_000_u32).map(|number| async move {
         let topic = match number % 3 {
             0 => format!("zwave/Nowhere/Device_{number}/37/0/currentValue"),
             1 => "zwave/Kitchen/Kitchen_Light/switch_binary/endpoint_0/currentValue".to_owned(),
             _ => format!("zwave/{}", "deep/".repeat(100)),
         };
-        witness.put(&topic, "{\"value\":17}", false).await;
+        observer.put(&topic, "{\"value\":17}", false).await;
     });
     let flood = flood.buffer_unordered(64).for_each(async |()| {});
     let calls = async {

@@ -91,9 +91,9 @@ async fn misbehaving_devices_have_their_outcomes(kind: Kind) {
             0,
         ),
     ];
-    let each = cases.map(|(name, wrong, says, heard, moved)| async move {
+    let each = cases.map(|(name, wrong, says, received, moved)| async move {
         let fixture = HouseFixture::demo(kind).await;
-        let witness = BrokerObserver::of(&fixture).await;
+        let observer = BrokerObserver::of(&fixture).await;
         let mut client = fixture.server().await;
         fixture.house().set_faults(LOCK, wrong);
         let (failed, text, _) = client.call("control_lock", unlock()).await;
@@ -113,8 +113,8 @@ async fn misbehaving_devices_have_their_outcomes(kind: Kind) {
                 .unwrap();
         }
         let count = fixture.count(LOCK);
-        assert_eq!((count.received, count.moved), (heard, moved), "{name}");
-        assert_eq!(witness.on(COMMANDS).len(), 1, "{name}");
+        assert_eq!((count.received, count.moved), (received, moved), "{name}");
+        assert_eq!(observer.on(COMMANDS).len(), 1, "{name}");
     });
     futures::future::join_all(each).await;
 }
@@ -122,9 +122,9 @@ async fn misbehaving_devices_have_their_outcomes(kind: Kind) {
 async fn a_retained_command_moves_nothing(kind: Kind) {
     let mut fixture = HouseFixture::demo(kind).await;
     fixture.house = None;
-    let witness = BrokerObserver::of(&fixture).await;
+    let observer = BrokerObserver::of(&fixture).await;
     // The door is already locked, so the gateway's command moves nothing.
-    witness.put(COMMANDS, r#"{"value":255}"#, true).await;
+    observer.put(COMMANDS, r#"{"value":255}"#, true).await;
     fixture.start_house();
     let mut client = fixture.server().await;
     assert_eq!(
@@ -160,7 +160,7 @@ async fn a_lock_moves_at_most_once_although_the_broker_is_killed(kind: Kind) {
         let mut client = fixture.server().await;
         let ((failed, text, _), ()) = tokio::join!(client.call("control_lock", unlock()), async {
             match moment {
-                None => fixture.heard(LOCK).await,
+                None => fixture.wait_for_command(LOCK).await,
                 Some(moment) => sleep(Duration::from_millis(moment)).await,
             }
             fixture.broker.kill();
@@ -208,7 +208,7 @@ async fn a_lock_moves_at_most_once_although_the_server_is_killed(kind: Kind) {
     let mut client = fixture.server().await;
     tokio::select! {
         _ = client.call("control_lock", unlock()) => panic!("no lock proves anything so fast"),
-        () = fixture.heard(LOCK) => {}
+        () = fixture.wait_for_command(LOCK) => {}
     }
     // Killed with SIGKILL.
     drop(client);
@@ -248,13 +248,13 @@ async fn an_unlock_is_refused_while_the_broker_is_away(kind: Kind) {
 
 async fn an_unlock_is_refused_while_the_gateway_is_away(kind: Kind) {
     let mut fixture = HouseFixture::demo(kind).await;
-    let witness = BrokerObserver::of(&fixture).await;
+    let observer = BrokerObserver::of(&fixture).await;
     let mut client = fixture.server().await;
     fixture.house = None;
     // The message of a gateway's shutdown, and of the broker when the gateway vanishes.
     let will = fixture.options.will();
     let payload = std::str::from_utf8(&will.payload).unwrap();
-    witness.put(&will.topic, payload, true).await;
+    observer.put(&will.topic, payload, true).await;
     let gone = async {
         loop {
             let (_, _, fields) = client.call("check_zwave_health", json!({})).await;

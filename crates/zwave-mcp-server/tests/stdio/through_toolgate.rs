@@ -61,7 +61,7 @@ async fn pn1_the_call_of_the_specification_turns_the_light_on() {
             ..SimulationOptions::default()
         };
         let fixture = HouseFixture::with(kind, HousePlan::from_json(PLAN).unwrap(), options).await;
-        let witness = BrokerObserver::of(&fixture).await;
+        let observer = BrokerObserver::of(&fixture).await;
         let door = ToolgateFixture::open(&fixture).await;
 
         let arguments = json!({ "device_name": "Switch One", "command": "on" });
@@ -76,7 +76,7 @@ async fn pn1_the_call_of_the_specification_turns_the_light_on() {
         let envelope = door.call("control_zwave_device", arguments).await;
         assert_eq!(envelope["success"], true, "{envelope}");
 
-        let sent = witness.on("/set").into_iter();
+        let sent = observer.on("/set").into_iter();
         let sent = sent.filter(|message| !message.topic.contains("/_CLIENTS/"));
         let sent = sent.map(|message| {
             let payload = String::from_utf8(message.payload.to_vec()).unwrap();

@@ -66,7 +66,7 @@ fn calls() -> Vec<(&'static str, Value, bool)> {
 async fn ms1_every_line_of_a_whole_session_is_json_rpc() {
     let each = kinds().into_iter().map(|kind| async move {
         let fixture = HouseFixture::demo(kind).await;
-        let witness = BrokerObserver::of(&fixture).await;
+        let observer = BrokerObserver::of(&fixture).await;
         let mut client = fixture.server().await;
         client.ask("tools/list", json!({})).await;
         for (tool, arguments, fails) in calls() {
@@ -76,7 +76,7 @@ async fn ms1_every_line_of_a_whole_session_is_json_rpc() {
         // Messages from other clients must not reach stdout either.
         for payload in ["{\"jsonrpc\":\"2.0\"}\n", "\u{0}\u{1b}[2J", "{\"value\":"] {
             let topic = "zwave/Kitchen/Kitchen_Light/switch_binary/endpoint_0/currentValue";
-            witness.put(topic, payload, false).await;
+            observer.put(topic, payload, false).await;
         }
         client.call("list_zwave_devices", json!({})).await;
         client.ask("no/such/method", json!({})).await;
@@ -117,9 +117,9 @@ async fn ms2_it_works_over_real_brokers_with_every_form_of_topic_and_payload() {
             };
             let case = format!("{kind:?} {topics:?} {payloads:?} {node_names}");
             let fixture = HouseFixture::with(kind, HousePlan::demo(), options).await;
-            let witness = BrokerObserver::of(&fixture).await;
+            let observer = BrokerObserver::of(&fixture).await;
             turns_on(&fixture, &case).await;
-            let sent = witness.on("/set");
+            let sent = observer.on("/set");
             assert_eq!(
                 sent.iter()
                     .filter(|m| !m.topic.contains("/_CLIENTS/"))
@@ -127,7 +127,7 @@ async fn ms2_it_works_over_real_brokers_with_every_form_of_topic_and_payload() {
                 1,
                 "{case}: {sent:?}"
             );
-            let sent = witness.on(topic);
+            let sent = observer.on(topic);
             assert_eq!(sent.len(), 1, "{case}");
             assert_eq!(sent[0].payload, on, "{case}");
         }
@@ -161,12 +161,12 @@ async fn nothing_that_the_server_sends_is_retained() {
         for (tool, arguments, _) in calls() {
             client.call(tool, arguments).await;
         }
-        let witness = BrokerObserver::of(&fixture).await;
+        let observer = BrokerObserver::of(&fixture).await;
         assert!(
-            !witness.on("/currentValue").is_empty(),
+            !observer.on("/currentValue").is_empty(),
             "retained values come first"
         );
-        assert_eq!(witness.on("/set"), [], "{kind:?}");
+        assert_eq!(observer.on("/set"), [], "{kind:?}");
     });
     join_all(each).await;
 }

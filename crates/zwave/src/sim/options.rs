@@ -7,6 +7,7 @@ use toolgate_mqtt::LastWill;
 
 use crate::topic::{TopicForm, TopicStyle, sanitize};
 
+/// How the simulated gateway is configured, and how fast and lively the home is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimulationOptions {
     pub prefix: String,
@@ -92,6 +93,7 @@ pub enum PayloadForm {
     Raw,
 }
 
+/// The faults of a simulated device; none by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct DeviceFaults {
@@ -112,6 +114,7 @@ pub struct DeviceFaults {
     pub publishes_twice: bool,
 }
 
+/// What is wrong with the simulated gateway's answers to requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ApiFault {
     #[default]

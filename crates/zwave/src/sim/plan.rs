@@ -10,6 +10,7 @@ use crate::value::{NodeId, ValueId};
 
 const MAX_NODES: usize = 4_000;
 
+/// The devices and scenes of a simulated home, as in `demo.json`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HousePlan {
@@ -18,6 +19,7 @@ pub struct HousePlan {
     pub scenes: Vec<PlannedScene>,
 }
 
+/// A device of a [`HousePlan`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedNode {
@@ -32,6 +34,7 @@ pub struct PlannedNode {
     pub sleep_mode: SleepMode,
 }
 
+/// When a simulated device listens to commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SleepMode {
@@ -42,6 +45,7 @@ pub enum SleepMode {
     Dead,
 }
 
+/// A function of a simulated device, with its first value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum PlannedPart {
@@ -87,6 +91,7 @@ pub enum PlannedPart {
     Basic,
 }
 
+/// A scene of a [`HousePlan`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedScene {
@@ -95,6 +100,7 @@ pub struct PlannedScene {
     pub writes: Vec<PlannedWrite>,
 }
 
+/// A value that a scene writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedWrite {
@@ -115,6 +121,7 @@ impl PlannedWrite {
     }
 }
 
+/// Why a [`HousePlan`] can't be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HousePlanError {

@@ -22,6 +22,7 @@ const MAX_OUTGOING: usize = 200_000;
 const MAX_IN_FLIGHT: usize = 32;
 const MAX_CHANGES: usize = 1_024;
 
+/// A value that changed in the simulated home.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimulatedChange {
     pub device: HomeDevice,
@@ -30,6 +31,7 @@ pub struct SimulatedChange {
     pub after: Json,
 }
 
+/// How many commands reached a simulated device, and what they changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CommandCount {
     /// The commands that reached it.
@@ -38,8 +40,10 @@ pub struct CommandCount {
     pub moved: u64,
 }
 
-/// A simulated home. When its last clone is dropped, it vanishes without a DISCONNECT, like a real
-/// gateway that lost power. So its connection needs [`SimulationOptions::will`].
+/// A running simulation of a home.
+///
+/// When its last clone is dropped, it vanishes without a DISCONNECT, like a real gateway that lost
+/// power. So its connection needs [`SimulationOptions::will`].
 #[derive(Clone)]
 pub struct SimulatedHouse {
     shared: Arc<SharedWorld>,

@@ -114,10 +114,10 @@ async fn commands_in_the_demo_are_quick() {
 #[tokio::test(start_paused = true)]
 async fn a_lock_moves_at_most_once_whatever_goes_wrong() {
     let late = Duration::from_secs(31);
-    let unheard = |f: &mut DeviceFaults| (f.loses_reports, f.loses_answers) = (true, true);
+    let silent = |f: &mut DeviceFaults| (f.loses_reports, f.loses_answers) = (true, true);
     for (name, wrong, may_be_done) in [
         ("jams", faults(|f| f.jams = true), false),
-        ("nothing is heard of it", faults(unheard), false),
+        ("it reports nothing", faults(silent), false),
         (
             "its report is lost",
             faults(|f| f.loses_reports = true),

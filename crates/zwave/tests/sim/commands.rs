@@ -109,7 +109,7 @@ async fn invalid_values_are_ignored() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_name_is_heard_once_something_was_published_there() {
+async fn a_new_name_is_known_once_something_was_published_there() {
     let stage = SimulationFixture::demo().await;
     let renamed = stage.ask("setNodeName", json!([2, "Ceiling"]), 1).await;
     assert_eq!(renamed.unwrap()["result"], json!(true));

@@ -38,7 +38,7 @@ pub(crate) struct InMemoryBroker {
 struct BrokerTestState {
     log: Vec<PublishedLine>,
     kept: BTreeMap<String, Bytes>,
-    ears: Vec<(String, mpsc::Sender<MqttMessage>)>,
+    subscribers: Vec<(String, mpsc::Sender<MqttMessage>)>,
 }
 
 impl InMemoryBroker {
@@ -100,9 +100,9 @@ impl Mqtt for InMemoryBroker {
             } else if retain {
                 inner.kept.insert(topic.to_owned(), payload.clone());
             }
-            inner.ears.retain(|(filter, ear)| {
+            inner.subscribers.retain(|(filter, sender)| {
                 !topic.starts_with(filter.as_str())
-                    || ear
+                    || sender
                         .try_send(MqttMessage {
                             topic: topic.to_owned(),
                             payload: payload.clone(),
@@ -128,7 +128,7 @@ impl Mqtt for InMemoryBroker {
             };
             sender.try_send(message).unwrap();
         }
-        inner.ears.push((prefix.to_owned(), sender));
+        inner.subscribers.push((prefix.to_owned(), sender));
         TopicSubscription::new(receiver)
     }
 

@@ -5,20 +5,20 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::rules::{
-    CheckResult, IssuedSignatures, ensure, legal_name, list, object, only_keys, optional_bool,
-    text, unique, words,
+    CheckResult, IssuedSignatures, array, check_tool_name, ensure, ensure_unique, non_blank_string,
+    object, only_keys, optional_bool, string,
 };
 
-/// What is known at this point of the history.
+/// Checks messages in order, and remembers their calls.
 #[derive(Default)]
-pub(super) struct Messages<'a> {
-    ids: HashSet<&'a str>,
-    /// Calls of the message before without a result so far.
-    open: Vec<&'a str>,
+pub(super) struct MessageChecker<'a> {
+    call_ids: HashSet<&'a str>,
+    /// Ids of the previous message's calls that have no result so far.
+    pending_calls: Vec<&'a str>,
 }
 
-impl<'a> Messages<'a> {
-    /// True if it contains calls.
+impl<'a> MessageChecker<'a> {
+    /// Returns true if the messages contain calls.
     pub(super) fn check(
         mut self,
         messages: &'a [Value],
@@ -35,7 +35,7 @@ impl<'a> Messages<'a> {
                     &[][..]
                 }
                 content => {
-                    let blocks = list(content, &format!("{at}.content"))?;
+                    let blocks = array(content, &format!("{at}.content"))?;
                     ensure(!blocks.is_empty(), || {
                         format!("{at}: all messages must have non-empty content")
                     })?;
@@ -43,46 +43,46 @@ impl<'a> Messages<'a> {
                 }
             };
             if message["role"] == "user" {
-                self.user(blocks, &at)?;
+                self.check_user(blocks, &at)?;
             } else {
-                self.unanswered(&at)?;
-                self.assistant(blocks, &at, issued)?;
+                self.ensure_no_pending_calls(&at)?;
+                self.check_assistant(blocks, &at, issued)?;
             }
         }
-        self.unanswered("messages")?;
-        Ok(!self.ids.is_empty())
+        self.ensure_no_pending_calls("messages")?;
+        Ok(!self.call_ids.is_empty())
     }
 
-    fn unanswered(&self, at: &str) -> CheckResult {
-        ensure(self.open.is_empty(), || {
-            let ids = self.open.join(", ");
+    fn ensure_no_pending_calls(&self, at: &str) -> CheckResult {
+        ensure(self.pending_calls.is_empty(), || {
+            let ids = self.pending_calls.join(", ");
             format!(
                 "{at}: `tool_use` ids were found without `tool_result` blocks immediately after: {ids}"
             )
         })
     }
 
-    fn user(&mut self, blocks: &'a [Value], at: &str) -> CheckResult {
-        let mut others = false;
+    fn check_user(&mut self, blocks: &'a [Value], at: &str) -> CheckResult {
+        let mut has_other_blocks = false;
         for (index, block) in blocks.iter().enumerate() {
             let at = format!("{at}.content.{index}");
             match block["type"].as_str() {
                 Some("tool_result") => {
-                    ensure(!others, || {
+                    ensure(!has_other_blocks, || {
                         format!("{at}: `tool_result` blocks must come first")
                     })?;
-                    self.result(block, &at)?;
+                    self.check_tool_result(block, &at)?;
                 }
-                Some("text") => plain_text(block, &at)?,
-                Some("image") => image(block, &at)?,
-                other => return Err(format!("{at}: {other:?} is not allowed in a user message")),
+                Some("text") => check_text(block, &at)?,
+                Some("image") => check_image(block, &at)?,
+                other => return Err(disallowed_block(other, &at, "a user message")),
             }
-            others |= block["type"] != "tool_result";
+            has_other_blocks |= block["type"] != "tool_result";
         }
-        self.unanswered(at)
+        self.ensure_no_pending_calls(at)
     }
 
-    fn result(&mut self, block: &'a Value, at: &str) -> CheckResult {
+    fn check_tool_result(&mut self, block: &'a Value, at: &str) -> CheckResult {
         let known = &[
             "type",
             "tool_use_id",
@@ -92,21 +92,21 @@ impl<'a> Messages<'a> {
         ];
         only_keys(object(block, at)?, known, at)?;
         optional_bool(block.get("is_error"), &format!("{at}.is_error"))?;
-        let id = text(block.get("tool_use_id"), &format!("{at}.tool_use_id"))?;
-        let place = self.open.iter().position(|open| *open == id);
-        let place = place.ok_or_else(|| {
+        let id = string(block.get("tool_use_id"), &format!("{at}.tool_use_id"))?;
+        let index = self.pending_calls.iter().position(|call| *call == id);
+        let index = index.ok_or_else(|| {
             format!("{at}: unexpected `tool_use_id` found in `tool_result` blocks: {id}")
         })?;
-        self.open.remove(place);
+        self.pending_calls.remove(index);
         match block.get("content") {
             Some(Value::String(_)) => Ok(()),
             Some(Value::Array(content)) => {
                 for (index, block) in content.iter().enumerate() {
                     let at = format!("{at}.content.{index}");
                     match block["type"].as_str() {
-                        Some("text") => plain_text(block, &at)?,
-                        Some("image") => image(block, &at)?,
-                        other => return Err(format!("{at}: {other:?} is not allowed in a result")),
+                        Some("text") => check_text(block, &at)?,
+                        Some("image") => check_image(block, &at)?,
+                        other => return Err(disallowed_block(other, &at, "a result")),
                     }
                 }
                 Ok(())
@@ -115,7 +115,7 @@ impl<'a> Messages<'a> {
         }
     }
 
-    fn assistant(
+    fn check_assistant(
         &mut self,
         blocks: &'a [Value],
         at: &str,
@@ -125,24 +125,20 @@ impl<'a> Messages<'a> {
         for (index, block) in blocks.iter().enumerate() {
             let at = format!("{at}.content.{index}");
             match block["type"].as_str() {
-                Some("text") => plain_text(block, &at)?,
-                Some("tool_use") => self.call(block, &at, issued, &signatures)?,
-                Some("thinking") => signatures.push(thinking(block, &at, issued)?),
+                Some("text") => check_text(block, &at)?,
+                Some("tool_use") => self.check_tool_use(block, &at, issued, &signatures)?,
+                Some("thinking") => signatures.push(check_thinking(block, &at, issued)?),
                 Some("redacted_thinking") => {
                     only_keys(object(block, &at)?, &["type", "data"], &at)?;
-                    words(block.get("data"), &at)?;
+                    non_blank_string(block.get("data"), &at)?;
                 }
-                other => {
-                    return Err(format!(
-                        "{at}: {other:?} is not allowed in an assistant message"
-                    ));
-                }
+                other => return Err(disallowed_block(other, &at, "an assistant message")),
             }
         }
         Ok(())
     }
 
-    fn call(
+    fn check_tool_use(
         &mut self,
         block: &'a Value,
         at: &str,
@@ -154,35 +150,40 @@ impl<'a> Messages<'a> {
             &["type", "id", "name", "input", "cache_control"],
             at,
         )?;
-        let id = text(block.get("id"), &format!("{at}.id"))?;
-        let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-        ensure(!id.is_empty() && id.bytes().all(legal), || {
+        let id = string(block.get("id"), &format!("{at}.id"))?;
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        ensure(!id.is_empty() && id.bytes().all(is_allowed), || {
             format!("{at}.id: must match ^[a-zA-Z0-9_-]+$")
         })?;
-        unique(id, &mut self.ids, &format!("{at}: `tool_use` ids"))?;
-        legal_name(text(block.get("name"), at)?, &format!("{at}.name"))?;
+        ensure_unique(id, &mut self.call_ids, &format!("{at}: `tool_use` ids"))?;
+        check_tool_name(string(block.get("name"), at)?, &format!("{at}.name"))?;
         ensure(block["input"].is_object(), || {
             format!("{at}.input: must be an object")
         })?;
         let before = issued.before_call.get(id);
         ensure(before.is_none_or(|before| before == signatures), || {
-            format!("{at}: `thinking` blocks before a call must be given back as they were")
+            format!("{at}: `thinking` blocks before a call must be sent back unchanged")
         })?;
-        self.open.push(id);
+        self.pending_calls.push(id);
         Ok(())
     }
 }
 
-fn plain_text(block: &Value, at: &str) -> CheckResult {
+fn disallowed_block(kind: Option<&str>, at: &str, message: &str) -> String {
+    let kind = kind.unwrap_or_default();
+    format!("{at}: a block of type '{kind}' is not allowed in {message}")
+}
+
+fn check_text(block: &Value, at: &str) -> CheckResult {
     only_keys(
         object(block, at)?,
         &["type", "text", "cache_control", "citations"],
         at,
     )?;
-    words(block.get("text"), &format!("{at}: text content blocks")).map(drop)
+    non_blank_string(block.get("text"), &format!("{at}: text content blocks")).map(drop)
 }
 
-fn image(block: &Value, at: &str) -> CheckResult {
+fn check_image(block: &Value, at: &str) -> CheckResult {
     only_keys(object(block, at)?, &["type", "source", "cache_control"], at)?;
     let source = &block["source"];
     only_keys(object(source, at)?, &["type", "media_type", "data"], at)?;
@@ -196,18 +197,22 @@ fn image(block: &Value, at: &str) -> CheckResult {
             )
         },
     )?;
-    words(source.get("data"), &format!("{at}.source.data")).map(drop)
+    non_blank_string(source.get("data"), &format!("{at}.source.data")).map(drop)
 }
 
-fn thinking<'a>(block: &'a Value, at: &str, issued: &IssuedSignatures) -> Result<&'a str, String> {
+fn check_thinking<'a>(
+    block: &'a Value,
+    at: &str,
+    issued: &IssuedSignatures,
+) -> Result<&'a str, String> {
     only_keys(object(block, at)?, &["type", "thinking", "signature"], at)?;
-    let signature = words(block.get("signature"), &format!("{at}.signature"))?;
-    let said = text(block.get("thinking"), &format!("{at}.thinking"))?;
-    let same = issued
+    let signature = non_blank_string(block.get("signature"), &format!("{at}.signature"))?;
+    let text = string(block.get("thinking"), &format!("{at}.thinking"))?;
+    let is_unchanged = issued
         .thinking
         .get(signature)
-        .is_some_and(|known| known == said);
-    ensure(same, || {
+        .is_some_and(|known| known == text);
+    ensure(is_unchanged, || {
         format!("{at}: invalid `signature` in `thinking` block")
     })?;
     Ok(signature)

@@ -91,7 +91,7 @@ fn anthropic_requests_are_checked_as_the_provider_does() {
             (
                 "/messages/1/content/0",
                 json!(null),
-                "must be given back as they were",
+                "must be sent back unchanged",
             ),
             ("/messages/1/content/-", text(" "), "must not be empty"),
             (
@@ -131,7 +131,7 @@ fn anthropic_requests_are_checked_as_the_provider_does() {
             (
                 "/tool_choice",
                 json!({ "type": "tool", "name": "nope" }),
-                "names no tool",
+                "unknown type or tool",
             ),
             ("/temperature", json!(0), "`temperature` is deprecated"),
             (

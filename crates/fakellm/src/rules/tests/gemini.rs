@@ -44,19 +44,19 @@ fn gemini_requests_are_checked_as_the_provider_does() {
                 json!(null),
                 "alternate between user and model",
             ),
-            ("/contents/2", json!(null), "last content is of the user"),
-            ("/contents/0/role", json!("assistant"), "valid role"),
+            ("/contents/2", json!(null), "must have the role 'user'"),
+            ("/contents/0/role", json!("assistant"), "unknown role"),
             ("/contents/0/parts", json!([]), "must not be empty"),
             ("/contents/0/parts/0/text", json!(" "), "must not be empty"),
             (
                 "/contents/0/parts/-",
                 stray.clone(),
-                "comes after no such function call",
+                "does not match a function call",
             ),
             (
                 "/contents/2/parts/-",
                 stray,
-                "comes after no such function call",
+                "does not match a function call",
             ),
             (
                 "/contents/2/parts/1",
@@ -66,7 +66,7 @@ fn gemini_requests_are_checked_as_the_provider_does() {
             (
                 "/contents/2/parts/0/functionResponse/name",
                 json!("clock"),
-                "no such function call",
+                "does not match a function call",
             ),
             (
                 "/contents/2/parts/0/functionResponse/response",
@@ -111,11 +111,11 @@ fn gemini_requests_are_checked_as_the_provider_does() {
             (
                 "/toolConfig/functionCallingConfig/mode",
                 json!("none"),
-                "'none' is none",
+                "unknown mode 'none'",
             ),
             ("/tools", json!(null), "without function_declarations"),
-            (&at("/name"), json!("3d"), "Must start with a letter"),
-            (&at("/name"), json!("home.weather"), "Invalid function name"),
+            (&at("/name"), json!("3d"), "must match ^[A-Za-z_]"),
+            (&at("/name"), json!("home.weather"), "must match"),
             (&at("/parameters"), schema(), "Unknown name \"parameters\""),
             (
                 &at("/parametersJsonSchema/type"),

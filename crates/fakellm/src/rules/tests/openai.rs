@@ -54,7 +54,11 @@ fn openai_requests_are_checked_as_the_provider_does() {
                 json!({ "city": "Oslo" }),
                 "arguments: must be a string",
             ),
-            (arguments, json!("{"), "must be the text of a JSON object"),
+            (
+                arguments,
+                json!("{"),
+                "must be a string that contains a JSON object",
+            ),
             ("/messages/2/tool_calls", json!([]), "must not be empty"),
             (
                 "/messages/2/tool_calls/0/type",

@@ -2,7 +2,7 @@
 //! has the wrong form.
 
 use serde_json::{Map, Value};
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use tracing::warn;
 
 // Longest URI and name that can be offered, in bytes.

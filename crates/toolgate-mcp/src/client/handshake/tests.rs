@@ -37,30 +37,30 @@ async fn on_stdio_initialize_goes_first_and_discover_only_after_a_refusal() {
     for (script, choice, methods, expected) in [
         (
             legacy as fn(&str) -> ScriptedReply,
-            EraChoice::Auto,
+            EraSetting::Auto,
             "initialize notifications/initialized",
             Some(ProtocolEra::Legacy),
         ),
         (
             legacy,
-            EraChoice::Legacy,
+            EraSetting::Legacy,
             "initialize notifications/initialized",
             Some(ProtocolEra::Legacy),
         ),
-        (legacy, EraChoice::Modern, "server/discover", None),
+        (legacy, EraSetting::Modern, "server/discover", None),
         (
             modern,
-            EraChoice::Auto,
+            EraSetting::Auto,
             "initialize server/discover",
             Some(ProtocolEra::Modern),
         ),
         (
             modern,
-            EraChoice::Modern,
+            EraSetting::Modern,
             "server/discover",
             Some(ProtocolEra::Modern),
         ),
-        (modern, EraChoice::Legacy, "initialize", None),
+        (modern, EraSetting::Legacy, "initialize", None),
     ] {
         let (session, server) = ScriptedServer::session(move |method, _| script(method));
         let era = handshake_stdio(&session, choice, &json!({})).await.ok();
@@ -96,7 +96,7 @@ async fn on_http_the_modern_request_goes_first_then_the_older_one() {
             "server/discover" => status(code),
             other => legacy(other),
         });
-        let era = handshake_http(&session, EraChoice::Auto, &json!({}), PROBE)
+        let era = handshake_http(&session, EraSetting::Auto, &json!({}), PROBE)
             .await
             .ok();
         assert_eq!(era, expected, "{code}");
@@ -108,7 +108,7 @@ async fn on_http_the_modern_request_goes_first_then_the_older_one() {
         other => legacy(other),
     });
     assert_eq!(
-        handshake_http(&session, EraChoice::Auto, &json!({}), PROBE)
+        handshake_http(&session, EraSetting::Auto, &json!({}), PROBE)
             .await
             .ok(),
         Some(ProtocolEra::Legacy)
@@ -148,7 +148,7 @@ async fn a_server_that_supports_the_revision_it_refused_is_asked_once_more() {
             "server/discover" => modern(method),
             other => legacy(other),
         });
-        let era = handshake_http(&session, EraChoice::Auto, &json!({}), PROBE).await;
+        let era = handshake_http(&session, EraSetting::Auto, &json!({}), PROBE).await;
         assert_eq!(era.ok(), Some(expected));
         assert_eq!(server.methods().join(" "), methods);
     }
@@ -157,7 +157,7 @@ async fn a_server_that_supports_the_revision_it_refused_is_asked_once_more() {
 #[tokio::test]
 async fn the_modern_era_puts_revision_and_client_into_every_request() {
     let (session, server) = ScriptedServer::session(|method, _| modern(method));
-    handshake_stdio(&session, EraChoice::Modern, &json!({ "roots": {} }))
+    handshake_stdio(&session, EraSetting::Modern, &json!({ "roots": {} }))
         .await
         .unwrap();
     drop(
@@ -187,7 +187,7 @@ async fn unknown_revisions_are_explained() {
     let (session, _server) = ScriptedServer::session(|_, _| {
         ScriptedReply::Answers(json!({ "supportedVersions": ["2031-01-01"] }))
     });
-    let refusal = handshake_stdio(&session, EraChoice::Modern, &json!({}))
+    let refusal = handshake_stdio(&session, EraSetting::Modern, &json!({}))
         .await
         .unwrap_err();
     assert_eq!(

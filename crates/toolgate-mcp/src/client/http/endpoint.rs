@@ -8,7 +8,8 @@ use reqwest::header::{
     TRANSFER_ENCODING, UPGRADE,
 };
 use reqwest::{Method, Response, Url};
-use toolgate_core::{Redactor, escape};
+use toolgate_core::Redactor;
+use toolgate_core::text::escape;
 use toolgate_net::root_cause;
 
 use super::HttpClients;

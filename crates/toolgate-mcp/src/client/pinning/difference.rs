@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolgate_core::{Redactor, truncate};
+use toolgate_core::Redactor;
+use toolgate_core::text::truncate;
 
 use super::{PINNED, ToolChange, ToolChangeKind};
 

@@ -4,12 +4,12 @@ use super::*;
 
 /// Repeats what it was asked, and counts a token for each letter.
 #[derive(Default)]
-struct EchoSampler {
+struct EchoHandler {
     hangs: AtomicBool,
     fails: AtomicBool,
 }
 
-impl Sampler for EchoSampler {
+impl SamplingHandler for EchoHandler {
     fn sample<'a>(
         &'a self,
         request: &'a SamplingRequest,
@@ -55,10 +55,10 @@ fn ask(text: &str, max_tokens: u64) -> Value {
 }
 
 async fn answer(allowance: &SamplingAllowance, params: &Value) -> Result<Value, RpcError> {
-    let sampler = EchoSampler::default();
+    let handler = EchoHandler::default();
     let redactor = Redactor::default();
     allowance
-        .answer(&sampler, &redactor, "notes", params, None)
+        .answer(&handler, &redactor, "notes", params, None)
         .await
 }
 
@@ -140,11 +140,11 @@ async fn a_day_has_no_more_tokens_than_allowed() {
 #[tokio::test(start_paused = true)]
 async fn a_model_that_hangs_is_given_up_and_counts_as_used() {
     let allowance = allowance(10, 20);
-    let sampler = EchoSampler::default();
-    sampler.hangs.store(true, Ordering::Relaxed);
+    let handler = EchoHandler::default();
+    handler.hangs.store(true, Ordering::Relaxed);
     let redactor = Redactor::default();
     let params = ask("abcd", 10);
-    let hung = allowance.answer(&sampler, &redactor, "notes", &params, None);
+    let hung = allowance.answer(&handler, &redactor, "notes", &params, None);
     let error = hung.await.unwrap_err();
     assert_eq!(error.message, "the model did not answer in time");
     assert_eq!(allowance.usage().tokens, 14);
@@ -153,12 +153,12 @@ async fn a_model_that_hangs_is_given_up_and_counts_as_used() {
 #[tokio::test]
 async fn a_server_is_not_told_why_the_model_failed() {
     let allowance = allowance(10, 20);
-    let sampler = EchoSampler::default();
-    sampler.fails.store(true, Ordering::Relaxed);
+    let handler = EchoHandler::default();
+    handler.fails.store(true, Ordering::Relaxed);
     let redactor = Redactor::default();
     for _ in 0..5 {
         let params = ask("abcd", 10);
-        let failed = allowance.answer(&sampler, &redactor, "notes", &params, None);
+        let failed = allowance.answer(&handler, &redactor, "notes", &params, None);
         let error = failed.await.unwrap_err();
         assert_eq!(error.message, "the model can't answer at the moment");
     }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use tracing::info;
 
 use super::super::pinning::{AgreementError, ToolChanges};

@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use toolgate_core::{Redactor, ToolRank, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{Redactor, ToolRank};
 
 use super::super::catalog::ToolCatalog;
 use super::super::content::ListedContent;
@@ -68,7 +69,7 @@ impl ManagedServer {
         };
         // The configuration may contain new secrets since the lists were stored.
         for tool in &mut listed {
-            tool::hide_secrets(&mut tool.definition, redactor);
+            tool::hide_tool_secrets(&mut tool.definition, redactor);
         }
         content.hide_secrets(redactor);
         let verdict = self.pins.compare_remembered(&listed);

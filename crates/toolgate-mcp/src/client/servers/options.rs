@@ -6,12 +6,12 @@ use std::sync::Arc;
 use toolgate_core::Redactor;
 
 use super::super::catalog::ToolCatalog;
-use super::super::health::ServerHealth;
-use super::super::questions::Elicitor;
-use super::super::sampling::Sampler;
+use super::super::health::ServerHealthHandler;
+use super::super::questions::ElicitationHandler;
+use super::super::sampling::SamplingHandler;
 use super::super::stdio::MAX_MESSAGE;
-use super::super::stdio::guard::ServerGuard;
 use super::super::stdio::sandbox::SandboxLauncher;
+use super::super::stdio::watcher::ServerWatcher;
 use crate::RetryPolicy;
 
 /// Options that apply to all [`Servers`](crate::Servers), in addition to the settings of each.
@@ -24,13 +24,13 @@ pub struct ServersOptions {
     /// The configuration file, as named in messages to people.
     pub file: Option<PathBuf>,
     /// Ends child processes if this process dies.
-    pub guard: ServerGuard,
+    pub watcher: ServerWatcher,
     /// Confines servers that have a sandbox. Without a launcher they aren't started.
     pub launcher: SandboxLauncher,
     /// Puts questions of servers to a person. Without it, they are declined.
-    pub elicitor: Option<Arc<dyn Elicitor>>,
+    pub elicitation_handler: Option<Arc<dyn ElicitationHandler>>,
     /// Answers requests of servers that may use the model. Without it, they are refused.
-    pub sampler: Option<Arc<dyn Sampler>>,
+    pub sampling_handler: Option<Arc<dyn SamplingHandler>>,
     /// Tells servers that their questions can be answered, because clients that call their tools
     /// may be able to.
     pub relays_questions: bool,
@@ -39,7 +39,7 @@ pub struct ServersOptions {
     /// Largest message accepted from a server, in bytes.
     pub max_message: usize,
     /// Receives the servers, for the service `server_health`.
-    pub health: ServerHealth,
+    pub health: ServerHealthHandler,
     /// Remembers tools between runs.
     pub catalog: ToolCatalog,
     /// If true, a server starts only once it is needed: one of its tools is called, a name is
@@ -60,14 +60,14 @@ impl Default for ServersOptions {
             retry: RetryPolicy::default(),
             redactor: Redactor::default(),
             file: None,
-            guard: ServerGuard::none(),
+            watcher: ServerWatcher::none(),
             launcher: SandboxLauncher::none(),
-            elicitor: None,
-            sampler: None,
+            elicitation_handler: None,
+            sampling_handler: None,
             relays_questions: false,
             roots: Vec::new(),
             max_message: MAX_MESSAGE,
-            health: ServerHealth::default(),
+            health: ServerHealthHandler::default(),
             catalog: ToolCatalog::default(),
             on_demand: false,
         }

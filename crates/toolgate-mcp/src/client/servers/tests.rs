@@ -21,7 +21,7 @@ use tracing::subscriber::DefaultGuard;
 use super::super::catalog::ToolCatalog;
 use super::super::connect::ConnectError;
 use super::super::connection::{ConnectedServer, ServerOutput, SupervisedConnection, ToolOffer};
-use super::super::health::ServerHealth;
+use super::super::health::ServerHealthHandler;
 use super::super::session::ClientSession;
 use super::super::tests::scripted_server::{ScriptedReply, ScriptedServer};
 use super::super::transport::SessionEnd;

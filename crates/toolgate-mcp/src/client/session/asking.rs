@@ -10,8 +10,10 @@ use toolgate_core::{CallContext, PausedClock, Progress, Question, QuestionError,
 use super::ClientSession;
 use super::pending_calls::PendingCall;
 use crate::client::diagnostics::NoiseKind;
+use crate::client::extension_access::shares_extension;
 use crate::client::message::RpcError;
 use crate::client::questions::RequestingCall;
+use crate::extensions::may_be_extension_method;
 use crate::task_fields::RELATED_TASK;
 
 impl ClientSession {
@@ -69,8 +71,10 @@ impl ClientSession {
             call.report(&waiting());
         }
         let is_for_client = |question: &Question| {
-            let handler = handler.as_ref();
-            handler.is_some_and(|handler| question.is_supported_by(handler.capabilities()))
+            let is_extension = || self.is_extension_request(question, calls);
+            handler.as_ref().is_some_and(|handler| {
+                question.is_supported_by(handler.capabilities()) || is_extension()
+            })
         };
         let mut answers: Vec<Option<Value>> = vec![None; questions.len()];
         let mut relayed = Vec::new();
@@ -97,6 +101,14 @@ impl ClientSession {
         Ok(answers.into_iter().map(Option::unwrap_or_default).collect())
     }
 
+    /// True if the client of these calls may be asked this by an extension that it shares with the
+    /// server.
+    fn is_extension_request(&self, question: &Question, calls: &[CallContext]) -> bool {
+        let method = &*question.method;
+        let may_ask = |call: &CallContext| shares_extension(call, &self.server, method);
+        may_be_extension_method(method) && !calls.is_empty() && calls.iter().all(may_ask)
+    }
+
     async fn answer_here(
         &self,
         question: &Question,
@@ -107,7 +119,7 @@ impl ClientSession {
             "sampling/createMessage" if !self.questions.can_sample(&self.server) => {
                 self.diagnostics.log_ignored(NoiseKind::Sampling, method);
             }
-            "elicitation/create" if self.questions.elicitor.is_none() => {
+            "elicitation/create" if self.questions.elicitation_handler.is_none() => {
                 self.diagnostics.log_ignored(NoiseKind::Elicitation, method);
             }
             _ => {}
@@ -128,7 +140,18 @@ fn take_related_task(params: &mut Value) -> Option<String> {
 /// A form that nobody filled in counts as dismissed. Nothing else has an answer of that kind.
 fn unanswered(question: &Question, error: &QuestionError) -> Result<Value, RpcError> {
     match (&*question.method, error) {
-        (_, QuestionError::Refused { code, message }) => Err(RpcError::new(*code, message)),
+        (
+            _,
+            QuestionError::Refused {
+                code,
+                message,
+                data,
+            },
+        ) => Err(RpcError {
+            code: *code,
+            message: message.clone(),
+            data: data.clone().unwrap_or_default(),
+        }),
         ("elicitation/create", _) => Ok(json!({ "action": "cancel" })),
         (_, error) => Err(RpcError::new(-32603, &error.to_string())),
     }

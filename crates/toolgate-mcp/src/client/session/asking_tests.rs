@@ -1,5 +1,7 @@
-//! Whom questions and log messages of a server reach, while calls of several clients come and go.
+//! Whom questions, log messages and notifications of a server reach, while calls of several clients
+//! come and go.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +12,10 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use toolgate_core::{
-    CallContext, ClientId, LogHandler, LogLevel, LogMessage, Question, QuestionError,
-    QuestionHandler, Tool, ToolCall, ToolDefinition, ToolExecutor, ToolFuture, ToolManager,
-    ToolOutcome, ToolOutput, ValidArguments,
+    CallContext, ClientId, ContentMethod, ExtensionListener, ExtensionNotification, FunctionTool,
+    LogHandler, LogLevel, LogMessage, Question, QuestionError, QuestionHandler, SourceContent,
+    Tool, ToolCall, ToolDefinition, ToolExecutor, ToolFuture, ToolManager, ToolOutcome, ToolOutput,
+    ToolRank, ToolSource, ValidArguments,
 };
 
 use super::tests::{RecordingTransport, connected, response, settle};
@@ -28,8 +31,13 @@ impl Tool for RelayTool {
         &self.0
     }
 
-    fn invoke<'a>(&'a self, _: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
-        Box::pin(async {
+    fn invoke<'a>(&'a self, given: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
+        Box::pin(async move {
+            if given.as_value()["notify"] == true {
+                let method = "thing/changed".to_owned();
+                let sent = self.1.notify_for_call(method, &json!({}), context).await;
+                return Ok(ToolOutput::text(format!("{sent:?}")));
+            }
             let request = SessionRequest {
                 call: Some(context),
                 ..SessionRequest::new("tools/call", json!({}))
@@ -84,6 +92,42 @@ impl LogHandler for TestLog {
     }
 }
 
+/// Takes the notifications of extensions for a client.
+#[derive(Clone)]
+struct TestListener {
+    client: ClientId,
+    name: usize,
+    notified: Arc<Mutex<Vec<usize>>>,
+    // As a session keeps it.
+    lasting: Option<Arc<TestListener>>,
+}
+
+impl ExtensionListener for TestListener {
+    fn client(&self) -> ClientId {
+        self.client
+    }
+
+    fn notify(&self, _: ExtensionNotification) -> bool {
+        self.notified.lock().push(self.name);
+        true
+    }
+
+    fn outside_calls(&self) -> Option<Arc<dyn ExtensionListener>> {
+        Some(self.lasting.clone()?)
+    }
+}
+
+/// Content of the session's server, which has an extension.
+fn add_extension(manager: &ToolManager) {
+    let source = ToolSource::Mcp("house".to_owned());
+    let mut content = SourceContent::default();
+    content.extensions = json!({ "x/thing": {} }).as_object().unwrap().clone();
+    let definition = ContentMethod::CallExtension.definition(source.clone());
+    let tool = FunctionTool::mock(definition.build().unwrap(), json!({}));
+    content.access.call_extension = Some(Arc::new(tool));
+    manager.replace_content(&source, ToolRank::Server(0), Some(Arc::new(content)));
+}
+
 struct Crowd {
     session: Arc<ClientSession>,
     recorder: Arc<RecordingTransport>,
@@ -92,6 +136,12 @@ struct Crowd {
     clients: Vec<ClientId>,
     asked: Arc<Mutex<Vec<usize>>>,
     logged: Arc<Mutex<Vec<usize>>>,
+    notified: Arc<Mutex<Vec<usize>>>,
+    listeners: Vec<Arc<TestListener>>,
+    // Who has used the server.
+    users: BTreeSet<usize>,
+    // Who has sent a notification.
+    notifiers: Vec<(usize, Instant)>,
     // What runs: the client, the id of the request, and the task.
     running: Vec<(usize, u64, JoinHandle<ToolOutcome>)>,
     // What was cancelled and isn't answered.
@@ -108,22 +158,38 @@ impl Crowd {
         let definition = ToolDefinition::builder("relay", "d", json!({ "type": "object" }));
         let tool = RelayTool(definition.build().unwrap(), Arc::clone(&session));
         manager.add(tool);
+        add_extension(&manager);
+        let clients: Vec<ClientId> = (0..CLIENTS).map(|_| ClientId::unique()).collect();
+        let notified = Arc::default();
+        let listener = |(name, client): (usize, &ClientId)| {
+            Arc::new(TestListener {
+                client: *client,
+                name,
+                notified: Arc::clone(&notified),
+                lasting: None,
+            })
+        };
         let executor = ToolExecutor::builder(Arc::new(manager)).without_observers();
         Self {
             session,
             recorder,
             inbox,
             executor: executor.build(),
-            clients: (0..CLIENTS).map(|_| ClientId::unique()).collect(),
+            listeners: clients.iter().enumerate().map(listener).collect(),
+            clients,
+            users: BTreeSet::new(),
+            notifiers: Vec::new(),
             asked: Arc::default(),
             logged: Arc::default(),
+            notified,
             running: Vec::new(),
             cancelled: Vec::new(),
         }
     }
 
-    async fn start(&mut self, name: usize) {
-        let mut call = ToolCall::new("relay", json!({})).timeout(Duration::from_secs(86_400));
+    fn call(&mut self, name: usize, arguments: Value) -> ToolCall {
+        let mut call = ToolCall::new("relay", arguments).timeout(Duration::from_secs(86_400));
+        self.users.insert(name);
         if name + 1 < CLIENTS {
             let handler = TestHandler {
                 client: self.clients[name],
@@ -132,8 +198,31 @@ impl Crowd {
                 asked: Arc::clone(&self.asked),
             };
             let log = TestLog(name, Arc::clone(&self.logged));
+            let lasting = Arc::clone(&self.listeners[name]);
+            let listener = TestListener {
+                lasting: Some(Arc::clone(&lasting)),
+                ..(*lasting).clone()
+            };
+            let extensions = json!({ "x/thing": {} }).as_object().unwrap().clone();
             call = call.on_question(Arc::new(handler)).on_log(Arc::new(log));
+            call = call.extensions(Arc::new(extensions));
+            call = call.on_extension_notification(Arc::new(listener));
         }
+        call
+    }
+
+    async fn notify(&mut self, name: usize) {
+        let call = self.call(name, json!({ "notify": true }));
+        self.executor.execute(call).await;
+        assert_eq!(
+            self.recorder.sent().pop().unwrap()["method"],
+            "thing/changed"
+        );
+        self.notifiers.push((name, Instant::now()));
+    }
+
+    async fn start(&mut self, name: usize) {
+        let call = self.call(name, json!({}));
         let executor = self.executor.clone();
         let task = tokio::spawn(async move { executor.execute(call).await });
         settle().await;
@@ -157,10 +246,11 @@ impl Crowd {
 
     /// The only client whose call the server can be working on.
     fn only_client(&self) -> Option<usize> {
-        let busy = self.cancelled.iter();
-        let busy = busy.filter(|(_, _, at)| at.elapsed() < Duration::from_secs(120));
+        let cancelled = self.cancelled.iter().map(|(name, _, at)| (*name, *at));
+        let busy = cancelled.chain(self.notifiers.iter().copied());
+        let busy = busy.filter(|(_, at)| at.elapsed() < Duration::from_secs(120));
         let suspects = self.running.iter().map(|(name, ..)| *name);
-        let mut suspects: Vec<usize> = suspects.chain(busy.map(|(name, ..)| *name)).collect();
+        let mut suspects: Vec<usize> = suspects.chain(busy.map(|(name, _)| name)).collect();
         suspects.sort_unstable();
         suspects.dedup();
         match *suspects {
@@ -190,6 +280,22 @@ impl Crowd {
         self.inbox.on_message(message, stream);
         let logged = std::mem::take(&mut *self.logged.lock());
         assert_eq!(logged, Vec::from_iter(expected), "{stream:?}");
+    }
+
+    /// Sends a notification of an extension as the server, and checks who got it.
+    fn notify_back(&self, on_stream: usize) {
+        let (mut expected, stream) = self.stream(on_stream);
+        if stream.is_none() {
+            let only_user = self.users.first().filter(|_| self.users.len() == 1);
+            expected = only_user.copied().filter(|name| name + 1 < CLIENTS);
+        }
+        let message = RpcMessage::Notification {
+            method: "notifications/thing/changed".to_owned(),
+            params: json!({ "password": "wrong" }),
+        };
+        self.inbox.on_message(message, stream);
+        let notified = std::mem::take(&mut *self.notified.lock());
+        assert_eq!(notified, Vec::from_iter(expected), "{stream:?}");
     }
 
     /// Asks as the server, and checks who was asked and what the server was told.
@@ -222,6 +328,8 @@ enum CrowdStep {
     Wait(u64),
     Ask(usize),
     Log(usize),
+    Notify(usize),
+    NotifyBack(usize),
 }
 
 fn step() -> impl Strategy<Value = CrowdStep> {
@@ -233,6 +341,8 @@ fn step() -> impl Strategy<Value = CrowdStep> {
         1 => (1..100_u64).prop_map(CrowdStep::Wait),
         4 => (0..8_usize).prop_map(CrowdStep::Ask),
         4 => (0..8_usize).prop_map(CrowdStep::Log),
+        1 => (0..CLIENTS).prop_map(CrowdStep::Notify),
+        4 => (0..8_usize).prop_map(CrowdStep::NotifyBack),
     ]
 }
 
@@ -260,6 +370,8 @@ proptest! {
                     }
                     CrowdStep::Ask(on_stream) => crowd.ask(on_stream).await,
                     CrowdStep::Log(on_stream) => crowd.log(on_stream),
+                    CrowdStep::Notify(name) => crowd.notify(name).await,
+                    CrowdStep::NotifyBack(on_stream) => crowd.notify_back(on_stream),
                     _ => {}
                 }
             }

@@ -105,7 +105,9 @@ impl ClientSession {
         request: SessionRequest<'_, P>,
         progress_token: Option<u64>,
     ) -> Result<OutgoingMessage, SessionError> {
-        let modern = self.meta.get().filter(|_| id.is_some());
+        // Notifications of our own need none.
+        let modern = self.meta.get();
+        let modern = modern.filter(|_| id.is_some() || request.call.is_some());
         let modern = modern.map(|meta| match request.call {
             Some(call) => self.with_callers_wishes(&meta.of_calls, call, request.tasks),
             None => Cow::Borrowed(&meta.shared),
@@ -114,7 +116,8 @@ impl ClientSession {
         let calls_tool = request.tasks != TaskUse::Manages;
         let from_caller = request.call.filter(|_| calls_tool);
         let from_caller = from_caller.and_then(CallContext::meta);
-        let has_meta = progress_token.is_some() || modern.is_some();
+        let from_notifier = from_caller.filter(|_| id.is_none());
+        let has_meta = progress_token.is_some() || modern.is_some() || from_notifier.is_some();
         let traceparent = request.call.and_then(CallContext::trace_parent);
         let meta = FrameMeta {
             progress_token,

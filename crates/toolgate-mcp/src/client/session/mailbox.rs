@@ -10,7 +10,7 @@ use tracing::debug;
 use super::encode::to_json_line;
 use super::{ClientSession, SessionError};
 use crate::client::diagnostics::NoiseKind;
-use crate::client::message::{OutgoingMessage, RpcMessage, notification_meta};
+use crate::client::message::{OutgoingMessage, RpcError, RpcMessage, notification_meta};
 use crate::client::transport::{SessionEnd, TransportError, TransportInbox, UnreadableAnswer};
 
 pub(super) struct SessionMailbox(pub(super) Weak<ClientSession>);
@@ -143,9 +143,7 @@ impl ClientSession {
                 self.mark_task_changed(params["taskId"].as_str().unwrap_or_default());
             }
             "notifications/elicitation/complete" if self.complete_elicitation(params) => {}
-            _ => self
-                .diagnostics
-                .log_ignored(NoiseKind::Notification, method),
+            _ => self.handle_other_notification(method, params, request),
         }
     }
 
@@ -203,8 +201,16 @@ impl ClientSession {
             };
             let body = match answer {
                 Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-                Err(error) => {
-                    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": error.code, "message": error.message } })
+                Err(RpcError {
+                    code,
+                    message,
+                    data,
+                }) => {
+                    let mut error = json!({ "code": code, "message": message });
+                    if !data.is_null() {
+                        error["data"] = data;
+                    }
+                    json!({ "jsonrpc": "2.0", "id": id, "error": error })
                 }
             };
             let Ok(body) = to_json_line(&body) else {

@@ -37,12 +37,13 @@ impl PendingCall {
     }
 }
 
-/// A call that was cancelled before its server answered.
+/// A call that was cancelled before its server answered, or a notification, which has no answer.
 pub(super) struct AbandonedCall {
-    asker: CallAsker,
+    pub(super) asker: CallAsker,
     // The caller that gets its log messages.
     pub(super) log_caller: Option<u64>,
-    at: Instant,
+    pub(super) at: Instant,
+    is_notification: bool,
 }
 
 impl AbandonedCall {
@@ -51,23 +52,45 @@ impl AbandonedCall {
             asker: CallAsker::new(call),
             log_caller,
             at: Instant::now(),
+            is_notification: false,
         }
+    }
+
+    pub(super) fn of_notification(call: &CallContext, log_caller: Option<u64>) -> Self {
+        Self {
+            is_notification: true,
+            ..Self::new(call, log_caller)
+        }
+    }
+
+    /// True if both are notifications of the same client.
+    pub(super) fn is_same_notifier(&self, other: &Self) -> bool {
+        self.is_notification
+            && other.is_notification
+            && self.asker == other.asker
+            && self.log_caller == other.log_caller
     }
 }
 
 /// Who could be asked about a call: a client, or a person by the name of the caller.
 #[derive(PartialEq, Eq)]
-struct CallAsker {
+pub(super) struct CallAsker {
     client: Option<ClientId>,
     caller: Option<String>,
 }
 
 impl CallAsker {
     fn new(call: &CallContext) -> Self {
+        let listening = || call.extension_listener().map(|listener| listener.client());
+        let client = call.questions().map(|questions| questions.client());
         Self {
-            client: call.questions().map(|questions| questions.client()),
+            client: client.or_else(listening),
             caller: call.scope().caller().map(str::to_owned),
         }
+    }
+
+    pub(super) fn client(&self) -> Option<ClientId> {
+        self.client
     }
 }
 

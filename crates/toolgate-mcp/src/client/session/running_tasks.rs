@@ -24,6 +24,10 @@ pub(super) struct RunningTask {
 }
 
 impl RunningTask {
+    pub(super) fn has_id(&self, task_id: &str) -> bool {
+        self.task_id == task_id
+    }
+
     fn to_pending_call(&self) -> PendingCall {
         PendingCall::new(self.number, &self.call, &self.ended)
     }
@@ -114,7 +118,7 @@ impl ClientSession {
     /// task that isn't known yet is waited for.
     pub(super) async fn find_task_call(&self, task_id: &str) -> Option<PendingCall> {
         for _ in 0..20 {
-            let call = self.find_task(|task| task.task_id == task_id);
+            let call = self.find_task(|task| task.has_id(task_id));
             if call.is_some() {
                 return call;
             }
@@ -127,7 +131,7 @@ impl ClientSession {
         self.find_task(|task| task.progress_token == Some(token))
     }
 
-    fn find_task(&self, is_match: impl Fn(&RunningTask) -> bool) -> Option<PendingCall> {
+    pub(super) fn find_task(&self, is_match: impl Fn(&RunningTask) -> bool) -> Option<PendingCall> {
         let tasks = self.tasks.lock();
         let task = tasks.iter().find(|task| is_match(task));
         task.map(RunningTask::to_pending_call)
@@ -155,7 +159,10 @@ impl ClientSession {
 
     // The server may go on with the call for a while, and ask on its behalf.
     fn abandon_call(&self, call: &CallContext) {
-        let call = AbandonedCall::new(call, self.abandoned_log_caller(call));
+        self.remember_abandoned(AbandonedCall::new(call, self.abandoned_log_caller(call)));
+    }
+
+    pub(super) fn remember_abandoned(&self, call: AbandonedCall) {
         let mut pending = self.pending.lock();
         if pending.abandoned.len() == MAX_ABANDONED_IDS {
             pending.abandoned.pop_front();

@@ -244,8 +244,8 @@ async fn server_requests_are_answered_with_their_id() {
 
 #[tokio::test]
 async fn server_requests_are_bounded() {
-    struct SilentElicitor;
-    impl super::super::questions::Elicitor for SilentElicitor {
+    struct SilentPerson;
+    impl super::super::questions::ElicitationHandler for SilentPerson {
         fn elicit<'a>(
             &'a self,
             _: &'a super::super::questions::Elicitation,
@@ -254,7 +254,7 @@ async fn server_requests_are_bounded() {
         }
     }
     let questions = ServerQuestions {
-        elicitor: Some(Arc::new(SilentElicitor)),
+        elicitation_handler: Some(Arc::new(SilentPerson)),
         ..ServerQuestions::default()
     };
     let session = ClientSession::new(

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use crate::ServerProgram;
 

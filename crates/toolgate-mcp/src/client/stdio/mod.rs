@@ -4,7 +4,6 @@ mod command;
 mod container;
 mod credentials;
 mod environment;
-pub mod guard;
 mod keeper;
 mod oversized_line;
 mod processes;
@@ -18,6 +17,7 @@ mod stdout;
 mod table;
 #[cfg(test)]
 mod tests;
+pub mod watcher;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -32,21 +32,21 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::command::ServerStartError;
 use self::container::ContainerRemoval;
-use self::guard::ServerGuard;
 use self::keeper::{PipeReader, ProcessKeeper};
 use self::sandbox::SandboxLauncher;
 use self::server_processes::ServerProcesses;
 use self::stdin::ServerStdin;
 use self::stdout::StdoutReader;
-use super::chain;
+use self::watcher::ServerWatcher;
 use super::diagnostics::ServerDiagnostics;
 use super::message::OutgoingMessage;
+use super::start_chain;
 use super::transport::{Transport, TransportError, TransportInbox};
 use crate::{ServerProgram, ServerSettings};
 
 #[derive(Clone)]
 pub(crate) struct StdioOptions {
-    pub(crate) guard: ServerGuard,
+    pub(crate) watcher: ServerWatcher,
     pub(crate) max_message: usize,
     // The value of `TOOLGATE_CHAIN` for servers.
     pub(crate) chain: String,
@@ -80,13 +80,14 @@ impl StdioTransport {
         installing: bool,
     ) -> Result<Arc<Self>, ServerStartError> {
         CLOSE_INHERITED_FDS.call_once(|| close_fds::set_fds_cloexec(3, &[]));
-        let marker = shared.guard.new_marker();
+        let marker = shared.watcher.new_marker();
         let (mut child, removal) = spawn(settings, program, &marker, shared)?;
         let Some(leader) = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)) else {
             return Err(ServerStartError("the command ended immediately".to_owned()));
         };
         // From here on, dropping the group kills the process.
-        let group = ServerProcesses::new(leader, marker, shared.guard.clone(), installing, removal);
+        let group =
+            ServerProcesses::new(leader, marker, shared.watcher.clone(), installing, removal);
         let group = Arc::new(group);
         let (stdin, stdout, stderr) = take_pipes(&mut child)?;
         let stdin = Arc::new(ServerStdin::new(&settings.name, stdin));
@@ -189,7 +190,7 @@ fn spawn(
     let removal =
         container.map(|it| ContainerRemoval::new(resolved.file.clone(), it, &name, &variables));
     variables.insert(processes::MARKER.into(), marker.into());
-    variables.insert(chain::VARIABLE.into(), shared.chain.clone().into());
+    variables.insert(start_chain::VARIABLE.into(), shared.chain.clone().into());
     let launcher = &shared.launcher;
     let command = launcher.command(settings, program, &resolved, variables)?;
     let child = Command::from(command)

@@ -7,9 +7,9 @@ use rustix::process::{Pid, Signal};
 use tokio::time::Instant;
 
 use super::container::ContainerRemoval;
-use super::guard::ServerGuard;
 use super::processes::{ProcessFamily, ShutdownPlan};
 use super::table;
+use super::watcher::ServerWatcher;
 
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(5);
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -20,7 +20,7 @@ const MAX_KILL_PASSES: usize = 5;
 pub(super) struct ServerProcesses {
     leader: Pid,
     family: ProcessFamily,
-    guard: ServerGuard,
+    watcher: ServerWatcher,
     // Removes the server's container, whose processes are not our children.
     removal: Option<ContainerRemoval>,
     /// It may still be downloading the program.
@@ -34,13 +34,13 @@ impl ServerProcesses {
     pub(super) fn new(
         leader: Pid,
         marker: String,
-        guard: ServerGuard,
+        watcher: ServerWatcher,
         installing: bool,
         removal: Option<ContainerRemoval>,
     ) -> Self {
-        guard.add(leader, installing.then_some(marker.as_str()));
+        watcher.add(leader, installing.then_some(marker.as_str()));
         if let Some(removal) = &removal {
-            guard.remove_container(leader, removal.clone());
+            watcher.remove_container(leader, removal.clone());
         }
         Self {
             leader,
@@ -49,7 +49,7 @@ impl ServerProcesses {
                 marker: Some(marker),
                 except: Vec::new(),
             },
-            guard,
+            watcher,
             removal,
             is_installing: AtomicBool::new(installing),
             is_asked_to_end: AtomicBool::new(false),
@@ -59,7 +59,7 @@ impl ServerProcesses {
 
     pub(super) fn mark_installed(&self) {
         if self.is_installing.swap(false, Ordering::AcqRel) && !self.has_ended() {
-            self.guard.add(self.leader, None);
+            self.watcher.add(self.leader, None);
         }
     }
 
@@ -109,7 +109,7 @@ impl ServerProcesses {
     }
 
     /// Ends all processes at once, without a runtime. A possible download is only asked to end: the
-    /// guard's watcher outlives this program and waits for it.
+    /// watcher outlives this program and waits for it.
     pub(super) fn end_now(&self) {
         if self.has_ended() {
             return;
@@ -127,14 +127,14 @@ impl ServerProcesses {
         }
     }
 
-    // Returns the signal that asks to end; `None` after the first time. The guard is informed
+    // Returns the signal that asks to end; `None` after the first time. The watcher is informed
     // first: if this program dies in between, the watcher sends none, because a second signal would
     // do more harm than none.
     fn next_end_signal(&self) -> Option<Signal> {
         let plan = self.shutdown_plan();
         let is_first = !self.is_asked_to_end.swap(true, Ordering::AcqRel);
         if is_first && plan == ShutdownPlan::INSTALLING {
-            self.guard.mark_asked_to_end(self.leader);
+            self.watcher.mark_asked_to_end(self.leader);
         }
         plan.signal.filter(|_| is_first)
     }
@@ -166,7 +166,7 @@ impl ServerProcesses {
             let family = self.family.clone();
             if run_blocking(move || family.is_alive()).await == Some(false) {
                 self.has_exited.store(true, Ordering::Release);
-                self.guard.remove(self.leader);
+                self.watcher.remove(self.leader);
                 return true;
             }
             if Instant::now() + interval > end {

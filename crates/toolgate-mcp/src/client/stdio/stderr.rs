@@ -7,7 +7,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;
-use toolgate_core::{Redactor, escape};
+use toolgate_core::Redactor;
+use toolgate_core::text::escape;
 
 use crate::client::diagnostics::ServerDiagnostics;
 

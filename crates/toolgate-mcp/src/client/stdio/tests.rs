@@ -57,7 +57,7 @@ impl TestStdioServer {
         let shared = StdioOptions {
             launcher: sandbox::SandboxLauncher::none(),
             chain: String::new(),
-            guard: ServerGuard::none(),
+            watcher: ServerWatcher::none(),
             max_message: 1024 * 1024,
         };
         let mut settings = ServerSettings::new("test", ServerConnection::Stdio(program.clone()));

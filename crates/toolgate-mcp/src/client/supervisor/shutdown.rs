@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use tracing::{error, warn};
 
 use super::super::status::ServerState;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use tracing::{debug, error, error_span, info, warn};
 
 use super::super::connect::ConnectError;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use toolgate_core::{Progress, ToolError, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{Progress, ToolError};
 
 use super::TaskProtocol;
 use super::poll_error::PollError;
@@ -189,7 +190,7 @@ impl<'a> TaskWait<'a> {
 
     fn inner_result(&self, mut body: Value) -> Result<Value, ToolError> {
         let tool = self.context.tool_name();
-        match call_result::parse_answer(tool, body["result"].take())? {
+        match call_result::parse_answer(tool, body["result"].take(), |_| false)? {
             ServerAnswer::Complete(result) => Ok(without_related_task(result)),
             _ => Err(unreadable_error(
                 tool,

@@ -1,6 +1,7 @@
 //! [`PollError`]: why a poll of a task failed, and whether another one may work.
 
-use toolgate_core::{ToolError, escape};
+use toolgate_core::ToolError;
+use toolgate_core::text::escape;
 
 use crate::client::call_result;
 use crate::client::session::SessionError;

@@ -7,7 +7,8 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{sleep, timeout};
-use toolgate_core::{CallContext, RemoteTask, ToolError, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{CallContext, RemoteTask, ToolError};
 use tracing::{debug, info};
 
 use super::cancel::{cancel_at, cancel_through};
@@ -74,11 +75,8 @@ impl<'a> TaskWait<'a> {
             revision: started.session.revision().unwrap_or_default(),
             expires: pacing.expiry_time(),
         };
-        let interval = pacing.interval(state.interval);
-        let first_delay = match (state.status, started.is_our_choice) {
-            (TaskStatus::Working, false) => interval,
-            // One early look, because the tool may be quick: it need not have become a task.
-            (TaskStatus::Working, true) => interval.min(MIN_INTERVAL),
+        let first_delay = match state.status {
+            TaskStatus::Working => pacing.interval(state.interval),
             _ => Duration::ZERO,
         };
         info!(server = %escape(server), tool = %escape(context.tool_name()), "the call goes on as a task of its server");

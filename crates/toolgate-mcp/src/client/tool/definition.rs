@@ -1,9 +1,8 @@
 //! Builds a tool definition from an entry of `tools/list`.
 
 use serde_json::{Map, Value};
-use toolgate_core::{
-    Annotations, ToolDefinition, ToolPattern, ToolSource, display_name, escape, truncate,
-};
+use toolgate_core::text::{escape, truncate};
+use toolgate_core::{Annotations, ToolDefinition, ToolPattern, ToolSource, display_name, sanitize};
 use tracing::warn;
 
 use crate::ServerSettings;
@@ -11,6 +10,21 @@ use crate::ServerSettings;
 // Bytes. Models read the description with every request.
 pub(super) const MAX_DESCRIPTION_LEN: usize = 64 << 10;
 const MAX_NAME_LEN: usize = 200;
+// What is passed on of members that we don't know.
+const MAX_UNKNOWN_MEMBERS: usize = 32;
+const MAX_UNKNOWN_BYTES: u64 = 64 << 10;
+// What a definition, or the server's side of a call, is made of.
+const KNOWN_MEMBERS: [&str; 9] = [
+    "name",
+    "title",
+    "description",
+    "inputSchema",
+    "outputSchema",
+    "annotations",
+    "execution",
+    "icons",
+    "_meta",
+];
 // Annotations that have a place of their own in a definition.
 const KNOWN_ANNOTATIONS: [&str; 5] = [
     "title",
@@ -45,7 +59,11 @@ pub(super) fn build_definition(
     let (name, annotations) = (&texts.name, parse_annotations(&entry["annotations"]));
     let parameters = entry.get_mut("inputSchema").map(Value::take);
     let parameters = parameters.unwrap_or_default();
-    let extra = passed_on(entry);
+    let mut extra = passed_on(entry);
+    let left_out = add_unknown_members(entry, &mut extra);
+    if left_out > 0 {
+        warn!(server = %settings.name, tool = %shorten(name), count = left_out, "members of a tool are too large or too many; leaving them out");
+    }
     let build = |validate: bool, parameters: Value| {
         let mut builder =
             ToolDefinition::builder(name.clone(), texts.description.clone(), parameters)
@@ -156,4 +174,27 @@ fn passed_on(entry: &mut Value) -> Map<String, Value> {
         extra.insert("annotations".to_owned(), others.into());
     }
     extra
+}
+
+pub(super) fn is_unknown_member(key: &str) -> bool {
+    !KNOWN_MEMBERS.contains(&key)
+}
+
+/// Returns how many members were left out.
+fn add_unknown_members(entry: &mut Value, extra: &mut Map<String, Value>) -> usize {
+    let (mut count, mut bytes, mut left_out) = (0, 0, 0);
+    for (key, value) in entry.as_object_mut().into_iter().flatten() {
+        if !is_unknown_member(key) {
+            continue;
+        }
+        let size = key.len() as u64 + sanitize::length(value);
+        if count == MAX_UNKNOWN_MEMBERS || bytes + size > MAX_UNKNOWN_BYTES {
+            left_out += 1;
+            continue;
+        }
+        count += 1;
+        bytes += size;
+        extra.insert(key.clone(), value.take());
+    }
+    left_out
 }

@@ -2,12 +2,47 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toolgate_core::Redactor;
+
+use super::definition::is_unknown_member;
 
 const TEXT_KEYS: [&str; 3] = ["description", "title", "$comment"];
 // Keys whose values a model might send as they are, so they are removed rather than redacted.
 const VALUE_KEYS: [&str; 3] = ["default", "examples", "example"];
+
+/// Like [`hide_secrets`], for an entry of `tools/list`. Nothing depends on the members that we don't
+/// know, so secrets are hidden in all of their texts.
+pub(crate) fn hide_tool_secrets(entry: &mut Value, redactor: &Redactor) {
+    hide_secrets(entry, redactor);
+    for (key, value) in entry.as_object_mut().into_iter().flatten() {
+        if is_unknown_member(key) {
+            hide_everywhere(value, redactor);
+        }
+    }
+}
+
+fn hide_everywhere(value: &mut Value, redactor: &Redactor) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(hidden) = redactor.redact_known(text) {
+                *text = hidden;
+            }
+        }
+        Value::Array(list) => list
+            .iter_mut()
+            .for_each(|value| hide_everywhere(value, redactor)),
+        Value::Object(object) => {
+            let members = std::mem::take(object).into_iter();
+            let hidden = members.map(|(key, mut value)| {
+                hide_everywhere(&mut value, redactor);
+                (redactor.redact_known(&key).into_owned(), value)
+            });
+            *object = hidden.collect::<Map<_, _>>();
+        }
+        _ => {}
+    }
+}
 
 /// Hides known secrets in the texts of an entry of `tools/list`. Names and constraints on arguments
 /// stay unchanged, because calls must match them.
@@ -58,6 +93,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn members_that_nobody_knows_hide_secrets_in_every_text() {
+        let redactor = Redactor::new(["tok-S3NT1NEL".to_owned()]);
+        let mut entry = json!({
+            "name": "tok-S3NT1NEL",
+            "unknown": { "a": ["tok-S3NT1NEL", 1], "tok-S3NT1NEL": { "b": "x tok-S3NT1NEL" } },
+        });
+        hide_tool_secrets(&mut entry, &redactor);
+        let hidden = json!({ "a": ["[REDACTED]", 1], "[REDACTED]": { "b": "x [REDACTED]" } });
+        assert_eq!(entry, json!({ "name": "tok-S3NT1NEL", "unknown": hidden }));
+    }
 
     #[test]
     fn f28_a_secret_in_a_tool_definition_is_hidden() {

@@ -1,4 +1,4 @@
-//! Announces changes of lists and resources to HTTP clients.
+//! Announces changes of lists and resources, and what extensions say between calls, to HTTP clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,8 @@ pub(super) const STANDALONE_STREAM: u64 = 0;
 
 impl McpHttp {
     /// Streams an event for each change since the lists that the session's client knows, for each
-    /// update of a resource it watches, and for what happens to its tasks. `read` is the last event that a reconnecting client received.
+    /// update of a resource it watches, for what happens to its tasks, and for each notification of
+    /// an extension. `read` is the last event that a reconnecting client received.
     pub(super) fn changes(
         &self,
         session: SessionGuard,
@@ -96,6 +97,7 @@ impl ChangeStream {
             }
             update = session.subscriptions.next(&self.service) => Some(event(None, &update.to_message(None))),
             notice = session.notices.next() => Some(event(None, &notice)),
+            notice = session.questions.next_extension_notice(&self.service) => Some(event(None, &notice)),
             () = tokio::time::sleep(self.keep_alive) => Some(keep_alive_comment()),
         }
     }

@@ -6,7 +6,7 @@
 //!  streams.rs  responses as streams of events      reply.rs    responses
 //!  changes.rs  announces changes of the tools      body.rs     bodies of limited size
 //!  session.rs  a session of the older era          events.rs   events, kept for resuming
-//!  table.rs    all sessions, limited in number
+//!  table.rs    all sessions, limited in number    notifications.rs  those of extensions
 //! ```
 //!
 //! A response that needs no stream needs no task: the request's own future runs the call, and
@@ -16,6 +16,7 @@ mod body;
 mod changes;
 mod events;
 mod headers;
+mod notifications;
 mod post;
 mod reply;
 mod session;
@@ -236,7 +237,7 @@ impl McpHttp {
                 Err(HttpError::with_status(StatusCode::PAYLOAD_TOO_LARGE, text))
             }
             Err(HttpBodyError::Broken(reason)) => {
-                let reason = toolgate_core::escape(&reason);
+                let reason = toolgate_core::text::escape(&reason);
                 let text = format!("the message could not be read: {reason}");
                 Err(HttpError::bad_request(text))
             }

@@ -112,6 +112,9 @@ impl McpHttp {
             ClientMessage::Request(request) => {
                 self.answer_request(headers, accepts, request, owner).await
             }
+            ClientMessage::Notification(notification) if notification.of_extension().is_some() => {
+                self.pass_notification(headers, notification, owner).await
+            }
             ClientMessage::Notification(notification) => {
                 let cancelled = notification.cancelled_request();
                 self.accept(headers, owner, |session| {

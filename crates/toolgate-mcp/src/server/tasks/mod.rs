@@ -28,7 +28,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest::{SHA256, digest};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_core::DurationText;
+use toolgate_core::text::DurationText;
 
 pub(super) use followed_task::{FollowedTask, TaskNotice};
 pub(super) use runner::{StartedTask, TaskOffer, TaskScope};
@@ -47,11 +47,11 @@ pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 #[non_exhaustive]
 pub struct TaskSettings {
     /// A call that takes longer becomes a task, if its client supports that.
-    #[serde(deserialize_with = "toolgate_core::deserialize_duration")]
+    #[serde(deserialize_with = "toolgate_core::text::deserialize_duration")]
     #[schemars(with = "DurationText")]
     pub after: Duration,
     /// How long the result of a task is kept.
-    #[serde(deserialize_with = "toolgate_core::deserialize_duration")]
+    #[serde(deserialize_with = "toolgate_core::text::deserialize_duration")]
     #[schemars(with = "DurationText")]
     pub keep: Duration,
 }

@@ -11,6 +11,7 @@ use tracing::{info, warn};
 use super::runner::TaskScope;
 use super::task::ClientTask;
 use super::task_end::TaskEnd;
+use crate::server::call_reports::CallReports;
 use crate::server::methods::RequestContext;
 use crate::server::questions::{AskedClient, AskingCall};
 use crate::server::service::McpService;
@@ -70,7 +71,8 @@ impl McpService {
             capabilities: Arc::new(record.client["capabilities"].clone()),
             listener: None,
         };
-        let mut call = AskingCall::new(self.executor.clone(), call, client, None);
+        let reports = CallReports::default();
+        let mut call = AskingCall::new(self.executor.clone(), call, client, reports);
         let (service, tool, ending) = (Arc::clone(self), record.tool.clone(), scope.ending.clone());
         // Its server may still be starting.
         call.begin_after(async move {

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_core::{Origin, TaskRecord, TaskStore, ToolError, ToolOutcome, truncate};
+use toolgate_core::text::truncate;
+use toolgate_core::{Origin, TaskRecord, TaskStore, ToolError, ToolOutcome};
 use tracing::{Instrument, info};
 
 use super::task::ClientTask;
@@ -153,7 +154,7 @@ impl McpService {
         let end = match self.call_result(outcome, &requested, lifecycle) {
             Err(error) => TaskEnd::failed(error),
             Ok(result) => TaskEnd {
-                status: match result.is_error {
+                status: match result.is_error() {
                     _ if was_cancelled => TaskStatus::Cancelled,
                     // In 2025-11-25 the status says that the tool failed.
                     true if !task.is_modern => TaskStatus::Failed,

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolgate_core::{CallId, Progress, Question, QuestionError, TaskRecord, truncate};
+use toolgate_core::text::truncate;
+use toolgate_core::{CallId, Progress, Question, QuestionError, TaskRecord};
 
 use super::task_end::{TaskEnd, TaskStatus};
 use crate::server::questions::{Answers, QuestionRound};
@@ -54,7 +55,7 @@ struct OpenQuestion {
     is_asked: bool,
 }
 
-/// A task that runs or waits, for people.
+/// A task of an MCP client, as shown on the dashboard.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TaskSummary {

@@ -6,7 +6,7 @@ use serde_json::json;
 use toolgate_core::RenameMode;
 
 use super::*;
-use crate::{EraChoice, HealthToolChoice};
+use crate::{EraSetting, HealthToolChoice};
 
 fn places() -> ConfigPaths<'static> {
     ConfigPaths {
@@ -115,7 +115,7 @@ fn our_own_settings_are_read() {
     assert_eq!(program.args, ["--port", "1883"]);
     assert_eq!(program.env["DEBUG"], "true");
     assert!(program.inherit_env && settings.disabled && settings.overrides && !settings.validate);
-    assert_eq!(settings.era, EraChoice::Modern);
+    assert_eq!(settings.era, EraSetting::Modern);
     assert_eq!(settings.start_timeout, Some(Duration::from_secs(20)));
     assert_eq!(settings.timeout, Some(Duration::from_millis(1500)));
     assert_eq!(settings.allowed_tools, [ToolPattern::new("get_*")]);

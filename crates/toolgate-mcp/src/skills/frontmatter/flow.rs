@@ -5,32 +5,33 @@ use serde_json::{Map, Value};
 use super::scalar::{plain_scalar, without_comment};
 
 const UNCLOSED: &str = "has a quote or a bracket that isn't closed on the same line";
-const MISPLACED: &str = "goes on behind the end of its value";
+const MISPLACED: &str = "continues after the end of its value";
 
 pub(super) struct FlowReader<'a> {
     text: &'a str,
-    at: usize,
+    position: usize,
 }
 
 impl<'a> FlowReader<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, at: 0 }
+        Self { text, position: 0 }
     }
 
-    /// The value that makes up the whole text, apart from a comment.
+    /// Reads a value that must make up the whole text, apart from a comment. `deeper` is how many
+    /// more levels may be nested.
     pub(super) fn whole(
         &mut self,
         deeper: usize,
-        budget: &mut usize,
+        remaining_values: &mut usize,
     ) -> Result<Value, &'static str> {
-        let value = self.value(deeper, budget)?;
+        let value = self.value(deeper, remaining_values)?;
         match without_comment(self.rest()).trim() {
             "" => Ok(value),
             _ => Err(MISPLACED),
         }
     }
 
-    /// The quoted text that makes up the whole text.
+    /// Reads quoted text that must make up the whole text.
     pub(super) fn whole_text(&mut self) -> Result<String, &'static str> {
         let text = self.quoted()?;
         match self.rest().trim() {
@@ -41,44 +42,48 @@ impl<'a> FlowReader<'a> {
 
     /// The length of the quoted text at the beginning, with its quotes.
     pub(super) fn quoted_len(mut self) -> Option<usize> {
-        self.quoted().ok().map(|_| self.at)
+        self.quoted().ok().map(|_| self.position)
     }
 
     fn rest(&self) -> &'a str {
-        &self.text[self.at..]
+        &self.text[self.position..]
     }
 
     fn skip_spaces(&mut self) {
         let rest = self.rest();
-        self.at += rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        self.position += rest.len() - rest.trim_start_matches([' ', '\t']).len();
     }
 
     fn next_is(&mut self, c: char) -> bool {
         self.skip_spaces();
         let is_next = self.rest().starts_with(c);
-        self.at += if is_next { c.len_utf8() } else { 0 };
+        self.position += if is_next { c.len_utf8() } else { 0 };
         is_next
     }
 
-    fn value(&mut self, deeper: usize, budget: &mut usize) -> Result<Value, &'static str> {
-        *budget = budget.saturating_sub(1);
-        let Some(deeper) = deeper.checked_sub(1).filter(|_| *budget > 0) else {
+    fn value(
+        &mut self,
+        deeper: usize,
+        remaining_values: &mut usize,
+    ) -> Result<Value, &'static str> {
+        *remaining_values = remaining_values.saturating_sub(1);
+        let Some(deeper) = deeper.checked_sub(1).filter(|_| *remaining_values > 0) else {
             return Err("is nested too deeply or has too many values");
         };
         self.skip_spaces();
         match self.rest().as_bytes().first() {
             Some(b'"' | b'\'') => self.quoted().map(Value::String),
-            Some(b'[') => self.list(deeper, budget),
-            Some(b'{') => self.mapping(deeper, budget),
+            Some(b'[') => self.list(deeper, remaining_values),
+            Some(b'{') => self.mapping(deeper, remaining_values),
             _ => self.plain().map(plain_scalar),
         }
     }
 
-    fn list(&mut self, deeper: usize, budget: &mut usize) -> Result<Value, &'static str> {
-        self.at += 1;
+    fn list(&mut self, deeper: usize, remaining_values: &mut usize) -> Result<Value, &'static str> {
+        self.position += 1;
         let mut items = Vec::new();
         while !self.next_is(']') {
-            items.push(self.value(deeper, budget)?);
+            items.push(self.value(deeper, remaining_values)?);
             if !self.next_is(',') && !self.rest().starts_with(']') {
                 return Err(UNCLOSED);
             }
@@ -86,8 +91,12 @@ impl<'a> FlowReader<'a> {
         Ok(Value::Array(items))
     }
 
-    fn mapping(&mut self, deeper: usize, budget: &mut usize) -> Result<Value, &'static str> {
-        self.at += 1;
+    fn mapping(
+        &mut self,
+        deeper: usize,
+        remaining_values: &mut usize,
+    ) -> Result<Value, &'static str> {
+        self.position += 1;
         let mut entries = Map::new();
         while !self.next_is('}') {
             let key = match self.rest().starts_with(['"', '\'']) {
@@ -97,7 +106,7 @@ impl<'a> FlowReader<'a> {
             if !self.next_is(':') {
                 return Err("has a mapping with a key that has no value");
             }
-            let value = self.value(deeper, budget)?;
+            let value = self.value(deeper, remaining_values)?;
             if entries.insert(key, value).is_some() {
                 return Err("repeats a key");
             }
@@ -120,10 +129,10 @@ impl<'a> FlowReader<'a> {
         if text.is_empty() || text.starts_with(['&', '*', '!', '|', '>', '@', '`', '%', '?', '-']) {
             let number = plain_scalar(text);
             if !number.is_number() {
-                return Err("uses YAML that is not understood here");
+                return Err(super::reader::UNSUPPORTED);
             }
         }
-        self.at += text.len();
+        self.position += text.len();
         Ok(text)
     }
 
@@ -135,19 +144,19 @@ impl<'a> FlowReader<'a> {
             match c {
                 '\'' if quote == '\'' => {
                     if !self.rest()[at + 1..].starts_with('\'') {
-                        self.at += at + 1;
+                        self.position += at + 1;
                         return Ok(text);
                     }
                     chars.next();
                     text.push('\'');
                 }
                 '"' if quote == '"' => {
-                    self.at += at + 1;
+                    self.position += at + 1;
                     return Ok(text);
                 }
                 '\\' if quote == '"' => {
                     let escaped = chars.next().and_then(|(_, c)| unescape(c, &mut chars));
-                    text.push(escaped.ok_or("has an escape that is not understood here")?);
+                    text.push(escaped.ok_or("has an escape that isn't supported")?);
                 }
                 other => text.push(other),
             }

@@ -1,8 +1,8 @@
-//! Scalars of YAML: what plain text means, comments, and the folding of lines.
+//! Scalars of YAML: the value of plain text, comments, and the folding of lines.
 
 use serde_json::{Number, Value};
 
-/// What plain text means in YAML's core schema.
+/// The value of plain text in YAML's core schema.
 pub(super) fn plain_scalar(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,

@@ -7,7 +7,7 @@ fn parse(yaml: &str) -> Result<Value, FrontmatterError> {
 }
 
 #[test]
-fn what_people_write_is_read_as_yaml_means_it() {
+fn common_yaml_is_read_as_yaml_defines_it() {
     for (yaml, expected) in [
         (
             "name: git-workflow\ndescription: Follow it, always # not this",
@@ -48,7 +48,7 @@ fn what_people_write_is_read_as_yaml_means_it() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_with_its_line() {
+fn unsupported_yaml_is_refused_with_its_line() {
     for (yaml, line) in [
         ("a: 1\na: 2", 2),
         ("a: &x 1", 1),

@@ -14,10 +14,10 @@ fn run(events: &[&str]) -> (Result<ModelReply, ReplyStreamError>, String) {
         tool("home.time", "Tells the time", json!({ "type": "object" })),
         tool("dice", "Rolls dice", json!({ "type": "object" })),
     ]);
-    let mut heard = String::new();
+    let mut reported = String::new();
     let mut listener = |event: ModelEvent<'_>| match event {
-        ModelEvent::Text(text) => heard.push_str(text),
-        ModelEvent::Thinking(text) => heard.push_str(&format!("<{text}>")),
+        ModelEvent::Text(text) => reported.push_str(text),
+        ModelEvent::Thinking(text) => reported.push_str(&format!("<{text}>")),
         other => panic!("{other:?}"),
     };
     let mut stream = AnthropicReader::new(&tools);
@@ -25,7 +25,7 @@ fn run(events: &[&str]) -> (Result<ModelReply, ReplyStreamError>, String) {
     let mut events = events.iter();
     let result = events.try_for_each(|data| stream.read_event("", data.as_bytes(), &mut buffer));
     let result = result.and_then(|()| stream.finish(&mut buffer));
-    (result, heard)
+    (result, reported)
 }
 
 const START: &str = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"claude-x","stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":200,"cache_read_input_tokens":3000,"output_tokens":1}}}"#;
@@ -71,10 +71,10 @@ fn text_is_forwarded_at_once_and_tokens_are_counted() {
     let new = r#"{"type":"something_new","index":"odd","delta":7}"#;
     let citation = r#"{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{}}}"#;
     let end = ended("end_turn");
-    let (reply, heard) = run(&[
+    let (reply, reported) = run(&[
         START, ping, TEXT, HELLO, new, citation, more, END_0, &end, STOP,
     ]);
-    assert_eq!(heard, "Hello, Zoë 👋");
+    assert_eq!(reported, "Hello, Zoë 👋");
     assert_eq!(
         reply.unwrap(),
         ModelReply {
@@ -155,7 +155,7 @@ fn thinking_keeps_its_signature_and_unknown_blocks_are_kept() {
     let delta = |value: Value| {
         json!({ "type": "content_block_delta", "index": 0, "delta": value }).to_string()
     };
-    let (reply, heard) = run(&[
+    let (reply, reported) = run(&[
         r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#,
         &delta(json!({ "type": "thinking_delta", "thinking": "Let me" })),
         &delta(json!({ "type": "thinking_delta", "thinking": " see" })),
@@ -169,7 +169,7 @@ fn thinking_keeps_its_signature_and_unknown_blocks_are_kept() {
         &ended("end_turn"),
         STOP,
     ]);
-    assert_eq!(heard, "<Let me>< see>");
+    assert_eq!(reported, "<Let me>< see>");
     let opaque = |value| MessagePart::Opaque {
         provider: Provider::Anthropic,
         value,
@@ -192,8 +192,8 @@ fn thinking_keeps_its_signature_and_unknown_blocks_are_kept() {
 #[test]
 fn an_error_in_the_stream_is_reported() {
     let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":null}"#;
-    let (reply, heard) = run(&[START, TEXT, HELLO, error]);
-    assert_eq!(heard, "Hello");
+    let (reply, reported) = run(&[START, TEXT, HELLO, error]);
+    assert_eq!(reported, "Hello");
     assert_eq!(
         reply,
         Err(ReplyStreamError::Reported(
@@ -257,15 +257,15 @@ fn a_reply_without_streaming_is_read() {
         "usage": { "input_tokens": 1, "output_tokens": 2 },
     });
     let tools = catalog(&[tool("home.time", "Time", json!({ "type": "object" }))]);
-    let mut heard = String::new();
-    let mut listener = |event: ModelEvent<'_>| heard.push_str(&format!("{event:?}"));
+    let mut reported = String::new();
+    let mut listener = |event: ModelEvent<'_>| reported.push_str(&format!("{event:?}"));
     let mut stream = AnthropicReader::new(&tools);
     let mut buffer = ReplyBuffer::new(&mut listener);
     stream
         .read_whole(body.to_string().as_bytes(), &mut buffer)
         .unwrap();
     let reply = stream.finish(&mut buffer).unwrap();
-    assert_eq!(heard, r#"Text("Hello")"#);
+    assert_eq!(reported, r#"Text("Hello")"#);
     assert_eq!(reply.stop, StopReason::Calls);
     assert_eq!((reply.usage.input, reply.usage.output), (1, 2));
     assert_eq!(

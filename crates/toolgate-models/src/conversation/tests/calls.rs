@@ -18,8 +18,8 @@ async fn calls_run_in_parallel_and_results_keep_their_order() {
         .into();
     let script = ModelScript::new([calls(asked)]);
     let mut conversation = conversation(&script, [sleep]);
-    let mut heard = ModelEventLog::default();
-    let turn = conversation.turn("?", &mut heard).await.unwrap();
+    let mut reported = ModelEventLog::default();
+    let turn = conversation.turn("?", &mut reported).await.unwrap();
     assert!((5000.0..6000.0).contains(&turn.took_ms), "{}", turn.took_ms);
     let results = last_results(&conversation);
     let told: Vec<_> = results
@@ -27,7 +27,7 @@ async fn calls_run_in_parallel_and_results_keep_their_order() {
         .map(|result| (result.id.as_str(), result.text.as_str()))
         .collect();
     assert_eq!(told, [("s5", "5"), ("s3", "3"), ("s4", "4"), ("s1", "1")]);
-    let done: Vec<_> = heard
+    let done: Vec<_> = reported
         .0
         .iter()
         .filter(|event| event.starts_with("called"))

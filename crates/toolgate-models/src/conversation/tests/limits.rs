@@ -92,15 +92,15 @@ async fn a_written_call_in_the_last_round_is_not_an_answer() {
         let mut conversation = conversation_with(&script, [counting(&runs)], |settings| {
             settings.max_tool_rounds = 1;
         });
-        let mut heard = ModelEventLog::default();
-        let turn = conversation.turn("?", &mut heard).await.unwrap();
+        let mut reported = ModelEventLog::default();
+        let turn = conversation.turn("?", &mut reported).await.unwrap();
         assert_eq!(
             (turn.answer.as_str(), turn.end),
             (expected, TurnEnd::RoundLimit)
         );
         assert_eq!(runs.load(Ordering::SeqCst), 1);
-        assert!(heard.0.contains(&"void".to_owned()), "{:?}", heard.0);
-        assert!(heard.0.contains(&format!("text {expected}")));
+        assert!(reported.0.contains(&"void".to_owned()), "{:?}", reported.0);
+        assert!(reported.0.contains(&format!("text {expected}")));
         expect_in_order(conversation.history(), false);
     }
 }
@@ -236,8 +236,8 @@ async fn if_the_last_round_fails_too_the_answer_says_so() {
     ]);
     let mut conversation =
         conversation_with(&script, [echo()], |settings| settings.max_tool_rounds = 1);
-    let mut heard = ModelEventLog::default();
-    let turn = conversation.turn("?", &mut heard).await.unwrap();
+    let mut reported = ModelEventLog::default();
+    let turn = conversation.turn("?", &mut reported).await.unwrap();
     assert_eq!(turn.end, TurnEnd::RoundLimit);
     assert_eq!(turn.error.as_deref(), Some("openai failed: on fire"));
     assert!(
@@ -250,7 +250,7 @@ async fn if_the_last_round_fails_too_the_answer_says_so() {
         "{}",
         turn.answer
     );
-    assert_eq!(heard.0.last(), Some(&format!("text {}", turn.answer)));
+    assert_eq!(reported.0.last(), Some(&format!("text {}", turn.answer)));
     expect_in_order(conversation.history(), false);
 }
 
@@ -287,13 +287,13 @@ async fn text_that_arrived_before_the_deadline_is_the_answer() {
     ] {
         let script = ModelScript::new([ModelScriptStep::Break(words, late(what))]);
         let mut conversation = conversation(&script, [echo()]);
-        let mut heard = ModelEventLog::default();
-        let turn = conversation.turn("tell me a story", &mut heard).await;
+        let mut reported = ModelEventLog::default();
+        let turn = conversation.turn("tell me a story", &mut reported).await;
         let answer = turn.as_ref().map(|turn| (turn.answer.as_str(), turn.end));
         let expected = expected.map(|answer| (answer, TurnEnd::Length));
         assert_eq!(answer.ok(), expected, "{words:?} {what}");
-        let is_void = heard.0.iter().any(|event| event == "void");
-        assert_eq!(is_void, expected.is_none(), "{:?}", heard.0);
+        let is_void = reported.0.iter().any(|event| event == "void");
+        assert_eq!(is_void, expected.is_none(), "{:?}", reported.0);
         if expected.is_some() {
             expect_in_order(conversation.history(), false);
             assert_eq!(conversation.history().len(), 2);

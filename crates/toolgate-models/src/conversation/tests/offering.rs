@@ -20,14 +20,14 @@ fn house() -> Vec<Arc<dyn Tool>> {
 #[tokio::test(start_paused = true)]
 async fn all_tools_are_offered_unless_there_are_too_many() {
     let script = ModelScript::new(Vec::<ModelReply>::new());
-    let mut heard = ModelEventLog::default();
+    let mut reported = ModelEventLog::default();
     let mut conversation = conversation(&script, house());
     conversation
-        .turn("Is it raining?", &mut heard)
+        .turn("Is it raining?", &mut reported)
         .await
         .unwrap();
     assert_eq!(script.last_asked().tools.len(), 4);
-    assert!(heard.notices().is_empty());
+    assert!(reported.notices().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -46,15 +46,15 @@ async fn tools_that_cannot_be_offered_are_named_once() {
         let script = ModelScript::new(Vec::<ModelReply>::new());
         let bad = (0..count).map(|n| described(&format!("bad_{n:02}"), "Unsayable"));
         let mut conversation = conversation(&script, house().into_iter().chain(bad));
-        let mut heard = ModelEventLog::default();
+        let mut reported = ModelEventLog::default();
         for _ in 0..2 {
             conversation
-                .turn("Is it raining?", &mut heard)
+                .turn("Is it raining?", &mut reported)
                 .await
                 .unwrap();
         }
         assert_eq!(script.last_asked().tools.len(), 4);
-        let notices = heard.notices();
+        let notices = reported.notices();
         assert!(
             notices.len() == 1 && notices[0].ends_with(expected),
             "{notices:?}"
@@ -71,8 +71,8 @@ async fn the_providers_tool_limit_is_kept() {
         });
         let mut conversation =
             conversation_with(&script, house(), |settings| settings.max_tools = wanted);
-        let mut heard = ModelEventLog::default();
-        let turn = conversation.turn("Is it raining?", &mut heard);
+        let mut reported = ModelEventLog::default();
+        let turn = conversation.turn("Is it raining?", &mut reported);
         turn.await.unwrap();
         assert_eq!(script.last_asked().tools.len(), offered, "{wanted}");
     }
@@ -89,9 +89,9 @@ async fn the_best_tools_are_offered_with_those_that_are_pinned_or_were_used() {
         settings.max_tools = 3;
         settings.pinned_tools = vec!["set_timer".to_owned()];
     });
-    let mut heard = ModelEventLog::default();
+    let mut reported = ModelEventLog::default();
     conversation
-        .turn("Switch the lamp on", &mut heard)
+        .turn("Switch the lamp on", &mut reported)
         .await
         .unwrap();
     let offered = script.last_asked().tools;
@@ -99,14 +99,14 @@ async fn the_best_tools_are_offered_with_those_that_are_pinned_or_were_used() {
     assert_eq!(offered.len(), 3);
 
     conversation
-        .turn("How is the weather in Oslo?", &mut heard)
+        .turn("How is the weather in Oslo?", &mut reported)
         .await
         .unwrap();
     assert_eq!(
         script.last_asked().tools,
         ["get_weather", "set_lamp", "set_timer"]
     );
-    let notices = heard.notices();
+    let notices = reported.notices();
     assert_eq!(
         notices.len(),
         1,
@@ -114,7 +114,7 @@ async fn the_best_tools_are_offered_with_those_that_are_pinned_or_were_used() {
     );
     assert!(
         notices[0]
-            == "Of 4 tools, each question goes out with the 3 that suit it best: model.maxTools says so.",
+            == "Each question is sent with the 3 of 4 tools that fit it best (limited by model.maxTools).",
         "{notices:?}"
     );
 }
@@ -139,15 +139,18 @@ async fn pinned_tools_beyond_the_providers_limit_are_named() {
     let mut conversation = conversation_with(&script, house(), |settings| {
         settings.pinned_tools = vec!["set_timer".to_owned(), "set_lamp".to_owned()];
     });
-    let mut heard = ModelEventLog::default();
-    conversation.turn("Hi", &mut heard).await.unwrap();
+    let mut reported = ModelEventLog::default();
+    conversation.turn("Hi", &mut reported).await.unwrap();
     assert_eq!(script.last_asked().tools, ["set_timer"]);
     assert_eq!(
-        heard.notices()[0],
+        reported.notices()[0],
         "openai accepts at most 1 tools at once, so these can't be offered although they are pinned: 'set_lamp' (model.pinnedTools)."
     );
-    let last = heard.notices().pop().unwrap();
-    assert!(last.ends_with("openai accepts no more at once."), "{last}");
+    let last = reported.notices().pop().unwrap();
+    assert!(
+        last.ends_with("(openai accepts no more at once)."),
+        "{last}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -178,14 +181,14 @@ async fn the_offer_stays_the_same_within_a_turn() {
 async fn tools_take_at_most_half_of_the_window() {
     let many = (0..200).map(|n| described(&format!("tool_{n}"), &"many words ".repeat(20)));
     let script = ModelScript::with_window(4000, Vec::<ModelReply>::new());
-    let mut heard = ModelEventLog::default();
+    let mut reported = ModelEventLog::default();
     conversation(&script, many)
-        .turn("Hello", &mut heard)
+        .turn("Hello", &mut reported)
         .await
         .unwrap();
     let offered = script.last_asked().tools.len();
     assert!((5..100).contains(&offered), "{offered}");
-    let notices = heard.notices();
+    let notices = reported.notices();
     assert!(
         notices.len() == 1 && notices[0].contains("over half of the 4000 tokens"),
         "{notices:?}"
@@ -197,11 +200,11 @@ async fn an_offer_without_tools_is_explained() {
     let script = ModelScript::new(Vec::<ModelReply>::new());
     let mut conversation =
         conversation_with(&script, house(), |settings| settings.max_tool_tokens = 1);
-    let mut heard = ModelEventLog::default();
-    conversation.turn("Lamp", &mut heard).await.unwrap();
+    let mut reported = ModelEventLog::default();
+    conversation.turn("Lamp", &mut reported).await.unwrap();
     assert!(script.last_asked().tools.is_empty());
     assert_eq!(
-        heard.notices(),
-        ["Of 4 tools, none goes out with a question: more would exceed model.maxToolTokens."]
+        reported.notices(),
+        ["Questions are sent with none of the 4 tools (more would exceed model.maxToolTokens)."]
     );
 }

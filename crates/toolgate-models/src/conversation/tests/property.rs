@@ -149,10 +149,10 @@ async fn live(turns: &[(Vec<ScriptStep>, Option<u64>)]) {
                 }
             }
         }
-        let mut heard = ModelEventLog::default();
+        let mut reported = ModelEventLog::default();
         let patience = Duration::from_secs(stop_after.unwrap_or(10_000));
         // No matter whether the turn was dropped, failed or succeeded.
-        let ended = tokio::time::timeout(patience, conversation.turn("words", &mut heard)).await;
+        let ended = tokio::time::timeout(patience, conversation.turn("words", &mut reported)).await;
         expect_in_order(conversation.history(), false);
         if let Ok(Ok(turn)) = ended {
             assert!(!turn.answer.is_empty());
@@ -166,12 +166,12 @@ async fn live(turns: &[(Vec<ScriptStep>, Option<u64>)]) {
                 turn.usage.input
             );
         }
-        let calling = heard
+        let calling = reported
             .0
             .iter()
             .filter(|event| event.starts_with("calling"))
             .count();
-        let called = heard
+        let called = reported
             .0
             .iter()
             .filter(|event| event.starts_with("called"))

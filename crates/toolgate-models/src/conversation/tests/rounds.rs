@@ -12,15 +12,18 @@ async fn a_turn_runs_tools_and_answers() {
         words("It is 1."),
     ]);
     let mut conversation = conversation(&script, [echo()]);
-    let mut heard = ModelEventLog::default();
-    let turn = conversation.turn("What is x?", &mut heard).await.unwrap();
+    let mut reported = ModelEventLog::default();
+    let turn = conversation
+        .turn("What is x?", &mut reported)
+        .await
+        .unwrap();
 
     assert_eq!(
         (turn.answer.as_str(), turn.end),
         ("It is 1.", TurnEnd::Answered)
     );
     assert_eq!(
-        heard.0,
+        reported.0,
         [
             "asking 1 with 1",
             "text Let me see.",
@@ -140,14 +143,14 @@ async fn an_empty_answer_is_retried_once() {
 
         let script = ModelScript::new([nothing(), nothing()]);
         let mut conversation = conversation_with(&script, [], |_| {});
-        let mut heard = ModelEventLog::default();
-        let turn = conversation.turn("Is it?", &mut heard).await.unwrap();
+        let mut reported = ModelEventLog::default();
+        let turn = conversation.turn("Is it?", &mut reported).await.unwrap();
         assert_eq!(turn.end, TurnEnd::Empty);
         assert_eq!(
             turn.answer,
             "The model gave no answer, even when asked again."
         );
-        assert_eq!(heard.0.last(), Some(&format!("text {}", turn.answer)));
+        assert_eq!(reported.0.last(), Some(&format!("text {}", turn.answer)));
         expect_in_order(conversation.history(), false);
     }
 }
@@ -155,13 +158,13 @@ async fn an_empty_answer_is_retried_once() {
 #[tokio::test(start_paused = true)]
 async fn thinking_without_an_answer_withdraws_no_text() {
     let script = ModelScript::new([reply(StopReason::End, vec![thought("hm")]), words("Yes.")]);
-    let mut heard = ModelEventLog::default();
+    let mut reported = ModelEventLog::default();
     conversation(&script, [])
-        .turn("?", &mut heard)
+        .turn("?", &mut reported)
         .await
         .unwrap();
     assert_eq!(
-        heard.0,
+        reported.0,
         [
             "asking 1 with 0",
             "thinking hm",
@@ -187,15 +190,15 @@ async fn text_of_a_failed_reply_is_withdrawn() {
     ]);
     let mut conversation = conversation(&script, []);
     say(&mut conversation, &"first ".repeat(100)).await;
-    let mut heard = ModelEventLog::default();
-    conversation.turn("Second?", &mut heard).await.unwrap();
-    assert_eq!(heard.0[..3], ["asking 1 with 0", "text Half", "void"]);
-    assert_eq!(heard.0[4..6], ["asking 1 with 0", "text Two."]);
+    let mut reported = ModelEventLog::default();
+    conversation.turn("Second?", &mut reported).await.unwrap();
+    assert_eq!(reported.0[..3], ["asking 1 with 0", "text Half", "void"]);
+    assert_eq!(reported.0[4..6], ["asking 1 with 0", "text Two."]);
 
-    let mut heard = ModelEventLog::default();
-    let failed = conversation.turn("Third?", &mut heard).await;
+    let mut reported = ModelEventLog::default();
+    let failed = conversation.turn("Third?", &mut reported).await;
     assert_eq!(failed.unwrap_err(), failure());
-    assert_eq!(heard.0, ["asking 1 with 0", "text Half", "void"]);
+    assert_eq!(reported.0, ["asking 1 with 0", "text Half", "void"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,14 +233,14 @@ async fn text_before_a_cut_call_is_not_an_answer() {
         )
     };
     let script = ModelScript::new([cut(), words("Written.")]);
-    let mut heard = ModelEventLog::default();
+    let mut reported = ModelEventLog::default();
     let mut conversation = conversation(&script, []);
-    let turn = conversation.turn("Write.", &mut heard).await.unwrap();
+    let turn = conversation.turn("Write.", &mut reported).await.unwrap();
     assert_eq!(
         (turn.answer.as_str(), turn.end),
         ("Written.", TurnEnd::Answered)
     );
-    assert_eq!(heard.0[3], "void");
+    assert_eq!(reported.0[3], "void");
     assert_eq!(conversation.history().len(), 2);
 
     let script = ModelScript::new([cut(), cut()]);

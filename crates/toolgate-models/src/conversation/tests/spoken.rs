@@ -68,8 +68,8 @@ async fn only_what_was_spoken_is_kept_of_a_turn() {
 async fn the_spoken_part_of_a_dropped_answer_is_kept() {
     let script = ModelScript::new([ModelScriptStep::Never]);
     let mut conversation = conversation(&script, []);
-    let mut heard = ModelEventLog::default();
-    let turn = conversation.turn("Tell me a story.", &mut heard);
+    let mut reported = ModelEventLog::default();
+    let turn = conversation.turn("Tell me a story.", &mut reported);
     let over = tokio::time::timeout(Duration::from_secs(1), turn).await;
     assert!(over.is_err());
     conversation.keep_spoken("Once upon a time");
@@ -86,8 +86,8 @@ async fn the_shown_part_of_a_dropped_turn_is_kept() {
     say(&mut conversation, "Hi").await;
     conversation.keep_partial_answer();
     assert_eq!(said(&conversation), ["Hello."], "it ended well");
-    let mut heard = ModelEventLog::default();
-    let turn = conversation.turn("Tell me a story.", &mut heard);
+    let mut reported = ModelEventLog::default();
+    let turn = conversation.turn("Tell me a story.", &mut reported);
     let over = tokio::time::timeout(Duration::from_secs(1), turn).await;
     assert!(over.is_err());
     conversation.keep_partial_answer();

@@ -11,7 +11,7 @@ fn long(mark: &str) -> String {
 async fn e4_a_full_window_drops_whole_turns_oldest_first() {
     let script = ModelScript::with_window(8000, Vec::<ModelReply>::new());
     let mut conversation = conversation(&script, [echo()]);
-    let mut heard = ModelEventLog::default();
+    let mut reported = ModelEventLog::default();
     for turn in 0..20 {
         script.answers.lock().extend([
             calls([call(
@@ -23,7 +23,7 @@ async fn e4_a_full_window_drops_whole_turns_oldest_first() {
             ModelScriptStep::Reply(words("ok")),
         ]);
         conversation
-            .turn(&format!("turn {turn}"), &mut heard)
+            .turn(&format!("turn {turn}"), &mut reported)
             .await
             .unwrap();
         // Whole turns, which the script itself checks, and always the last one.
@@ -36,7 +36,7 @@ async fn e4_a_full_window_drops_whole_turns_oldest_first() {
     let sent = script.last_asked().messages;
     assert!(sent.len() < 20, "{}", sent.len());
     assert_eq!(conversation.history().len(), 80, "all of it is kept");
-    let notices = heard.notices();
+    let notices = reported.notices();
     assert!(
         notices[0].starts_with("The conversation is longer than the model can hold: the oldest"),
         "{notices:?}"
@@ -63,8 +63,11 @@ async fn e4_results_of_an_overlong_turn_are_shortened_oldest_first() {
     let replies = (0..9).map(|n| calls([call(&format!("id{n}"), "large", json!({ "n": n }))]));
     let script = ModelScript::with_window(4000, replies);
     let mut conversation = conversation(&script, [large]);
-    let mut heard = ModelEventLog::default();
-    let turn = conversation.turn("Read it all.", &mut heard).await.unwrap();
+    let mut reported = ModelEventLog::default();
+    let turn = conversation
+        .turn("Read it all.", &mut reported)
+        .await
+        .unwrap();
     assert_eq!(turn.end, TurnEnd::Answered);
     let lengths: Vec<usize> = script
         .last_asked()
@@ -77,7 +80,7 @@ async fn e4_results_of_an_overlong_turn_are_shortened_oldest_first() {
         .collect();
     assert!(lengths[0] < 500 && lengths[8] > 3000, "{lengths:?}");
     assert!(lengths.is_sorted(), "the oldest first: {lengths:?}");
-    let notices = heard.notices();
+    let notices = reported.notices();
     assert_eq!(
         notices[0],
         "This turn is longer than the model can hold: a result of a tool is shortened."
@@ -128,11 +131,11 @@ async fn e4_if_the_provider_counts_more_the_older_half_is_left_out() {
     for _ in 0..4 {
         say(&mut conversation, "?").await;
     }
-    let mut heard = ModelEventLog::default();
-    let turn = conversation.turn("Shorter?", &mut heard).await.unwrap();
+    let mut reported = ModelEventLog::default();
+    let turn = conversation.turn("Shorter?", &mut reported).await.unwrap();
     assert_eq!(turn.answer, "Better.");
     assert_eq!(
-        heard.notices(),
+        reported.notices(),
         [
             "The conversation is longer than the model can hold: the oldest 3 turns are left out from now on."
         ]

@@ -11,10 +11,10 @@ fn read(events: &[&str]) -> (String, Result<ModelReply, ReplyStreamError>) {
         tool("home.time", "The time", json!({ "type": "object" })),
         tool("dice", "Rolls dice", json!({ "type": "object" })),
     ]);
-    let mut heard = String::new();
+    let mut reported = String::new();
     let mut listener = |event: ModelEvent<'_>| match event {
-        ModelEvent::Text(text) => heard.push_str(text),
-        ModelEvent::Thinking(text) => heard.push_str(&format!("({text})")),
+        ModelEvent::Text(text) => reported.push_str(text),
+        ModelEvent::Thinking(text) => reported.push_str(&format!("({text})")),
         other => panic!("{other:?}"),
     };
     let mut stream = GeminiReader::new(&tools);
@@ -22,7 +22,7 @@ fn read(events: &[&str]) -> (String, Result<ModelReply, ReplyStreamError>) {
     let mut events = events.iter();
     let read = events.try_for_each(|event| stream.read_event("", event.as_bytes(), &mut buffer));
     let reply = read.and_then(|()| stream.finish(&mut buffer));
-    (heard, reply)
+    (reported, reply)
 }
 
 fn reply(events: &[&str]) -> ModelReply {
@@ -53,9 +53,9 @@ fn text_is_forwarded_at_once_and_tokens_are_counted() {
         "usageMetadata": { "promptTokenCount": 12, "cachedContentTokenCount": 8, "candidatesTokenCount": 3, "thoughtsTokenCount": 40 },
         "modelVersion": "x", "somethingNew": 7,
     });
-    let (heard, reply) = read(&[&parts(&json!([{ "text": "Hel" }])), "", &last.to_string()]);
+    let (reported, reply) = read(&[&parts(&json!([{ "text": "Hel" }])), "", &last.to_string()]);
     let reply = reply.unwrap();
-    assert_eq!(heard, "Hello");
+    assert_eq!(reported, "Hello");
     assert_eq!(reply.message, AssistantMessage::text("Hello"));
     assert_eq!(reply.stop, StopReason::End);
     let usage = TokenUsage {
@@ -81,7 +81,7 @@ fn a_stream_without_a_finish_reason_is_cut() {
 
 #[test]
 fn thinking_is_separated_and_signatures_stay_with_their_parts() {
-    let (heard, reply) = read(&[
+    let (reported, reply) = read(&[
         &parts(&json!([{ "text": "Hm", "thought": true }])),
         &parts(
             &json!([{ "text": ".", "thought": true }, { "text": "Let me " }, { "text": "look." }]),
@@ -94,7 +94,7 @@ fn thinking_is_separated_and_signatures_stay_with_their_parts() {
         &end("STOP"),
     ]);
     let reply = reply.unwrap();
-    assert_eq!(heard, "(Hm)(.)Let me look.");
+    assert_eq!(reported, "(Hm)(.)Let me look.");
     let thinking = MessagePart::Thinking {
         text: "Hm.".to_owned(),
         signature: None,

@@ -17,7 +17,7 @@ fn invisible_text_is_removed() {
         let (description, schema) = lowered(&definition, rules);
         assert_eq!(description, "Reads files[31m\nof yours");
         let text = schema.to_string();
-        let seen = |c: char| c == '\n' || !toolgate_core::is_invisible(c);
+        let seen = |c: char| c == '\n' || !toolgate_core::text::is_invisible(c);
         assert!(
             text.chars().all(seen) && !text.contains('\u{e0101}'),
             "{provider}: {text}"

@@ -37,14 +37,14 @@ impl From<ModelReply> for ReplySummary {
 /// Reads these lines, and returns the reply and the events.
 fn read(lines: &[&str]) -> (Result<ReplySummary, ReplyStreamError>, Vec<String>) {
     let offer = offer();
-    let mut heard = OllamaEventLog::default();
+    let mut reported = OllamaEventLog::default();
     let mut stream = OllamaReader::new(&offer);
-    let mut buffer = ReplyBuffer::new(&mut heard);
+    let mut buffer = ReplyBuffer::new(&mut reported);
     buffer.begin(true);
     let mut lines = lines.iter();
     let read = lines.try_for_each(|line| stream.read_event("", line.as_bytes(), &mut buffer));
     let reply = read.and_then(|()| stream.finish(&mut buffer));
-    (reply.map(ReplySummary::from), heard.0)
+    (reply.map(ReplySummary::from), reported.0)
 }
 
 fn answer(lines: &[&str]) -> ReplySummary {
@@ -72,8 +72,8 @@ fn names(answer: &ReplySummary) -> Vec<&str> {
 #[test]
 fn text_is_forwarded_at_once_and_counted_at_the_end() {
     let (one, two) = (content("Good "), content("morning, größer!"));
-    let (answer, heard) = read(&[&one, "", "  ", &two, DONE]);
-    assert_eq!(heard, ["text Good ", "text morning, größer!"]);
+    let (answer, reported) = read(&[&one, "", "  ", &two, DONE]);
+    assert_eq!(reported, ["text Good ", "text morning, größer!"]);
     let expected = ReplySummary {
         said: ReplyText {
             text: "Good morning, größer!".to_owned(),
@@ -351,27 +351,27 @@ fn thinking_is_separated_by_server_or_client() {
     for lines in [native, tags] {
         let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         lines.push(DONE);
-        let (answer, heard) = read(&lines);
+        let (answer, reported) = read(&lines);
         let answer = answer.unwrap();
         assert_eq!(
             (answer.said.thoughts.as_str(), answer.said.text.as_str()),
             ("Hm, yes", "Yes.")
         );
-        let told: String = heard
+        let told: String = reported
             .iter()
             .filter_map(|event| event.strip_prefix("thinking "))
             .collect();
         assert_eq!(told, "Hm, yes");
-        assert_eq!(heard.last().unwrap(), "text Yes.");
+        assert_eq!(reported.last().unwrap(), "text Yes.");
     }
 }
 
 #[test]
 fn text_before_a_lone_closing_tag_is_withdrawn() {
     let (one, two) = (content("Hm, yes\n"), content("</think>Yes."));
-    let (answer, heard) = read(&[&one, &two, DONE]);
+    let (answer, reported) = read(&[&one, &two, DONE]);
     assert_eq!(
-        heard,
+        reported,
         [
             "text Hm, yes\n",
             "WasThinking",
@@ -393,7 +393,7 @@ fn a_call_written_as_text_is_run_and_never_shown() {
         let lines: Vec<String> = written.split_inclusive(' ').map(content).collect();
         let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         lines.push(DONE);
-        let (answer, heard) = read(&lines);
+        let (answer, reported) = read(&lines);
         let answer = answer.unwrap();
         assert_eq!(
             (names(&answer), answer.said.text.as_str(), answer.stop),
@@ -405,10 +405,10 @@ fn a_call_written_as_text_is_run_and_never_shown() {
             CallArguments::parse(r#"{"city":"Oslo"}"#)
         );
         assert!(
-            heard
+            reported
                 .iter()
                 .all(|event| event.starts_with("notice ") && event.contains("'weather'")),
-            "{heard:?}"
+            "{reported:?}"
         );
     }
 }
@@ -417,9 +417,9 @@ fn a_call_written_as_text_is_run_and_never_shown() {
 fn text_that_only_looks_like_a_call_is_text() {
     let calling = r#"[{"id":"a","function":{"name":"weather","arguments":{}}}]"#;
     let unknown = "{\"name\": \"rocket\", \"arguments\": {}}";
-    let (read_unknown, heard) = read(&[&content(unknown), DONE]);
+    let (read_unknown, reported) = read(&[&content(unknown), DONE]);
     assert_eq!(
-        (read_unknown.unwrap().stop, heard),
+        (read_unknown.unwrap().stop, reported),
         (StopReason::End, vec![format!("text {unknown}")])
     );
     let known = "{\"name\": \"weather\", \"arguments\": {}}";
@@ -436,9 +436,9 @@ fn text_that_only_looks_like_a_call_is_text() {
 #[test]
 fn disabled_rescue_leaves_text_alone() {
     let written = "<tool_call>{\"name\": \"weather\", \"arguments\": {}}</tool_call>";
-    let (offer, mut heard) = (offer(), OllamaEventLog::default());
+    let (offer, mut reported) = (offer(), OllamaEventLog::default());
     let mut stream = OllamaReader::new(&offer);
-    let mut buffer = ReplyBuffer::new(&mut heard);
+    let mut buffer = ReplyBuffer::new(&mut reported);
     for line in [content(written), DONE.to_owned()] {
         stream.read_event("", line.as_bytes(), &mut buffer).unwrap();
     }
@@ -447,7 +447,7 @@ fn disabled_rescue_leaves_text_alone() {
         (answer.said.text.as_str(), answer.said.calls.len()),
         (written, 0)
     );
-    assert_eq!(heard.0, [format!("text {written}")]);
+    assert_eq!(reported.0, [format!("text {written}")]);
 }
 
 #[test]
@@ -457,11 +457,11 @@ fn a_call_at_the_end_of_thinking_is_run() {
         json!({ "message": { "content": "", "thinking": thought }, "done": false }).to_string();
     let tags = content(&format!("<think>{thought}"));
     for line in [native, tags] {
-        let (answer, heard) = read(&[&line, DONE]);
+        let (answer, reported) = read(&[&line, DONE]);
         assert_eq!(names(&answer.unwrap()), ["weather"]);
         assert!(
-            heard.last().unwrap().contains("inside its thinking"),
-            "{heard:?}"
+            reported.last().unwrap().contains("inside its thinking"),
+            "{reported:?}"
         );
     }
     let mere_thought =

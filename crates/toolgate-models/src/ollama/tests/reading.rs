@@ -18,7 +18,7 @@ async fn told_of_reading(count: usize, held: Option<usize>) -> Vec<String> {
     let server = LoopbackServer::start(scripts).await;
     let mut asked = ask(&settings(&server), &offer_of(&many)).await;
     assert!(asked.reply.is_ok());
-    asked.heard.split_off(1)
+    asked.reported.split_off(1)
 }
 
 #[tokio::test]

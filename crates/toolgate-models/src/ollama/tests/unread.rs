@@ -114,14 +114,18 @@ async fn the_model_is_asked_again_only_if_its_reply_may_differ() {
             Ok(reply) => {
                 assert!(again, "{sampling:?}");
                 assert_eq!(reply.message.to_text(), "Yes.");
-                assert!(asked.heard[0].starts_with("Retrying"), "{:?}", asked.heard);
+                assert!(
+                    asked.reported[0].starts_with("Retrying"),
+                    "{:?}",
+                    asked.reported
+                );
             }
             Err(error) => {
                 assert!(!again, "{error}");
                 let text = error.to_string();
                 let expected = "a retry would produce the same call";
                 assert!(text.ends_with(expected), "{text}");
-                assert_eq!(asked.heard, [""; 0]);
+                assert_eq!(asked.reported, [""; 0]);
             }
         }
     }

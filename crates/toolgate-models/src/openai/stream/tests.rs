@@ -21,12 +21,12 @@ fn tools() -> OfferedTools {
 fn read(rescue: bool, events: &[&str]) -> (String, Result<ModelReply, ReplyStreamError>) {
     let tools = tools();
     let mut stream = OpenAiReader::new(&tools);
-    let mut heard = String::new();
+    let mut reported = String::new();
     let mut listener = |event: ModelEvent<'_>| match event {
-        ModelEvent::Text(text) => heard.push_str(text),
-        ModelEvent::Thinking(text) => heard.push_str(&format!("({text})")),
-        ModelEvent::WasThinking => heard.push_str("(was thinking)"),
-        ModelEvent::Notice(_) => heard.push('!'),
+        ModelEvent::Text(text) => reported.push_str(text),
+        ModelEvent::Thinking(text) => reported.push_str(&format!("({text})")),
+        ModelEvent::WasThinking => reported.push_str("(was thinking)"),
+        ModelEvent::Notice(_) => reported.push('!'),
         other => panic!("{other:?}"),
     };
     let mut buffer = ReplyBuffer::new(&mut listener);
@@ -35,7 +35,7 @@ fn read(rescue: bool, events: &[&str]) -> (String, Result<ModelReply, ReplyStrea
         .iter()
         .try_for_each(|event| stream.read_event("", event.as_bytes(), &mut buffer));
     let reply = read.and_then(|()| stream.finish(&mut buffer));
-    (heard, reply)
+    (reported, reply)
 }
 
 fn reply(events: &[&str]) -> ModelReply {
@@ -61,7 +61,7 @@ fn end(reason: &str) -> String {
 #[test]
 fn text_is_forwarded_as_it_arrives_and_usage_comes_last() {
     let usage = r#"{"choices":[],"usage":{"prompt_tokens":12,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":8}}}"#;
-    let (heard, reply) = read(
+    let (reported, reply) = read(
         true,
         &[
             &choice(&json!({ "role": "assistant", "content": "" }), None),
@@ -73,7 +73,7 @@ fn text_is_forwarded_as_it_arrives_and_usage_comes_last() {
         ],
     );
     let reply = reply.unwrap();
-    assert_eq!(heard, "Hello");
+    assert_eq!(reported, "Hello");
     assert_eq!(reply.message, AssistantMessage::text("Hello"));
     assert_eq!(reply.stop, StopReason::End);
     let usage = TokenUsage {
@@ -121,8 +121,8 @@ fn thinking_is_separated_under_each_of_its_field_names() {
         text("<think>Hm.</think>"),
     ] {
         let events = [&first, &text("Yes."), &end("stop"), "[DONE]"];
-        let (heard, reply) = read(true, &events);
-        assert_eq!(heard, "(Hm.)Yes.", "{first}");
+        let (reported, reply) = read(true, &events);
+        assert_eq!(reported, "(Hm.)Yes.", "{first}");
         let thinking = MessagePart::Thinking {
             text: "Hm.".to_owned(),
             signature: None,
@@ -132,8 +132,8 @@ fn thinking_is_separated_under_each_of_its_field_names() {
         };
         assert_eq!(reply.unwrap().message.parts, [thinking, words]);
     }
-    let (heard, reply) = read(true, &[&text("Hm.\n"), &text("</think>Yes."), &end("stop")]);
-    assert_eq!(heard, "Hm.\n(was thinking)(Hm.\n)Yes.");
+    let (reported, reply) = read(true, &[&text("Hm.\n"), &text("</think>Yes."), &end("stop")]);
+    assert_eq!(reported, "Hm.\n(was thinking)(Hm.\n)Yes.");
     assert_eq!(reply.unwrap().message.to_text(), "Yes.");
 }
 
@@ -162,10 +162,10 @@ fn a_refusal_is_reported_and_calls_nothing() {
         &json!([{ "index": 0, "id": "a", "function": { "name": "time", "arguments": "{}" } }]),
     );
     let refusal = choice(&json!({ "refusal": "I will not." }), None);
-    let (heard, reply) = read(true, &[&refusal, &call, &end("stop")]);
+    let (reported, reply) = read(true, &[&refusal, &call, &end("stop")]);
     let reply = reply.unwrap();
     assert_eq!(
-        (heard.as_str(), reply.stop),
+        (reported.as_str(), reply.stop),
         ("I will not.", StopReason::Refusal)
     );
     assert_eq!(reply.message, AssistantMessage::text("I will not."));
@@ -187,9 +187,9 @@ fn an_error_in_the_stream_is_quoted() {
         json!({ "detail": "Not Found" }),
         json!({ "error": "oops", "choices": "none" }),
     ] {
-        let (heard, reply) = read(true, &[&text("Hel"), &error.to_string()]);
+        let (reported, reply) = read(true, &[&text("Hel"), &error.to_string()]);
         assert_eq!(
-            (heard.as_str(), reply),
+            (reported.as_str(), reply),
             ("Hel", Err(ReplyStreamError::Reported(error)))
         );
     }
@@ -205,7 +205,7 @@ fn an_error_in_the_stream_is_quoted() {
 #[test]
 fn unknown_fields_are_ignored() {
     let other = json!({ "choices": [{ "index": 1, "delta": { "content": "other" }, "finish_reason": "stop" }] });
-    let (heard, reply) = read(
+    let (reported, reply) = read(
         true,
         &[
             "",
@@ -218,7 +218,7 @@ fn unknown_fields_are_ignored() {
         ],
     );
     assert_eq!(
-        (heard.as_str(), reply.unwrap().stop),
+        (reported.as_str(), reply.unwrap().stop),
         ("Hello", StopReason::End)
     );
 }

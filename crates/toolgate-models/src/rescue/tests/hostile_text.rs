@@ -56,10 +56,10 @@ fn hostile_text_takes_linear_time() {
     ] {
         let text = mebibyte(piece);
         let _calls = rescue(&text, &offer());
-        let mut heard = 0;
+        let mut reported = 0;
         let mut listener = |event: crate::ModelEvent<'_>| {
             if let crate::ModelEvent::Text(text) = event {
-                heard += text.len();
+                reported += text.len();
             }
         };
         let mut buffer = ReplyBuffer::new(&mut listener);
@@ -74,7 +74,7 @@ fn hostile_text_takes_linear_time() {
             rest = &rest[end..];
         }
         let (kept, _) = buffer.finish_text(None);
-        assert_eq!((kept.len(), heard), (text.len(), text.len()), "{piece}");
+        assert_eq!((kept.len(), reported), (text.len(), text.len()), "{piece}");
     }
     // Takes about ten seconds without optimization. Quadratic time for a mebibyte would be hours.
     assert!(started.elapsed().as_secs() < 120, "{:?}", started.elapsed());
@@ -143,8 +143,8 @@ proptest! {
     fn holding_back_neither_loses_nor_repeats_text(text in scraps(), size in 1_usize..9) {
         for with_offer in [false, true] {
             let offer = offer();
-            let mut heard = String::new();
-            let mut listener = |event: crate::ModelEvent<'_>| if let crate::ModelEvent::Text(text) = event { heard.push_str(text) };
+            let mut reported = String::new();
+            let mut listener = |event: crate::ModelEvent<'_>| if let crate::ModelEvent::Text(text) = event { reported.push_str(text) };
             let mut buffer = ReplyBuffer::new(&mut listener);
             buffer.begin(true);
             let chars: Vec<char> = text.chars().collect();
@@ -153,11 +153,11 @@ proptest! {
             }
             let (kept, calls) = buffer.finish_text(with_offer.then_some(&offer));
             if calls.is_empty() {
-                prop_assert_eq!(&heard, &text);
+                prop_assert_eq!(&reported, &text);
                 prop_assert_eq!(&kept, &text);
             } else {
                 prop_assert_eq!(&kept, &rescue(&text, &offer).unwrap().text);
-                prop_assert!(heard.len() <= text.len());
+                prop_assert!(reported.len() <= text.len());
             }
         }
     }

@@ -26,8 +26,8 @@ use toolgate_models::ModelSettings;
 use super::{ConnectionAddresses, RequestGuard, ResponseBody};
 use crate::listener::ConnectionWatch;
 use crate::{
-    Approvals, CallFeed, DashboardQuestions, Gateway, GatewayParts, Metrics, Notifications, Stats,
-    router,
+    CallFeed, DashboardApprovals, DashboardQuestions, Gateway, GatewayParts, Metrics,
+    Notifications, Stats, router,
 };
 
 pub(crate) const TOKEN: &str = "0123456789abcdef-all";
@@ -65,7 +65,7 @@ pub(crate) fn gateway(settings: Value) -> Gateway {
         stats,
         metrics: Metrics::default(),
         traces: None,
-        approvals: Approvals::default(),
+        approvals: DashboardApprovals::default(),
         questions: DashboardQuestions::default(),
         notifications: Notifications::default(),
         redactor: Redactor::default(),

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
-use toolgate_core::{ToolError, escape, nearest_names};
+use toolgate_core::ToolError;
+use toolgate_core::text::{escape, nearest_names};
 
 /// Finds a time zone by its IANA name in any case, or by a city if only one zone is named after it.
 pub(super) fn find(name: &str) -> Result<TimeZone, ToolError> {

@@ -80,6 +80,7 @@ impl fmt::Debug for SearchSettings {
     }
 }
 
+/// The service that answers the tool `search`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(description = "A search service")]

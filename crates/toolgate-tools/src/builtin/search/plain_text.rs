@@ -118,7 +118,7 @@ fn decode_entity(entity: &str) -> Option<char> {
 fn visible_char(c: char) -> Option<char> {
     match c {
         _ if c.is_control() => Some(' '),
-        _ if toolgate_core::is_invisible(c) => None,
+        _ if toolgate_core::text::is_invisible(c) => None,
         _ => Some(c),
     }
 }

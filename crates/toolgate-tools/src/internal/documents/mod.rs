@@ -191,7 +191,7 @@ impl Handler for Documents {
         Box::pin(async move {
             let DocumentArguments { query, max_results } = arguments.parse()?;
             let query = DocumentQuery::new(&query)
-                .ok_or_else(|| ToolError::invalid("query", "must have a word to look for"))?;
+                .ok_or_else(|| ToolError::invalid("query", "must contain at least one word"))?;
             let (cancelled_by, reporter) = (context.clone(), context.clone());
             let cancelled = move || cancelled_by.cancellation().is_cancelled();
             let report = move |done, total| reporter.report(&progress(done, total));

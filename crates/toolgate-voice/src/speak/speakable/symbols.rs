@@ -1,6 +1,6 @@
 //! Names meaningful symbols and drops the others.
 
-use toolgate_core::is_invisible;
+use toolgate_core::text::is_invisible;
 
 // A longer word is a key, a hash or an address, which nobody can follow. In bytes.
 const MAX_WORD_LEN: usize = 40;

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use toolgate_mcp::{ServerSettings, ServerState, Servers, startup_advice};
 
 use super::super::{block_on, server};

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{ErrorKind, Origin, ToolCall, ToolError, ToolExecutor, ToolOutcome};
-use toolgate_mcp::ServerHealth;
+use toolgate_mcp::ServerHealthHandler;
 
 use super::block_on;
 use super::replay::ReplayConsent;
@@ -72,7 +72,7 @@ impl CliArguments {
             words => {
                 let pairs = words.iter().map(|word| {
                     let pair = command_words::split_pair(word).with_context(|| {
-                        let word = toolgate_core::escape(word);
+                        let word = toolgate_core::text::escape(word);
                         format!("'{word}' is not a key=value pair; give pairs, one JSON object, or - for stdin")
                     });
                     pair.map(|(key, text)| (key.to_owned(), text.to_owned()))
@@ -232,7 +232,7 @@ impl CallRequest<'_> {
         executor: &ToolExecutor,
         fleet: &ServerFleet,
     ) {
-        if config.uses_handler(self.tool, ServerHealth::NAME) {
+        if config.uses_handler(self.tool, ServerHealthHandler::NAME) {
             return fleet.servers.start_all().await;
         }
         if config.is_resource_tool(self.tool) {

@@ -4,9 +4,10 @@ use std::io::IsTerminal;
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
+use toolgate_core::text::nearest_names;
 use toolgate_core::{
-    CallRecord, CallStarted, Decision, ErrorKind, LogObserver, Observer, ToolCall, ToolDefinition,
-    ToolError, ToolExecutor, ToolOutcome, nearest_names,
+    CallRecord, CallStarted, ErrorKind, LogObserver, Observer, PolicyDecision, ToolCall,
+    ToolDefinition, ToolError, ToolExecutor, ToolOutcome,
 };
 use tracing::warn;
 
@@ -76,7 +77,7 @@ fn warn_of_unknown(tool: &ToolDefinition, asked: &Value, executed: &Value) {
         if known.contains(&typed.as_str()) || known.contains(&sent.as_str()) {
             continue;
         }
-        let name = toolgate_core::escape(typed);
+        let name = toolgate_core::text::escape(typed);
         let meant = nearest_names(typed, known.iter().copied(), 1).pop();
         if executed.get(&sent).is_none() {
             let hint = meant.map(|meant| format!("; did you mean '{meant}'?"));
@@ -116,7 +117,7 @@ pub(super) fn print_dry_run(executor: &ToolExecutor, call: &ToolCall) -> (Exit, 
         "arguments": executed,
         "renamed": renamed,
         "dropped": dry_run.arguments.dropped(),
-        "needs_approval": dry_run.decision == Decision::Ask,
+        "needs_approval": dry_run.decision == PolicyDecision::Ask,
     })));
     (Exit::Success, None)
 }
@@ -152,7 +153,7 @@ pub(in crate::commands) fn advise(kind: ErrorKind, tool: &str) {
             output::print_note("'toolgate list' shows all tools");
         }
         ErrorKind::InvalidArguments if output::stdout_is_terminal() => {
-            let tool = toolgate_core::escape(tool);
+            let tool = toolgate_core::text::escape(tool);
             output::print_note(&format!("'toolgate inspect {tool}' shows the parameters"));
         }
         _ => {}
@@ -165,7 +166,7 @@ pub(super) fn list_hints(pairs: &[(&str, &str)], schema: &Value) -> Vec<String> 
         let items = items
             .iter()
             .map(|item| quote_word(&format!("{key}={item}")));
-        toolgate_core::escape(&items.collect::<Vec<_>>().join(" "))
+        toolgate_core::text::escape(&items.collect::<Vec<_>>().join(" "))
     });
     hints.collect()
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use toolgate_journal::{JournalError, JournalFilter, JournalReader, VerifyOptions, VerifyReport};
 
 use super::super::rendered;

@@ -47,7 +47,7 @@ fn ago(text: &str) -> Option<SignedDuration> {
         let days: u32 = days.parse().ok()?;
         return Some(SignedDuration::from_hours(24 * i64::from(days)));
     }
-    SignedDuration::try_from(toolgate_core::parse_duration(text).ok()?).ok()
+    SignedDuration::try_from(toolgate_core::text::parse_duration(text).ok()?).ok()
 }
 
 #[cfg(test)]

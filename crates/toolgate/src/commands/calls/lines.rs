@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use anstyle::Style;
 use jiff::Zoned;
 use serde_json::Value;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use unicode_width::UnicodeWidthStr;
 
 use super::show::{color, local, text, took};

@@ -2,7 +2,8 @@
 
 use anyhow::bail;
 use serde_json::Value;
-use toolgate_core::{escape, is_redacted};
+use toolgate_core::is_redacted;
+use toolgate_core::text::escape;
 use toolgate_server::mock_entry;
 
 use crate::cli::GlobalOptions;

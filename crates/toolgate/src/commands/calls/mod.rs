@@ -11,7 +11,7 @@ mod source;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use toolgate_journal::{CallDetail, JournalError, JournalFilter, JournalReader};
 
 use super::{block_on_interruptible, rendered};

@@ -1,7 +1,7 @@
 //! `toolgate calls --follow --at URL`: follows the calls of a gateway.
 
 use serde_json::Value;
-use toolgate_journal::{JournalFilter, is_called_by};
+use toolgate_journal::{JournalFilter, matches_caller};
 
 use super::source::{CallPages, CallReadError};
 use crate::output;
@@ -49,7 +49,7 @@ fn is_wanted(filter: &JournalFilter, call: &Value) -> bool {
         .and_then(|time| time.parse().ok());
     let (caller, command) = (call["caller"].as_str(), call["command"].as_str());
     let is_by = filter.caller.as_deref();
-    let is_by = is_by.is_none_or(|wanted| is_called_by(wanted, caller, command));
+    let is_by = is_by.is_none_or(|wanted| matches_caller(wanted, caller, command));
     outcome
         && is(&filter.tool, "tool")
         && is(&filter.server, "server")

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use serde_json::Value;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use crate::wrap;
 

@@ -3,7 +3,8 @@
 
 use anyhow::bail;
 use serde_json::{Map, Value};
-use toolgate_core::{ContentMethod, ContentRequest, escape, truncate};
+use toolgate_core::text::{escape, truncate};
+use toolgate_core::{ContentMethod, ContentRequest};
 use toolgate_models::Toolbox;
 
 use super::ChatLoop;
@@ -269,7 +270,7 @@ impl ContentNames {
 fn is_typable(name: &str) -> bool {
     let word = name.trim_end_matches(' ');
     !word.is_empty()
-        && !word.contains(|c: char| c.is_whitespace() || toolgate_core::is_invisible(c))
+        && !word.contains(|c: char| c.is_whitespace() || toolgate_core::text::is_invisible(c))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal};
 use anyhow::Context;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use super::content::ContentNames;
 use super::editor;

@@ -1,7 +1,8 @@
 //! `/result`: shows results that were cut for the model.
 
 use anyhow::bail;
-use toolgate_core::{ToolOutcome, escape};
+use toolgate_core::ToolOutcome;
+use toolgate_core::text::escape;
 
 use super::ChatLoop;
 use crate::clean::clean;

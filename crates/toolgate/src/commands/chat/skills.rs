@@ -3,7 +3,8 @@
 
 use anyhow::bail;
 use serde_json::{Map, Value, json};
-use toolgate_core::{ContentMethod, ToolSource, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{ContentMethod, ToolSource};
 use toolgate_mcp::skills::verify_skill_file;
 use toolgate_models::Toolbox;
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
-use toolgate_core::{ToolDefinition, ToolPattern, escape, nearest_names};
+use toolgate_core::text::{escape, nearest_names};
+use toolgate_core::{ToolDefinition, ToolPattern};
 
 use super::ChatLoop;
 use crate::commands::tool_list::{self, ToolRow};

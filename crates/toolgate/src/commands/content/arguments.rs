@@ -1,7 +1,8 @@
 //! The arguments of a prompt, which are always strings.
 
 use serde_json::{Map, Value, json};
-use toolgate_core::{Schema, SchemaLimits, ToolError, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{Schema, SchemaLimits, ToolError};
 use tracing::warn;
 
 use crate::command_words::did_you_mean;

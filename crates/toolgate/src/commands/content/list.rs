@@ -162,7 +162,7 @@ fn nothing(kind: &ListKind, server: Option<&str>) -> String {
         None => format!("no server offers {what}, or the policy hides them"),
         Some(server) => format!(
             "the server '{}' offers no {what} here; 'toolgate {what}' lists those of all servers",
-            toolgate_core::escape(server)
+            toolgate_core::text::escape(server)
         ),
     }
 }

@@ -1,7 +1,7 @@
 //! `toolgate prompt NAME k=v…`: prints the messages of a prompt.
 
 use serde_json::Value;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use super::request::{ContentCommand, ContentTarget};
 use crate::cli::{GlobalOptions, PromptOptions};

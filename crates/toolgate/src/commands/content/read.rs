@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use super::request::{ContentCommand, ContentTarget};
 use crate::cli::{GlobalOptions, ReadOptions};

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Map, Value, json};
+use toolgate_core::text::escape;
 use toolgate_core::{
     ContentRequest, ErrorKind, Origin, Scope, ServerFailure, ToolCall, ToolError, ToolExecutor,
-    ToolOutcome, ToolSource, escape,
+    ToolOutcome, ToolSource,
 };
 
 use super::prompt_arguments;

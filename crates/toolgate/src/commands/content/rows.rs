@@ -1,7 +1,7 @@
 //! How lists of resources and prompts look: by server on a terminal, one line each in a pipe.
 
 use serde_json::Value;
-use toolgate_core::{escape, truncate};
+use toolgate_core::text::{escape, truncate};
 
 use crate::commands::tool_list::first_sentence;
 use crate::content_text::shown_size;

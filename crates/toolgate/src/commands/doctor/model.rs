@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolgate_core::{escape, nearest_names};
+use toolgate_core::text::{escape, nearest_names};
 use toolgate_models::{
     AnswerSource, ConnectedModel, Conversation, ModelList, ModelSelection, ModelSelectionError,
     ModelSettings, Provider, Toolbox, ollama,

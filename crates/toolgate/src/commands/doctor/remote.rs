@@ -2,7 +2,8 @@
 
 use reqwest::StatusCode;
 use serde_json::Value;
-use toolgate_core::{Redactor, escape};
+use toolgate_core::Redactor;
+use toolgate_core::text::escape;
 
 use super::DoctorFinding::{Bad, Good, Warning};
 use super::{DoctorReport, detail};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use toolgate_mqtt::{Mqtt, MqttClient, MqttState};
 use toolgate_voice::{EngineCheck, check_asr, check_engines};
 

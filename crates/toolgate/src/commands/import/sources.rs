@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use toolgate_core::{escape, nearest_names};
+use toolgate_core::text::{escape, nearest_names};
 
 use crate::config::Environment;
 

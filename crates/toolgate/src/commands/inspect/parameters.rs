@@ -1,7 +1,7 @@
 //! Describes the parameters of a tool for a person.
 
 use serde_json::Value;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 // Deeper parameters are only shown with `--json`.
 const MAX_DEPTH: usize = 5;

@@ -1,7 +1,7 @@
 //! `inspect --at`: shows a tool or a server of a running gateway.
 
 use serde_json::Value;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 
 use super::describe_tool;
 use crate::cli::InspectOptions;

@@ -1,7 +1,8 @@
 //! The calls of turns that aren't over yet.
 
 use serde_json::{Value, json};
-use toolgate_core::{CallId, ToolOutcome, escape};
+use toolgate_core::text::escape;
+use toolgate_core::{CallId, ToolOutcome};
 
 // Bounds the list, because a turn may never end.
 const MAX_CALLS: usize = 1000;

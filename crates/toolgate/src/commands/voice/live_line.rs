@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use toolgate_voice::VoiceState;
 
 use crate::clean::TextCleaner;

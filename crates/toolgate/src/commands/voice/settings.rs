@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use anyhow::{Context, bail};
-use toolgate_core::escape;
+use toolgate_core::text::escape;
 use toolgate_voice::wyoming::WyomingAddress;
 use toolgate_voice::{AudioInput, ListenMode, VoiceSettings, check_wav};
 

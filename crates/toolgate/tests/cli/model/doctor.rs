@@ -212,56 +212,56 @@ fn huge() -> Value {
 
 #[test]
 fn doctor_explains_missing_tools_and_names_the_fix() {
-    let pin = "fix: list those that it must always have in \"pinnedTools\"";
+    let pin = "fix: list the tools that it must always have in \"pinnedTools\"";
     let policy = "fix: change policy.allow and policy.deny so that some remain";
     let larger = "fix: raise \"maxToolTokens\" or \"contextTokens\"";
     for (model, allow, expected, todo) in [
         (
             json!({}),
             json!(["*"]),
-            "ok       model tools    it is offered 5 of 6 tools with each question; 1 can't be offered",
+            "ok       model tools    the model gets 5 of 6 tools with each question; 1 can't be offered",
             None,
         ),
         (
             json!({ "maxTools": 2 }),
             json!(["e*", "d*", "m*"]),
-            "ok       model tools    it is offered 2 of 6 tools with each question, the ones that fit it best: model.maxTools says so; the policy hides 3",
+            "ok       model tools    the model gets 2 of 6 tools with each question, chosen by relevance (limited by model.maxTools); the policy hides 3",
             Some(pin),
         ),
         (
             json!({ "pinnedTools": ["echo", "nosuch"] }),
             json!(["*"]),
-            "warning  model tools    model.pinnedTools: no tool is called 'nosuch' here",
+            "warning  model tools    model.pinnedTools: there is no tool named 'nosuch'",
             None,
         ),
         (
             json!({ "maxToolTokens": 300 }),
             json!(["*"]),
-            " with each question, the ones that fit it best: more would exceed model.maxToolTokens; 1 can't be offered",
+            " with each question, chosen by relevance (more would exceed model.maxToolTokens); 1 can't be offered",
             Some(pin),
         ),
         (
             json!({ "contextTokens": 600 }),
             json!(["*"]),
-            " with each question, the ones that fit it best: more would take over half of the 600 tokens",
+            " with each question, chosen by relevance (more would take over half of the 600 tokens",
             Some(pin),
         ),
         (
             json!({ "maxToolTokens": 1 }),
             json!(["*"]),
-            "warning  model tools    it is offered no tool: more would exceed model.maxToolTokens",
+            "warning  model tools    the model gets no tools: more would exceed model.maxToolTokens",
             Some(larger),
         ),
         (
             json!({}),
             json!(["house/*"]),
-            "warning  model tools    it is offered no tool: the policy hides all 6",
+            "warning  model tools    the model gets no tools: the policy hides all 6",
             Some(policy),
         ),
         (
             json!({}),
             json!(["huge"]),
-            "warning  model tools    it is offered no tool: the policy hides 5, and the other 1 can't be offered",
+            "warning  model tools    the model gets no tools: the policy hides 5, and the other 1 can't be offered",
             Some("fix: change the parameters of the tools named above"),
         ),
     ] {

@@ -27,7 +27,7 @@ export async function drawer(bench) {
     const raw = JSON.parse(await bench.text('drawer-raw'));
     assert.deepEqual([raw.id, raw.asked, raw.executed], [slow.call_id, { milliseconds: 30 }, { ms: 30 }]);
     await bench.id('drawer-schema').locator('summary').first().click();
-    assert.match(await bench.text('drawer-schema'), /Answers late.*"ms".*"integer"/s);
+    assert.match(await bench.text('drawer-schema'), /Sleeps, then responds.*"ms".*"integer"/s);
     await bench.accessible('drawer');
   });
 

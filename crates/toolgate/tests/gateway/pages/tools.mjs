@@ -60,7 +60,7 @@ export async function tools(bench) {
     await bench.go('#/tools/fail');
     await bench.untilText('tool-errors', /Tool error\s*3/i);
     await bench.id('tool-tab-definition').click();
-    await bench.untilText('tool-schema', /Fails with a text/);
+    await bench.untilText('tool-schema', /Fails with its text/);
     await bench.accessible('definition');
   });
 }

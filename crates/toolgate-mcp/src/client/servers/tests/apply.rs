@@ -242,7 +242,7 @@ async fn im6_server_health_says_how_every_server_is() {
 
 struct ServerHealthTool {
     definition: ToolDefinition,
-    health: ServerHealth,
+    health: ServerHealthHandler,
 }
 
 impl ServerHealthTool {

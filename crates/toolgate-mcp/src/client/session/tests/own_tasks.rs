@@ -1,7 +1,7 @@
 //! Questions that a server wants to be answered as tasks. Time is paused.
 
 use super::*;
-use crate::client::questions::{Elicitation, ElicitationAnswer, Elicitor};
+use crate::client::questions::{Elicitation, ElicitationAnswer, ElicitationHandler};
 use crate::era::LEGACY;
 
 /// Takes as many seconds as the question's message says. Counts the questions that are open.
@@ -16,7 +16,7 @@ impl Drop for OpenForm {
     }
 }
 
-impl Elicitor for SlowPerson {
+impl ElicitationHandler for SlowPerson {
     fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
         *self.0.lock() += 1;
         let form = OpenForm(Arc::clone(&self.0));
@@ -41,7 +41,7 @@ impl AskingServer {
     fn new(revision: &str) -> Self {
         let person = SlowPerson::default();
         let questions = ServerQuestions {
-            elicitor: Some(Arc::new(person.clone())),
+            elicitation_handler: Some(Arc::new(person.clone())),
             ..ServerQuestions::default()
         };
         let diagnostics = ServerDiagnostics::new("house", Redactor::default());

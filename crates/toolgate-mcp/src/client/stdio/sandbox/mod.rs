@@ -1,9 +1,9 @@
-//! Confines a server in a sandbox. This program starts itself as a launcher, which drops its rights
-//! and then becomes the server.
+//! Runs a server in a sandbox: a launcher process drops its privileges, then executes the server.
 //!
-//! Rights are dropped in a separate process because it has to happen between fork and exec, where
-//! only `unsafe` code could run. The server's variables reach the launcher under prefixed names, so
-//! that none of them, such as `LD_PRELOAD`, can run code before the process is confined.
+//! The launcher is this program, started again. Privileges are dropped in a separate process
+//! because it has to happen between fork and exec, where only `unsafe` code could run. The server's
+//! variables reach the launcher under prefixed names, so that none of them, such as `LD_PRELOAD`,
+//! can run code before the process is confined.
 
 #[cfg(target_os = "linux")]
 mod capabilities;

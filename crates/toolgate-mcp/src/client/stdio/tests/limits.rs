@@ -32,7 +32,7 @@ async fn a9_a_server_has_the_environment_it_was_given_and_nothing_else() {
         .map(|name| name.display().to_string())
         .filter(|name| name != "PWD")
         .collect();
-    expected.extend([processes::MARKER, chain::VARIABLE].map(str::to_owned));
+    expected.extend([processes::MARKER, start_chain::VARIABLE].map(str::to_owned));
     assert_eq!(names, expected);
     assert!(expected.contains("GIVEN") && !expected.contains("CARGO_PKG_NAME"));
     assert_eq!(read(".cwd").trim(), folder.path().display().to_string());
@@ -133,7 +133,7 @@ async fn a6_a_failed_start_leaves_nothing_behind() {
     let shared = StdioOptions {
         launcher: super::sandbox::SandboxLauncher::none(),
         chain: String::new(),
-        guard: ServerGuard::none(),
+        watcher: ServerWatcher::none(),
         max_message: MAX_MESSAGE,
     };
     let program = ServerProgram {

@@ -180,21 +180,20 @@ async fn what_a_task_says_reaches_the_caller_as_progress() {
         done(),
     ];
     let test = TaskTest::modern(polls(answers)).await;
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let listen = Arc::clone(&heard);
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&reports);
     let call = ToolCall::new("t", json!({})).on_progress(move |progress| {
-        listen
-            .lock()
+        sink.lock()
             .push((progress.done, progress.message.clone().unwrap()));
     });
     assert_eq!(test.execute(call).await["result"], "done");
-    let heard = heard.lock().clone();
+    let reports = reports.lock().clone();
     assert_eq!(
-        heard[..2],
+        reports[..2],
         [(1.0, "one".to_owned()), (2.0, "two".to_owned())]
     );
-    assert_eq!(heard.len(), 3);
-    assert!(!heard[2].1.contains('\u{1b}'), "{heard:?}");
+    assert_eq!(reports.len(), 3);
+    assert!(!reports[2].1.contains('\u{1b}'), "{reports:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -33,12 +33,12 @@ fn statuses(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_is_called_as_a_task_if_it_and_its_server_support_it() {
+async fn a_tool_that_requires_a_task_is_called_as_one() {
     let complete = || statuses(&["completed"], || Answers(text("done")));
     let offer = json!({ "tasks": { "requests": { "tools": { "call": {} } } } });
     for (support, capabilities, revision, as_task) in [
         ("required", &offer, LEGACY, true),
-        ("optional", &offer, LEGACY, true),
+        ("optional", &offer, LEGACY, false),
         ("forbidden", &offer, LEGACY, false),
         ("sometimes", &offer, LEGACY, false),
         ("required", &json!({}), LEGACY, false),
@@ -74,27 +74,23 @@ async fn the_result_of_a_task_is_fetched_when_it_is_over() {
     let related = json!({ "io.modelcontextprotocol/related-task": { "taskId": ID }, "a": 1 });
     let mut result = text("done");
     result["_meta"] = related;
-    for (support, seconds) in [("required", 15), ("optional", 10)] {
-        let result = result.clone();
-        let script = statuses(WAITS, move || Answers(result.clone()));
-        let test = TaskTest::legacy(support, script).await;
-        let outcome = test.executor.execute(ToolCall::new("t", json!({}))).await;
-        let output = outcome.result.unwrap();
-        assert_eq!(output.meta, json!({ "a": 1 }).as_object().cloned());
-        // A tool that need not have become a task is looked at early, once.
-        assert_eq!(test.seconds(), seconds);
-        let methods = test.server.methods();
-        assert_eq!(
-            methods,
-            [
-                "tools/call",
-                "tasks/get",
-                "tasks/get",
-                "tasks/get",
-                "tasks/result"
-            ]
-        );
-    }
+    let script = statuses(WAITS, move || Answers(result.clone()));
+    let test = TaskTest::legacy("required", script).await;
+    let outcome = test.executor.execute(ToolCall::new("t", json!({}))).await;
+    let output = outcome.result.unwrap();
+    assert_eq!(output.meta, json!({ "a": 1 }).as_object().cloned());
+    assert_eq!(test.seconds(), 15);
+    let methods = test.server.methods();
+    assert_eq!(
+        methods,
+        [
+            "tools/call",
+            "tasks/get",
+            "tasks/get",
+            "tasks/get",
+            "tasks/result"
+        ]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -276,10 +272,10 @@ async fn a_flood_of_changes_does_not_become_a_flood_of_polls() {
 #[tokio::test(start_paused = true)]
 async fn the_progress_token_of_the_call_stays_valid() {
     let test = TaskTest::legacy("required", statuses(&["working"], || Answers(text("done")))).await;
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let listen = Arc::clone(&heard);
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&reports);
     let call = ToolCall::new("t", json!({})).on_progress(move |progress| {
-        listen.lock().push(progress.done);
+        sink.lock().push(progress.done);
     });
     let report = async {
         tokio::time::sleep(Duration::from_secs(7)).await;
@@ -294,7 +290,7 @@ async fn the_progress_token_of_the_call_stays_valid() {
         _ = test.execute(call) => unreachable!(),
         () = report => {}
     }
-    assert_eq!(*heard.lock(), [42.0]);
+    assert_eq!(*reports.lock(), [42.0]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ mod answers;
 mod asking;
 mod cancelling;
 mod changes;
+mod extensions;
 mod logging;
 mod resuming;
 mod sessions;

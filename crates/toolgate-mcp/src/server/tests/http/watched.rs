@@ -5,17 +5,17 @@ use parking_lot::Mutex;
 use toolgate_core::{CallRecord, Observer};
 
 use super::*;
-use crate::{AnsweredRequest, RequestObserver};
+use crate::{FinishedRequest, RequestObserver};
 
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const OTHER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 /// Records requests, and the parent spans of calls.
 #[derive(Clone, Default)]
-struct RecordedRequests(Arc<Mutex<Vec<AnsweredRequest>>>, Arc<Mutex<Vec<String>>>);
+struct RecordedRequests(Arc<Mutex<Vec<FinishedRequest>>>, Arc<Mutex<Vec<String>>>);
 
 impl RequestObserver for RecordedRequests {
-    fn answered(&self, request: &AnsweredRequest) {
+    fn answered(&self, request: &FinishedRequest) {
         self.0.lock().push(request.clone());
     }
 }
@@ -28,22 +28,22 @@ impl Observer for RecordedRequests {
 }
 
 impl RecordedRequests {
-    fn take(&self) -> Vec<AnsweredRequest> {
+    fn take(&self) -> Vec<FinishedRequest> {
         std::mem::take(&mut self.0.lock())
     }
 }
 
 fn watched() -> (McpHttp, RecordedRequests) {
-    let heard = RecordedRequests::default();
-    let executor = ToolExecutor::builder(manager()).observer(heard.clone());
+    let requests = RecordedRequests::default();
+    let executor = ToolExecutor::builder(manager()).observer(requests.clone());
     let server = McpServer::new(executor.build(), ServeOptions::new("test", "1.2.3"));
-    server.observe_requests(Arc::new(heard.clone()));
-    (server.http(HttpOptions::default()), heard)
+    server.observe_requests(Arc::new(requests.clone()));
+    (server.http(HttpOptions::default()), requests)
 }
 
 #[tokio::test]
 async fn every_request_is_reported_with_its_outcome() {
-    let (mcp, heard) = watched();
+    let (mcp, requests) = watched();
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let caller = caller.with("mcp-protocol-version", "2025-11-25");
     let stranger = caller.with("mcp-session-id", &"0".repeat(32));
@@ -57,18 +57,21 @@ async fn every_request_is_reported_with_its_outcome() {
         (&stranger, "tools/list", json!({}), Some("-32001")),
         (&stranger, "tools/call", call("echo"), Some("-32001")),
     ];
-    let first = heard.take();
+    let first = requests.take();
     assert_eq!(first[0].method, "initialize");
     assert_eq!((first.len(), first[0].error.as_deref()), (1, None));
     for (who, method, params, error) in table {
         drop(text_of(who.post(request_message(method, params.clone())).await).await);
-        let told = heard.take();
-        assert_eq!(told.len(), 1, "{method} {params}");
-        let told = &told[0];
-        assert_eq!((&*told.method, told.error.as_deref()), (method, error));
-        assert_eq!(told.tool.as_deref(), params["name"].as_str());
+        let request = requests.take();
+        assert_eq!(request.len(), 1, "{method} {params}");
+        let request = &request[0];
         assert_eq!(
-            (&*told.id, told.revision.as_deref()),
+            (&*request.method, request.error.as_deref()),
+            (method, error)
+        );
+        assert_eq!(request.tool.as_deref(), params["name"].as_str());
+        assert_eq!(
+            (&*request.id, request.revision.as_deref()),
             ("1", Some("2025-11-25"))
         );
     }
@@ -76,9 +79,9 @@ async fn every_request_is_reported_with_its_outcome() {
 
 #[tokio::test]
 async fn a_call_belongs_to_the_trace_of_its_request_and_caller() {
-    let (mcp, heard) = watched();
+    let (mcp, requests) = watched();
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
-    heard.take();
+    requests.take();
     let in_headers = caller.with("traceparent", TRACE).with("tracestate", "a=1");
     let in_meta = json!({ "traceparent": OTHER, "tracestate": "b=2" });
     for (who, meta, trace, state) in [
@@ -89,17 +92,17 @@ async fn a_call_belongs_to_the_trace_of_its_request_and_caller() {
     ] {
         let params = json!({ "name": "trace", "_meta": meta });
         let answer = who.ask("tools/call", params).await;
-        let told = answer["result"]["content"][0]["text"].as_str().unwrap();
-        let request = heard.take().remove(0).trace;
-        assert_eq!(heard.1.lock().pop(), Some(request.span_id()));
-        assert_eq!(request.trace_id(), told[3..35]);
-        assert_eq!(request.trace_id(), trace.unwrap_or(told)[3..35]);
+        let header = answer["result"]["content"][0]["text"].as_str().unwrap();
+        let request = requests.take().remove(0).trace;
+        assert_eq!(requests.1.lock().pop(), Some(request.span_id()));
+        assert_eq!(request.trace_id(), header[3..35]);
+        assert_eq!(request.trace_id(), trace.unwrap_or(header)[3..35]);
         assert_eq!(
             request.parent_id().as_deref(),
             trace.map(|trace| &trace[36..52])
         );
         assert_eq!(request.state(), state);
-        assert!(told.ends_with(state.unwrap_or("mcp")), "{told}");
+        assert!(header.ends_with(state.unwrap_or("mcp")), "{header}");
     }
 }
 
@@ -109,29 +112,32 @@ async fn trace_headers_work_without_an_observer() {
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let caller = caller.with("traceparent", TRACE).with("tracestate", "a=1");
     let answer = caller.ask("tools/call", json!({ "name": "trace" })).await;
-    let told = answer["result"]["content"][0]["text"].as_str().unwrap();
+    let header = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert!(
-        told.starts_with(&TRACE[..36]) && told.ends_with(" mcp a=1"),
-        "{told}"
+        header.starts_with(&TRACE[..36]) && header.ends_with(" mcp a=1"),
+        "{header}"
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_disconnected_client_is_reported_as_cancelled_and_a_stream_when_it_ends() {
-    let (mcp, heard) = watched();
+    let (mcp, requests) = watched();
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
-    heard.take();
+    requests.take();
     let call = request_message("tools/call", json!({ "name": "sleep" }));
     let gone = tokio::time::timeout(Duration::from_secs(1), caller.post(call)).await;
     assert!(gone.is_err());
-    let told = heard.take().remove(0);
-    assert_eq!(told.error.as_deref(), Some("cancelled"));
-    assert_eq!(told.elapsed, Duration::from_secs(1));
+    let request = requests.take().remove(0);
+    assert_eq!(request.error.as_deref(), Some("cancelled"));
+    assert_eq!(request.elapsed, Duration::from_secs(1));
 
     let params = json!({ "name": "sleep", "_meta": { "progressToken": 1 } });
     let stream = caller.post(request_message("tools/call", params)).await;
-    assert!(heard.take().is_empty(), "it has only begun");
+    assert!(requests.take().is_empty(), "it has only begun");
     assert!(text_of(stream).await.contains("slept"));
-    let told = heard.take().remove(0);
-    assert_eq!((told.error, told.elapsed), (None, Duration::from_secs(20)));
+    let request = requests.take().remove(0);
+    assert_eq!(
+        (request.error, request.elapsed),
+        (None, Duration::from_secs(20))
+    );
 }

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn ai1_text_and_calls_keep_their_order_and_our_tool_names() {
-    let (reply, heard) = run(&[
+    let (reply, reported) = run(&[
         START,
         TEXT,
         HELLO,
@@ -19,7 +19,7 @@ fn ai1_text_and_calls_keep_their_order_and_our_tool_names() {
         &ended("tool_use"),
         STOP,
     ]);
-    assert_eq!(heard, "Hello");
+    assert_eq!(reported, "Hello");
     let reply = reply.unwrap();
     assert_eq!(reply.stop, StopReason::Calls);
     assert_eq!(

@@ -291,10 +291,10 @@ fn a_call_that_ran_out_of_tokens_is_dropped() {
         let made = (reply.stop, reply.message.calls().count());
         assert_eq!(made, expected, "{arguments}");
     }
-    let (heard, reply) = read(true, &[&text("<tool_call>{\"name\":\"ti"), &end("length")]);
+    let (reported, reply) = read(true, &[&text("<tool_call>{\"name\":\"ti"), &end("length")]);
     let reply = reply.unwrap();
     assert_eq!(
-        (reply.stop, heard.as_str()),
+        (reply.stop, reported.as_str()),
         (StopReason::Length, "<tool_call>{\"name\":\"ti")
     );
 }
@@ -303,26 +303,26 @@ fn a_call_that_ran_out_of_tokens_is_dropped() {
 fn e3_a_call_written_as_text_is_rescued_where_that_is_wanted() {
     let call = r#"<tool_call>{"name":"home_weather","arguments":{"city":"Oslo"}}</tool_call>"#;
     let events = [&text("I look. "), &text(call), &end("stop"), "[DONE]"];
-    let (heard, reply) = read(true, &events);
+    let (reported, reply) = read(true, &events);
     let reply = reply.unwrap();
     assert_eq!(
-        (heard.as_str(), reply.stop),
+        (reported.as_str(), reply.stop),
         ("I look. !", StopReason::Calls)
     );
     assert_eq!(reply.message.to_text(), "I look.");
     assert_eq!(reply.message.calls().next().unwrap().name, "home.weather");
-    let (heard, reply) = read(false, &events);
+    let (reported, reply) = read(false, &events);
     assert_eq!(
-        (heard, reply.unwrap().stop),
+        (reported, reply.unwrap().stop),
         (format!("I look. {call}"), StopReason::End)
     );
     // Beside a proper call it's an example.
     let native = pieces(
         &json!([{ "index": 0, "id": "a", "function": { "name": "time", "arguments": "{}" } }]),
     );
-    let (heard, reply) = read(true, &[&text(call), &native, &end("tool_calls")]);
+    let (reported, reply) = read(true, &[&text(call), &native, &end("tool_calls")]);
     assert_eq!(
-        (heard.as_str(), reply.unwrap().message.calls().count()),
+        (reported.as_str(), reply.unwrap().message.calls().count()),
         (call, 1)
     );
     // Left in the thinking of a model that then says nothing.

@@ -28,8 +28,8 @@ async fn a_search_sees_what_changed_since_the_last() {
 #[tokio::test]
 async fn only_what_changed_is_read_and_only_a_new_text_is_written() {
     let library = TestLibrary::new(&[("old.md", "one"), ("young.md", "two"), ("binary.md", "\0")]);
-    library.age("old.md");
-    library.age("binary.md");
+    library.backdate("old.md");
+    library.backdate("binary.md");
     let documents = library.documents();
     let update = |read, written, removed| IndexUpdate {
         read,
@@ -38,26 +38,26 @@ async fn only_what_changed_is_read_and_only_a_new_text_is_written() {
         binary: 1,
         unreadable: 0,
     };
-    assert_eq!(documents.updated().await, update(3, 2, 0));
+    assert_eq!(documents.update_index().await, update(3, 2, 0));
     // A file this young could have changed within the same tick of the file system's clock.
-    assert_eq!(documents.updated().await, update(1, 0, 0));
-    library.age("young.md");
-    assert_eq!(documents.updated().await, update(1, 0, 0));
-    assert_eq!(documents.updated().await, update(0, 0, 0));
+    assert_eq!(documents.update_index().await, update(1, 0, 0));
+    library.backdate("young.md");
+    assert_eq!(documents.update_index().await, update(1, 0, 0));
+    assert_eq!(documents.update_index().await, update(0, 0, 0));
     library.write("old.md", "new");
     library.delete("young.md");
-    assert_eq!(documents.updated().await, update(1, 1, 1));
+    assert_eq!(documents.update_index().await, update(1, 1, 1));
 }
 
 #[tokio::test]
 async fn an_index_file_serves_the_next_process_and_nobody_else() {
     let library = TestLibrary::new(&[("a.md", "apple")]);
-    library.age("a.md");
+    library.backdate("a.md");
     let cache = tempfile::tempdir().unwrap();
     let file = cache.path().join("new/folder/documents.db");
     let open = || Documents::new(library.settings(Some(&file)));
-    assert_eq!(open().updated().await.read, 1);
-    assert_eq!(open().updated().await.read, 0);
+    assert_eq!(open().update_index().await.read, 1);
+    assert_eq!(open().update_index().await.read, 0);
     assert_eq!(open().find("apple").await, ["a.md"]);
     assert_eq!(
         fs::metadata(&file).unwrap().permissions().mode() & 0o777,
@@ -141,7 +141,7 @@ async fn two_services_on_one_new_index_work_at_once() {
         let two = Arc::new(Documents::new(library.settings(Some(&file))));
         let ask = |documents: &Arc<Documents>| {
             let documents = Arc::clone(documents);
-            tokio::spawn(async move { documents.ask("apple").await })
+            tokio::spawn(async move { documents.search("apple").await })
         };
         for answer in [ask(&one), ask(&two), ask(&one), ask(&two)] {
             assert_eq!(answer.await.unwrap()["total"], 600);
@@ -166,7 +166,10 @@ async fn services_with_other_folders_share_an_index_without_seeing_each_other() 
     for _ in 0..2 {
         assert_eq!(one.find("apple").await, ["mine.md"]);
         assert_eq!(two.find("apple").await, ["theirs.md"]);
-        assert_eq!(one.updated().await.removed + two.updated().await.removed, 0);
+        assert_eq!(
+            one.update_index().await.removed + two.update_index().await.removed,
+            0
+        );
     }
 }
 
@@ -208,13 +211,13 @@ async fn indexing_reports_progress_and_resumes_after_a_cancellation() {
     let library = TestLibrary::new(&[]);
     for n in 0..600 {
         library.write(&format!("{n:03}.md"), "apple");
-        library.age(&format!("{n:03}.md"));
+        library.backdate(&format!("{n:03}.md"));
     }
     let documents = library.documents();
     let reports = Arc::new(parking_lot::Mutex::new(Vec::new()));
-    let (heard, told) = (Arc::clone(&reports), Arc::clone(&reports));
-    let cancelled = move || !told.lock().is_empty();
-    let report = move |done, total| heard.lock().push((done, total));
+    let (sink, received) = (Arc::clone(&reports), Arc::clone(&reports));
+    let cancelled = move || !received.lock().is_empty();
+    let report = move |done, total| sink.lock().push((done, total));
     let result = documents
         .run_blocking(cancelled, report, |store, scan, watch| {
             store.with(|connection| update(connection, scan, watch))
@@ -225,5 +228,5 @@ async fn indexing_reports_progress_and_resumes_after_a_cancellation() {
         "{result:?}"
     );
     assert_eq!(*reports.lock(), [(256, 600)]);
-    assert_eq!(documents.updated().await.read, 344);
+    assert_eq!(documents.update_index().await.read, 344);
 }

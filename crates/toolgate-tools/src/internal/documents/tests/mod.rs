@@ -1,4 +1,4 @@
-//! The whole service: folders on a disk, and what a caller reads.
+//! Tests document search end to end, with real folders.
 
 mod index;
 
@@ -35,8 +35,9 @@ impl TestLibrary {
         fs::write(path, text).unwrap();
     }
 
-    /// Makes a file older than any clock step, as most files are.
-    fn age(&self, name: &str) {
+    /// Makes a file an hour old. A file that was written within the clock's resolution is read
+    /// again.
+    fn backdate(&self, name: &str) {
         let file = fs::File::options()
             .append(true)
             .open(self.folder.path().join(name))
@@ -62,8 +63,8 @@ impl TestLibrary {
 }
 
 impl Documents {
-    async fn ask(&self, query: &str) -> Value {
-        let query = DocumentQuery::new(query).expect("a word");
+    async fn search(&self, query: &str) -> Value {
+        let query = DocumentQuery::new(query).expect("the query has a word");
         self.answer(query, DEFAULT_RESULTS, || false, |_, _| {})
             .await
             .expect("an answer")
@@ -71,7 +72,7 @@ impl Documents {
 
     /// The names of the files found, best first.
     async fn find(&self, query: &str) -> Vec<String> {
-        let answer = self.ask(query).await;
+        let answer = self.search(query).await;
         let name = |result: &Value| {
             Path::new(result["file"].as_str().unwrap())
                 .file_name()
@@ -87,7 +88,7 @@ impl Documents {
             .collect()
     }
 
-    async fn updated(&self) -> IndexUpdate {
+    async fn update_index(&self) -> IndexUpdate {
         self.run_blocking(
             || false,
             |_, _| {},
@@ -141,7 +142,7 @@ async fn an_answer_shows_file_title_snippet_and_score() {
             "Much text about many things, and once about pressure among them.",
         ),
     ]);
-    let answer = library.documents().ask("bar pressure").await;
+    let answer = library.documents().search("bar pressure").await;
     let file = fs::canonicalize(library.folder.path())
         .unwrap()
         .join("boiler.md");
@@ -153,7 +154,7 @@ async fn an_answer_shows_file_title_snippet_and_score() {
         "files_searched": 2
     });
     assert_eq!(answer, expected);
-    let both = library.documents().ask("pressure").await;
+    let both = library.documents().search("pressure").await;
     assert!(
         both["results"][1]["score"].as_f64().unwrap() < 1.0,
         "{both}"
@@ -162,7 +163,7 @@ async fn an_answer_shows_file_title_snippet_and_score() {
 }
 
 #[tokio::test]
-async fn syntax_in_a_query_is_only_words() {
+async fn query_operators_are_treated_as_plain_words() {
     let library = TestLibrary::new(&[("a.md", "a near b c or not body")]);
     let documents = library.documents();
     let long = format!("{}near", "\"".repeat(10_000));
@@ -185,7 +186,7 @@ async fn syntax_in_a_query_is_only_words() {
     ] {
         assert_eq!(documents.find(query).await, ["a.md"], "{query}");
     }
-    // Letters to us, but not to the index.
+    // Word characters to our tokenizer but not to SQLite's, so they match nothing.
     for query in ["\u{93f}", "ⓐ", "\u{1e900}", "\u{345}x"] {
         assert_eq!(documents.find(query).await, [""; 0], "{query}");
     }
@@ -197,7 +198,7 @@ async fn skipped_files_are_reported() {
     library.write("huge.txt", "apple ".repeat(1 << 20));
     let mut settings = library.settings(None);
     settings.folders.push("/nowhere/at/all".into());
-    let answer = Documents::new(settings).ask("apple pear").await;
+    let answer = Documents::new(settings).search("apple pear").await;
     assert_eq!(
         (&answer["total"], &answer["files_searched"]),
         (&json!(1), &json!(1))
@@ -243,7 +244,7 @@ async fn without_a_folder_the_error_says_what_to_do() {
 }
 
 #[test]
-fn the_configuration_is_strict() {
+fn unknown_or_invalid_settings_are_rejected() {
     let parse =
         |text| serde_json::from_str::<DocumentsSettings>(text).map_err(|error| error.to_string());
     assert_eq!(parse("{}"), Ok(DocumentsSettings::default()));
@@ -287,7 +288,7 @@ fn max_results_is_a_whole_number_within_bounds() {
     }
 }
 
-/// The service behind a definition with its own schema, as in a configuration.
+/// An executor for the service, behind a definition with its own schema, as in a configuration.
 fn executor(documents: Documents, parameters: &Value) -> ToolExecutor {
     let mut handlers = HandlerRegistry::new(&BuiltinSettings::default());
     handlers.add_service(
@@ -305,7 +306,7 @@ fn executor(documents: Documents, parameters: &Value) -> ToolExecutor {
 }
 
 #[tokio::test]
-async fn a_call_ends_in_an_answer_or_a_clear_error() {
+async fn calls_return_results_or_a_clear_error() {
     let library = TestLibrary::new(&[("a.md", "apple"), ("b.md", "apple")]);
     let loose = executor(library.documents(), &json!({ "type": "object" }));
     let strict = executor(library.documents(), &Documents::parameters());
@@ -315,7 +316,7 @@ async fn a_call_ends_in_an_answer_or_a_clear_error() {
         (json!({ "query": "apple", "max_results": 1.0 }), Ok(1)),
         (
             json!({ "query": "?!" }),
-            Err("Invalid parameters: 'query' must have a word to look for"),
+            Err("Invalid parameters: 'query' must contain at least one word"),
         ),
         (
             json!({ "query": 5 }),
@@ -364,10 +365,10 @@ async fn a_call_without_folders_is_unavailable() {
 #[tokio::test]
 async fn indexing_progress_is_reported_to_the_caller() {
     let library = TestLibrary::new(&[("a.md", "apple")]);
-    let heard = Arc::new(parking_lot::Mutex::new(Vec::new()));
-    let ears = Arc::clone(&heard);
+    let received = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    let sink = Arc::clone(&received);
     let call = ToolCall::new("search_documents", json!({ "query": "apple" }))
-        .on_progress(move |progress| ears.lock().push(progress.clone()));
+        .on_progress(move |progress| sink.lock().push(progress.clone()));
     assert!(
         executor(library.documents(), &Documents::parameters())
             .execute(call)
@@ -376,7 +377,7 @@ async fn indexing_progress_is_reported_to_the_caller() {
     );
     let message = Some("indexing documents: 1 of 1".to_owned());
     assert_eq!(
-        *heard.lock(),
+        *received.lock(),
         [Progress {
             done: 1.0,
             total: Some(1.0),

@@ -218,7 +218,7 @@ async fn a_failed_turn_is_reported() {
         view.event(VoiceEvent::Turn(&turn(outcome, error)));
         let told = told(&view);
         assert!(told[1].starts_with(expected), "{told:?}");
-        let failure = error.map(toolgate_core::escape);
+        let failure = error.map(toolgate_core::text::escape);
         assert_eq!(view.failure(), failure.as_deref());
     }
 }

@@ -1,4 +1,4 @@
-//! The guard with real processes: a program, its watcher, and its servers.
+//! The watcher with real processes: a program, its watcher, and its servers.
 
 use std::io::Read;
 
@@ -24,7 +24,7 @@ fn this(test: &str) -> (PathBuf, [String; 4]) {
 
 #[test]
 #[ignore = "the watcher of the tests below: started by them, in a process of its own"]
-fn as_guard() {
+fn as_watcher() {
     // Run as a normal test, stdin is not a pipe and there is nothing to do.
     run().ok();
 }
@@ -37,19 +37,19 @@ fn as_guard() {
     reason = "that they outlive this process is the point"
 )]
 fn as_program() {
-    let (program, args) = this("as_guard");
-    let guard = ServerGuard::new(program, args);
+    let (program, args) = this("as_watcher");
+    let watcher = ServerWatcher::new(program, args);
     for script in ["trap '' TERM; sleep 1000", "setsid sleep 1000; true"] {
         let child = Command::new("sh")
             .args(["-c", script])
-            .env(MARKER, guard.new_marker())
+            .env(MARKER, watcher.new_marker())
             .process_group(0)
             .spawn()
             .unwrap();
-        guard.add(Pid::from_child(&child), None);
+        watcher.add(Pid::from_child(&child), None);
     }
-    let watcher = guard.0.state.lock().watcher.as_ref().unwrap().id();
-    println!("ready {watcher} {}.", guard.0.token);
+    let process = watcher.0.state.lock().process.as_ref().unwrap().id();
+    println!("ready {process} {}.", watcher.0.token);
     io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }
 
@@ -130,27 +130,27 @@ async fn servers_end_with_a_program_that_is_killed() {
 
 #[tokio::test]
 async fn a_dead_watcher_is_replaced_with_the_whole_state() {
-    let guard = ServerGuard::new("sh", ["-c", "cat >/dev/null"]);
-    let watcher = |guard: &ServerGuard| {
-        let mut state = guard.0.state.lock();
-        let watcher = state.watcher.as_mut().unwrap();
+    let watcher = ServerWatcher::new("sh", ["-c", "cat >/dev/null"]);
+    let process = |watcher: &ServerWatcher| {
+        let mut state = watcher.0.state.lock();
+        let watcher = state.process.as_mut().unwrap();
         (watcher.id(), watcher.try_wait().unwrap().is_some())
     };
-    guard.add(Pid::INIT, None);
-    let (first, _) = watcher(&guard);
+    watcher.add(Pid::INIT, None);
+    let (first, _) = process(&watcher);
     rustix::process::kill_process(
         Pid::from_raw(first.try_into().unwrap()).unwrap(),
         Signal::KILL,
     )
     .unwrap();
-    until("the watcher does not die", || watcher(&guard).1).await;
-    guard.new_marker();
-    assert_ne!(watcher(&guard), (first, true));
-    assert_eq!(guard.0.state.lock().groups.len(), 1);
-    guard.remove(Pid::INIT);
-    assert!(guard.0.state.lock().groups.is_empty());
-    let mut state = guard.0.state.lock();
-    let mut last = state.watcher.take().unwrap();
+    until("the watcher does not die", || process(&watcher).1).await;
+    watcher.new_marker();
+    assert_ne!(process(&watcher), (first, true));
+    assert_eq!(watcher.0.state.lock().groups.len(), 1);
+    watcher.remove(Pid::INIT);
+    assert!(watcher.0.state.lock().groups.is_empty());
+    let mut state = watcher.0.state.lock();
+    let mut last = state.process.take().unwrap();
     last.kill().unwrap();
     last.wait().unwrap();
 }
@@ -213,7 +213,7 @@ async fn the_watcher_parses_its_input() {
 
 #[test]
 fn a_missing_watcher_is_not_fatal() {
-    let guard = ServerGuard::new("/no/such/program", [""; 0]);
-    assert_ne!(guard.new_marker(), guard.new_marker());
-    assert!(ServerGuard::none().new_marker().ends_with(".0."));
+    let watcher = ServerWatcher::new("/no/such/program", [""; 0]);
+    assert_ne!(watcher.new_marker(), watcher.new_marker());
+    assert!(ServerWatcher::none().new_marker().ends_with(".0."));
 }

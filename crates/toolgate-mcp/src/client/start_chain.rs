@@ -11,13 +11,14 @@ pub(super) const VARIABLE: &str = "TOOLGATE_CHAIN";
 const NO_FILE: &str = "-";
 const MAX_CHAIN: usize = 3;
 
-/// The Toolgates that started this one as one of their servers, outermost first.
+/// The Toolgate processes that started one another, down to this one; used to stop endless
+/// recursion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ToolgateChain(Vec<String>);
+pub struct StartChain(Vec<String>);
 
-/// Why this Toolgate must not start: it would be part of an endless chain of Toolgates.
+/// Why this process must not start: Toolgates would start one another endlessly.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ChainError {
+pub enum RecursiveStartError {
     #[error(
         "this Toolgate was started by a server of {0}, and would start that server again in an endless loop: give it another file with --config, or remove it from the list of servers"
     )]
@@ -28,7 +29,9 @@ pub enum ChainError {
     TooLong,
 }
 
-impl ToolgateChain {
+impl StartChain {
+    /// Reads the processes, outermost first, from the environment variable that each sets for its
+    /// servers.
     pub fn from_env() -> Self {
         Self::parse(&std::env::var(VARIABLE).unwrap_or_default())
     }
@@ -39,18 +42,18 @@ impl ToolgateChain {
     }
 
     /// Fails if three Toolgates are nested already.
-    pub fn check_length(&self) -> Result<(), ChainError> {
+    pub fn check_length(&self) -> Result<(), RecursiveStartError> {
         match self.0.len() < MAX_CHAIN {
             true => Ok(()),
-            false => Err(ChainError::TooLong),
+            false => Err(RecursiveStartError::TooLong),
         }
     }
 
     /// Fails if an outer Toolgate uses `file`, so that this one would start itself again.
-    pub fn check(&self, file: Option<&Path>) -> Result<(), ChainError> {
+    pub fn check(&self, file: Option<&Path>) -> Result<(), RecursiveStartError> {
         match file {
             Some(file) if self.0.contains(&chain_link(Some(file))) => {
-                Err(ChainError::Loop(file.display().to_string()))
+                Err(RecursiveStartError::Loop(file.display().to_string()))
             }
             _ => Ok(()),
         }
@@ -85,20 +88,23 @@ mod tests {
             std::fs::write(file, "{}").unwrap();
         }
         std::os::unix::fs::symlink(&one, &alias).unwrap();
-        let first = ToolgateChain::default();
+        let first = StartChain::default();
         assert_eq!(first.check(Some(&one)), Ok(()));
-        let second = ToolgateChain::parse(&first.variable_value(Some(&one)));
+        let second = StartChain::parse(&first.variable_value(Some(&one)));
         assert_eq!(second.check(Some(&two)), Ok(()));
-        assert!(matches!(second.check(Some(&one)), Err(ChainError::Loop(_))));
+        assert!(matches!(
+            second.check(Some(&one)),
+            Err(RecursiveStartError::Loop(_))
+        ));
         assert!(matches!(
             second.check(Some(&alias)),
-            Err(ChainError::Loop(_))
+            Err(RecursiveStartError::Loop(_))
         ));
-        let third = ToolgateChain::parse(&second.variable_value(Some(&two)));
+        let third = StartChain::parse(&second.variable_value(Some(&two)));
         assert!(third.check(Some(&one)).is_err() && third.check(Some(&two)).is_err());
         assert_eq!(third.check_length(), Ok(()));
-        let fourth = ToolgateChain::parse(&third.variable_value(None));
+        let fourth = StartChain::parse(&third.variable_value(None));
         assert_eq!(fourth.check(None), Ok(()));
-        assert_eq!(fourth.check_length(), Err(ChainError::TooLong));
+        assert_eq!(fourth.check_length(), Err(RecursiveStartError::TooLong));
     }
 }

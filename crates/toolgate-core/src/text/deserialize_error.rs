@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use crate::nearest_names;
+use super::nearest_names;
 
-/// Rewrites serde's message `problem` about the value `found` for people who edit a settings file.
-/// Where the value is in the file is left to the caller. A string is never quoted, because it may
-/// be a secret in the wrong place.
+/// Rewords a serde type error for people editing a settings file.
+///
+/// `problem` is serde's message about the value `found`. Where that value is in the file is left to
+/// the caller. A string is never quoted, because it may be a secret in the wrong place.
 pub fn describe_mismatch(problem: &str, found: &Value) -> String {
     // The line number of a value read from memory is meaningless.
     let problem = problem.split(" at line ").next().unwrap_or(problem);
@@ -18,7 +19,7 @@ pub fn describe_mismatch(problem: &str, found: &Value) -> String {
     };
     if what.starts_with("unknown variant") {
         let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
-        return describe_unknown_word(found.as_str().unwrap_or_default(), &known);
+        return unknown_value_message(found.as_str().unwrap_or_default(), &known);
     }
     if !what.starts_with("invalid type: ") && !what.starts_with("invalid value: ") {
         return problem.to_owned();
@@ -31,13 +32,13 @@ pub fn describe_mismatch(problem: &str, found: &Value) -> String {
     )
 }
 
-/// Says that `word` is unknown, and suggests the most similar of the `known` words, else all.
-pub fn describe_unknown_word(word: &str, known: &[&str]) -> String {
-    let hint = match nearest_names(word, known.iter().copied(), 1).pop() {
+/// Builds an "unknown value" message with the closest suggestion, or else all known values.
+pub fn unknown_value_message(value: &str, known: &[&str]) -> String {
+    let hint = match nearest_names(value, known.iter().copied(), 1).pop() {
         Some(name) => format!("did you mean '{name}'?"),
         None => format!("possible values: {}", known.join(", ")),
     };
-    format!("'{word}' is unknown; {hint}")
+    format!("'{value}' is unknown; {hint}")
 }
 
 fn expected_kind(expected: &str, found: &Value) -> String {

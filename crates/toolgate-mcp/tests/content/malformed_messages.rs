@@ -1,5 +1,5 @@
-//! Servers that hang or talk nonsense around content: when somebody subscribes, in what they ask,
-//! and in what they log.
+//! Servers that hang, or send malformed or excessive messages: subscriptions, questions to the
+//! client, and logs.
 
 use std::time::Duration;
 
@@ -8,9 +8,11 @@ use tokio::time::Instant;
 use toolgate_mcp::ProtocolEra;
 
 use crate::client::TestClient;
-use crate::gateway::{ERAS, Gateway, pairs};
+use crate::gateway::{ERAS, Gateway, era_pairs};
 
-async fn start(era: ProtocolEra, raw: Value) -> Gateway {
+/// A gateway for the server `s` and a healthy neighbour. `raw` has the bytes by which `s` replaces
+/// its responses, by method.
+async fn start_gateway(era: ProtocolEra, raw: Value) -> Gateway {
     let content = json!({
         "resources": [{ "uri": "x:1" }], "prompts": [{ "name": "p" }], "raw": raw,
     });
@@ -21,15 +23,15 @@ async fn start(era: ProtocolEra, raw: Value) -> Gateway {
     gateway
 }
 
-/// Calls the tool that writes these lines and then answers.
-async fn write(client: &mut TestClient, lines: &str) -> Value {
+/// Calls the tool that writes these lines and then a response.
+async fn call_raw_tool(client: &mut TestClient, lines: &str) -> Value {
     let answer = r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[],"resultType":"complete"}}"#;
     let arguments = json!({ "text": format!("{lines}{answer}\n") });
     let params = json!({ "name": "s__raw", "arguments": arguments });
     client.result("tools/call", params).await
 }
 
-async fn assert_well(gateway: &Gateway, client: &mut TestClient) {
+async fn assert_still_working(gateway: &Gateway, client: &mut TestClient) {
     assert_eq!(client.read("x:1").await, "x:1 of s");
     assert_eq!(client.read("y:1").await, "y:1 of neighbour");
     let pid = gateway.call("s", "pid", json!({})).await;
@@ -37,11 +39,13 @@ async fn assert_well(gateway: &Gateway, client: &mut TestClient) {
 }
 
 #[tokio::test]
-async fn a_list_that_never_comes_costs_only_itself() {
+async fn a_hanging_list_does_not_affect_other_lists() {
     for era in ERAS {
         for method in ["resources/list", "resources/templates/list", "prompts/list"] {
+            // An empty reply: the server never answers.
+            let raw = json!({ method: "" });
             let content = json!({
-                "resources": [{ "uri": "x:1" }], "prompts": [{ "name": "p" }], "raw": { method: "" },
+                "resources": [{ "uri": "x:1" }], "prompts": [{ "name": "p" }], "raw": raw,
             });
             let neighbour = json!({ "resources": [{ "uri": "y:1" }] });
             let servers = [("s", content), ("neighbour", neighbour)];
@@ -69,7 +73,7 @@ async fn a_list_that_never_comes_costs_only_itself() {
 }
 
 #[tokio::test]
-async fn subscriptions_may_hang_or_be_answered_with_nonsense() {
+async fn hanging_or_malformed_subscribe_responses_affect_no_other_server() {
     let answers = [
         "",
         r#"{"jsonrpc":"2.0","id":$ID,"result":7}\n"#,
@@ -78,17 +82,17 @@ async fn subscriptions_may_hang_or_be_answered_with_nonsense() {
         r#"{"jsonrpc":"2.0","id":$ID\n"#,
         r#"{"jsonrpc":"2.0","id":"$ID","result":{}}\n"#,
     ];
-    for (client_era, server_era) in pairs() {
+    for (client_era, server_era) in era_pairs() {
         for answer in answers {
             let raw = json!({ "resources/subscribe": answer, "subscriptions/listen": answer });
-            let gateway = start(server_era, raw).await;
+            let gateway = start_gateway(server_era, raw).await;
             let mut client = gateway.client(client_era).await;
             let started = Instant::now();
             client.subscribe(&["x:1", "y:1"]).await;
-            gateway.until_subscribed("neighbour", &["y:1"]).await;
+            gateway.wait_until_subscribed("neighbour", &["y:1"]).await;
             assert!(gateway.update("neighbour", "y:1").await);
-            assert_eq!(client.updated().await, "y:1");
-            assert_well(&gateway, &mut client).await;
+            assert_eq!(client.next_updated_uri().await, "y:1");
+            assert_still_working(&gateway, &mut client).await;
             assert!(started.elapsed() < Duration::from_secs(10), "{answer}");
             gateway.stop().await;
         }
@@ -96,58 +100,58 @@ async fn subscriptions_may_hang_or_be_answered_with_nonsense() {
 }
 
 #[tokio::test]
-async fn log_messages_that_are_nonsense_or_too_many_hold_up_nothing() {
+async fn malformed_or_excessive_log_messages_block_nothing() {
     let message = |params: &str| {
         format!(r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{params}}}\n"#)
     };
-    let nonsense = [
+    let malformed = [
         "null",
         "[]",
         r#"{"level":"loud","data":1}"#,
         r#"{"level":7,"data":1}"#,
         r#"{"data":"no level"}"#,
     ];
-    let nonsense: String = nonsense.map(message).concat();
+    let malformed: String = malformed.map(message).concat();
     let giant = message(&format!(
         r#"{{"level":"info","data":"{}"}}"#,
         "g".repeat(500_000)
     ));
-    let flood = message(r#"{"level":"info","logger":"flood","data":"f"}"#).repeat(4_000);
-    for (client_era, server_era) in pairs() {
-        let gateway = start(server_era, json!({})).await;
+    let many = message(r#"{"level":"info","logger":"flood","data":"f"}"#).repeat(4_000);
+    for (client_era, server_era) in era_pairs() {
+        let gateway = start_gateway(server_era, json!({})).await;
         let form = json!({ "who": "Ada" });
         let mut client = gateway
             .client_answering(client_era, &["*"], &[], form)
             .await;
-        write(&mut client, &nonsense).await;
+        call_raw_tool(&mut client, &malformed).await;
         assert!(client.drain().await.is_empty());
-        write(&mut client, &giant).await;
-        let heard = client.drain().await;
-        let text = heard[0]["params"]["data"].as_str().unwrap();
+        call_raw_tool(&mut client, &giant).await;
+        let logged = client.drain().await;
+        let text = logged[0]["params"]["data"].as_str().unwrap();
         assert!(
             text.contains("ggg") && text.len() < 70_000,
             "{}",
             text.len()
         );
-        write(&mut client, &flood).await;
-        let heard = client.drain().await;
+        call_raw_tool(&mut client, &many).await;
+        let logged = client.drain().await;
         let is_notice = |next: &&Value| next["params"]["logger"] == "toolgate";
-        assert!(heard.len() < 4_000, "{}", heard.len());
+        assert!(logged.len() < 4_000, "{}", logged.len());
         assert!(
-            heard.iter().any(|next| is_notice(&next)),
-            "nobody says that some are missing"
+            logged.iter().any(|next| is_notice(&next)),
+            "no notice about dropped log messages"
         );
-        assert_well(&gateway, &mut client).await;
+        assert_still_working(&gateway, &mut client).await;
         gateway.stop().await;
     }
 }
 
 #[tokio::test]
-async fn questions_that_are_nonsense_or_too_many_hold_up_nothing() {
+async fn malformed_or_excessive_requests_block_nothing() {
     let question = |id: &str, method: &str, params: &str| {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}\n"#)
     };
-    let nonsense: String = [
+    let malformed: String = [
         ("1", "elicitation/create", "null"),
         ("1", "elicitation/create", "[]"),
         (r#""same""#, "elicitation/create", r#"{"message":7}"#),
@@ -168,34 +172,34 @@ async fn questions_that_are_nonsense_or_too_many_hold_up_nothing() {
     ]
     .map(|(id, method, params)| question(id, method, params))
     .concat();
-    let flood: String = (0..2_000)
+    let many: String = (0..2_000)
         .map(|id| question(&id.to_string(), "elicitation/create", r#"{"message":"f"}"#))
         .collect();
     let giant = format!(r#"{{"message":"{}"}}"#, "g".repeat(500_000));
     let giant = question("5", "elicitation/create", &giant);
     for era in ERAS {
-        let gateway = start(ProtocolEra::Legacy, json!({})).await;
+        let gateway = start_gateway(ProtocolEra::Legacy, json!({})).await;
         let form = json!({ "who": "Ada" });
         let mut client = gateway.client_answering(era, &["*"], &[], form).await;
-        for lines in [&nonsense, &flood, &giant] {
+        for lines in [&malformed, &many, &giant] {
             let started = Instant::now();
-            write(&mut client, lines).await;
+            call_raw_tool(&mut client, lines).await;
             assert!(started.elapsed() < Duration::from_secs(10));
         }
-        // What it asked too late was for nobody, and it can ask again.
-        client.asked.lock().clear();
+        // Questions that arrived after their call had ended are dropped; a new call can still ask.
+        client.received_questions.lock().clear();
         let ask = json!({ "name": "s__elicit", "arguments": { "message": "still?" } });
         let answer = client.result("tools/call", ask).await.to_string();
         assert!(answer.contains("Ada"), "{answer}");
-        assert_eq!(*client.asked.lock(), ["still?"]);
-        assert_well(&gateway, &mut client).await;
+        assert_eq!(*client.received_questions.lock(), ["still?"]);
+        assert_still_working(&gateway, &mut client).await;
         gateway.stop().await;
     }
 }
 
 #[tokio::test]
-async fn input_requests_that_are_nonsense_end_their_call() {
-    let nonsense = [
+async fn malformed_input_requests_fail_their_call() {
+    let malformed = [
         r#"{"resultType":"input_required"}"#,
         r#"{"resultType":"input_required","inputRequests":"none"}"#,
         r#"{"resultType":"input_required","inputRequests":[]}"#,
@@ -204,12 +208,12 @@ async fn input_requests_that_are_nonsense_end_their_call() {
         r#"{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create"}}}"#,
         r#"{"resultType":"input_required","inputRequests":{},"requestState":[1]}"#,
     ];
-    for result in nonsense {
+    for result in malformed {
         let answer = format!(r#"{{"jsonrpc":"2.0","id":$ID,"result":{result}}}\n"#);
         let methods = ["tools/call", "resources/read", "prompts/get"];
         let raw = methods.map(|method| (method.to_owned(), json!(answer)));
         let raw = Value::from_iter(raw);
-        let gateway = start(ProtocolEra::Modern, raw).await;
+        let gateway = start_gateway(ProtocolEra::Modern, raw).await;
         for era in ERAS {
             let form = json!({ "who": "Ada" });
             let mut client = gateway.client_answering(era, &["*"], &[], form).await;
@@ -217,9 +221,11 @@ async fn input_requests_that_are_nonsense_end_their_call() {
             let called = client.result("tools/call", call).await;
             assert_eq!(called["isError"], true, "{result}: {called}");
             client
-                .error("resources/read", json!({ "uri": "x:1" }))
+                .expect_error("resources/read", json!({ "uri": "x:1" }))
                 .await;
-            client.error("prompts/get", json!({ "name": "p" })).await;
+            client
+                .expect_error("prompts/get", json!({ "name": "p" }))
+                .await;
             assert_eq!(client.read("y:1").await, "y:1 of neighbour");
         }
         gateway.stop().await;

@@ -1,10 +1,11 @@
-//! [`reveal`]: shows a text to a person who has to approve it.
+//! [`escape_for_review`]: makes invisible and look-alike characters visible.
 
-use crate::is_invisible;
+use super::is_invisible;
 
-/// Returns the text on one line for a person who has to approve it. Invisible characters, and those
-/// that look like others, are written as their code, such as `\u{200b}`.
-pub fn reveal(text: &str) -> String {
+/// Escapes invisible and look-alike characters, for a person who must approve the text.
+///
+/// The result is one line, with such characters written as their code: `\u{200b}`.
+pub fn escape_for_review(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
         // Letters that look Latin only deceive next to real Latin ones.
@@ -54,7 +55,7 @@ mod tests {
             ("g\u{3bf}\u{3bf}gle", "g\\u{3bf}\\u{3bf}gle"),
             ("Ελλάδα Rhône 日本 😀 5 €", "Ελλάδα Rhône 日本 😀 5 €"),
         ] {
-            assert_eq!(reveal(text), expected);
+            assert_eq!(escape_for_review(text), expected);
         }
     }
 }

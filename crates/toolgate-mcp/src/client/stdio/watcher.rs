@@ -1,5 +1,4 @@
-//! Ends the servers if this program is killed. A second process of the program,
-//! the watcher, does it.
+//! Stops the servers if this program is killed, by means of a watcher process.
 //!
 //! The watcher reads a pipe whose other end only this program holds. When the pipe closes, it ends
 //! the registered process groups and every process that has the marker in its environment. A
@@ -28,33 +27,34 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::container::ContainerRemoval;
 use super::processes::{END_GRACE, ProcessFamily, ShutdownPlan};
 
-const START_FAILED: &str = "the guard of the MCP servers can't be started: servers may outlive this program if it is killed";
+const START_FAILED: &str = "the watcher of the MCP servers can't be started: servers may outlive this program if it is killed";
 
 /// The first argument that starts the program as the watcher; `main` must then call [`run`].
-pub const SUBCOMMAND: &str = "guard-of-mcp-servers";
+pub const SUBCOMMAND: &str = "guard-servers";
 
-/// Watches all servers of a program. Cheap to clone; the watcher starts with the first server.
+/// The watcher of all servers of a program. Cheap to clone; its process starts with the first
+/// server.
 #[derive(Clone)]
-pub struct ServerGuard(Arc<GuardInner>);
+pub struct ServerWatcher(Arc<WatcherInner>);
 
-struct GuardInner {
+struct WatcherInner {
     program: Option<(PathBuf, Vec<OsString>)>,
     token: String,
     servers: AtomicU64,
-    state: Mutex<GuardState>,
+    state: Mutex<WatcherState>,
 }
 
 #[derive(Default)]
-struct GuardState {
-    watcher: Option<Child>,
-    /// The watcher could not be started, which was logged.
+struct WatcherState {
+    process: Option<Child>,
+    /// It could not be started, which was logged.
     start_failed: bool,
-    groups: BTreeMap<i32, GuardedGroup>,
+    groups: BTreeMap<i32, WatchedGroup>,
 }
 
 /// A process group as the watcher knows it.
 #[derive(Default, Serialize, Deserialize)]
-struct GuardedGroup {
+struct WatchedGroup {
     installing: Option<PendingInstall>,
     removal: Option<ContainerRemoval>,
 }
@@ -66,7 +66,7 @@ struct PendingInstall {
     is_asked_to_end: bool,
 }
 
-impl ServerGuard {
+impl ServerWatcher {
     /// The watcher is `program` with `args`, which must call [`run`].
     pub fn new<I: Into<OsString>>(
         program: impl Into<PathBuf>,
@@ -82,7 +82,7 @@ impl ServerGuard {
     }
 
     fn with_program(program: Option<(PathBuf, Vec<OsString>)>) -> Self {
-        Self(Arc::new(GuardInner {
+        Self(Arc::new(WatcherInner {
             program,
             token: format!("{:032x}", fastrand::u128(..)),
             servers: AtomicU64::new(0),
@@ -116,8 +116,8 @@ impl ServerGuard {
 
     pub(super) fn mark_asked_to_end(&self, group: Pid) {
         self.0.update(group, |groups, number| {
-            let guarded = groups.get_mut(&number);
-            if let Some(installing) = guarded.and_then(|guarded| guarded.installing.as_mut()) {
+            let watched = groups.get_mut(&number);
+            if let Some(installing) = watched.and_then(|watched| watched.installing.as_mut()) {
                 installing.is_asked_to_end = true;
             }
         });
@@ -130,8 +130,8 @@ impl ServerGuard {
     }
 }
 
-impl GuardInner {
-    fn update(&self, group: Pid, change: impl FnOnce(&mut BTreeMap<i32, GuardedGroup>, i32)) {
+impl WatcherInner {
+    fn update(&self, group: Pid, change: impl FnOnce(&mut BTreeMap<i32, WatchedGroup>, i32)) {
         let number = group.as_raw_nonzero().get();
         let mut state = self.state.lock();
         change(&mut state.groups, number);
@@ -141,15 +141,15 @@ impl GuardInner {
 
     // Sends a change to the watcher. If it is dead, a new one is started and
     // receives the whole state.
-    fn send(&self, state: &mut GuardState, line: &str) {
+    fn send(&self, state: &mut WatcherState, line: &str) {
         let Some((program, args)) = &self.program else {
             return;
         };
-        let watcher = state.watcher.as_mut();
+        let watcher = state.process.as_mut();
         if watcher.is_some_and(|watcher| write(watcher, line)) {
             return;
         }
-        if let Some(mut dead) = state.watcher.take() {
+        if let Some(mut dead) = state.process.take() {
             // It may still be running with its pipe full.
             let _killed = dead.kill();
             let _status = dead.wait();
@@ -160,7 +160,7 @@ impl GuardInner {
             .collect();
         match start_watcher(program, args, &all) {
             Ok(watcher) => {
-                state.watcher = Some(watcher);
+                state.process = Some(watcher);
                 state.start_failed = false;
             }
             Err(_) if state.start_failed => {}
@@ -245,36 +245,36 @@ async fn read_state(
     pipe: impl AsyncRead + Unpin,
 ) -> (Vec<(ProcessFamily, ShutdownPlan)>, Vec<ContainerRemoval>) {
     let mut lines = BufReader::new(pipe).lines();
-    let mut groups: BTreeMap<i32, GuardedGroup> = BTreeMap::new();
+    let mut groups: BTreeMap<i32, WatchedGroup> = BTreeMap::new();
     let mut others = ProcessFamily::default();
     while let Ok(Some(line)) = lines.next_line().await {
         if let Ok(token) = serde_json::from_str::<String>(&line) {
             others.marker = Some(format!("{token}."));
         }
         match serde_json::from_str(&line) {
-            Ok((group, Some(guarded))) => drop(groups.insert(group, guarded)),
+            Ok((group, Some(watched))) => drop(groups.insert(group, watched)),
             Ok((group, None)) => drop(groups.remove(&group)),
             Err(_) => {}
         }
     }
     let removals = groups
         .values_mut()
-        .filter_map(|guarded| guarded.removal.take());
+        .filter_map(|watched| watched.removal.take());
     let removals = removals.collect();
     (split_families(groups, others), removals)
 }
 
 // Separates the groups that may be downloading, which are ended one by one, from all others.
 fn split_families(
-    groups: BTreeMap<i32, GuardedGroup>,
+    groups: BTreeMap<i32, WatchedGroup>,
     mut others: ProcessFamily,
 ) -> Vec<(ProcessFamily, ShutdownPlan)> {
     let mut families = Vec::new();
-    for (group, guarded) in groups {
+    for (group, watched) in groups {
         let Some(group) = Pid::from_raw(group) else {
             continue;
         };
-        let Some(installing) = guarded.installing else {
+        let Some(installing) = watched.installing else {
             others.groups.push(group);
             continue;
         };
