@@ -156,6 +156,31 @@ async fn a_call_that_waited_for_a_servers_task_can_be_continued_and_gets_its_out
 }
 
 #[tokio::test]
+async fn a_call_that_is_left_to_its_server_stays_open() {
+    let fixture = TestJournal::new();
+    let first = fixture.journal();
+    let schema = json!({ "type": "object", "properties": {} });
+    let definition = ToolDefinition::builder("left", "Is left to its server", schema);
+    let run = async |_: Value, context: CallContext| {
+        context.announce_task(&remote());
+        context.leave_requested().await;
+        context.leave_to_server();
+        Err::<String, _>(ToolError::unavailable("left", "we are stopping"))
+    };
+    let tool = FunctionTool::with_definition(definition, run).unwrap();
+    let executor = executor_of(&first, tool);
+    executor.leave_tasks();
+    let call = ToolCall::new("left", json!({ "a": 1 })).origin(Origin::Http);
+    let id = call.id();
+    assert!(!executor.execute(call).await.is_success());
+    first.close().await;
+    assert_eq!(fixture.only_call().summary.outcome, "interrupted");
+    let claimed = fixture.journal().claim(None).await;
+    assert_eq!(claimed.len(), 1);
+    assert_eq!((claimed[0].call, &claimed[0].remote), (id, &Some(remote())));
+}
+
+#[tokio::test]
 async fn a_file_without_tasks_gets_them_when_it_is_written() {
     let fixture = TestJournal::new();
     fixture.journal().close().await;
