@@ -30,9 +30,12 @@ struct TestDoor {
     calls: EndedCalls,
 }
 
-/// How calls ended: who approved or refused them, and their error.
+/// How calls ended.
 #[derive(Clone, Default)]
-struct EndedCalls(Arc<Mutex<Vec<(Option<String>, Option<String>)>>>);
+struct EndedCalls(Arc<Mutex<Vec<CallEnd>>>);
+
+/// Who approved or refused it, and its error.
+type CallEnd = (Option<String>, Option<String>);
 
 impl Observer for EndedCalls {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
@@ -50,7 +53,7 @@ impl Observer for EndedCalls {
 }
 
 impl EndedCalls {
-    async fn wait_for_one(&self) -> (Option<String>, Option<String>) {
+    async fn wait_for_one(&self) -> CallEnd {
         for _ in 0..1000 {
             if let Some(ended) = self.0.lock().pop() {
                 return ended;

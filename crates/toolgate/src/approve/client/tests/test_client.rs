@@ -82,7 +82,7 @@ impl TestClient {
                 "protocolVersion": "2025-11-25", "capabilities": client.capabilities,
                 "clientInfo": { "name": "c", "version": "1" },
             });
-            client.send(&request("initialize", params)).await;
+            client.send(&request("initialize", &params)).await;
             client.next().await;
         }
         client
@@ -162,7 +162,7 @@ impl TestClient {
                 "io.modelcontextprotocol/clientCapabilities": self.capabilities,
             });
         }
-        self.send(&request("tools/call", params)).await;
+        self.send(&request("tools/call", &params)).await;
     }
 
     async fn send(&mut self, message: &Value) {
@@ -234,7 +234,7 @@ impl ClientLink {
     }
 }
 
-fn request(method: &str, params: Value) -> Value {
+fn request(method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
 }
 
