@@ -64,9 +64,9 @@ impl ConformanceSuite {
         Some(Self { folder, ..released })
     }
 
-    /// Runs a half of the suite, `client` or `server`, with these arguments. With `--requirements`,
-    /// the baseline is compared only with the scenarios that count towards them; assert the others
-    /// by name.
+    /// Runs a half of the suite, `client` or `server`, with these arguments. With
+    /// `--requirements`, the baseline is compared only with the scenarios that count towards them;
+    /// assert the others by name.
     ///
     /// # Panics
     /// If it can't be started.

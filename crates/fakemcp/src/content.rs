@@ -79,8 +79,8 @@ impl Subscriptions {
     }
 }
 
-/// The file of the mode `content`. Benchmarks use this server too, so it is read again only after
-/// it was replaced.
+/// The file of the mode `content`. Benchmarks use this server too, so it is read again only
+/// after it was replaced.
 #[derive(Default)]
 pub(crate) struct ContentFile {
     known: Mutex<(Option<FileStamp>, Arc<Value>)>,
@@ -261,8 +261,8 @@ fn default_answer(method: &str, address: &str, text: &str) -> Value {
     result
 }
 
-/// Announces `times` updates if the client has subscribed or `always` is set. Returns whether it
-/// did.
+/// Announces `times` updates if the client has subscribed or `always` is set.
+/// Returns whether it did.
 pub(crate) fn update(server: &FakeServer, arguments: &Value) -> bool {
     let uri = arguments["uri"].as_str().unwrap_or_default();
     let is_wanted = server.subscriptions().includes(uri) || arguments["always"] == true;

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::server::{FakeServer, RpcResult};
 use crate::tool_calls::text;
 
-/// Serves `resources/read` and `prompts/get` by asking the user for the text (elicitation) and
-/// returning that text.
+/// Serves `resources/read` and `prompts/get` by asking the user for the text (elicitation)
+/// and returning that text.
 pub(crate) fn elicit_content(server: &FakeServer, method: &str, params: &Value) -> RpcResult {
     let answer = ask_client(server, "elicit", params)?;
     if answer["resultType"] == "input_required" {

@@ -13,8 +13,8 @@ use crate::{content, requests, tasks};
 /// The block size of `long_line`.
 const CHUNK: usize = 64 << 10;
 
-/// Returns `None` when there is no response to send: none at all, or one that the tool already
-/// wrote itself.
+/// Returns `None` when there is no response to send: none at all, or one that the
+/// tool already wrote itself.
 pub(crate) fn call(server: &FakeServer, id: &Value, params: &Value) -> Option<RpcResult> {
     let name = params["name"].as_str().unwrap_or_default();
     let arguments = &params["arguments"];

@@ -1,5 +1,5 @@
-//! Fake Wyoming services for tests: speech-to-text, text-to-speech, wake words, microphones and
-//! satellites.
+//! Fake Wyoming services for tests: speech-to-text, text-to-speech, wake
+//! words, microphones and satellites.
 //!
 //! ```text
 //!  a client ─▶ frame ─▶ FakeAsr, FakeTts, FakeWake, FakeMic, FakeSatellite
@@ -7,10 +7,10 @@
 //!                          └──▶ the correct answer, or the next ServiceFault: late, cut, garbage
 //! ```
 //!
-//! Each listens on a [`Port`] of the loopback, records every event, and can be killed and restarted
-//! on the same port. Protocol errors of a client are recorded as complaints and answered with
-//! `error`. The fakes have a codec of their own, so that they don't share the bugs of the one under
-//! test.
+//! Each listens on a [`Port`] of the loopback, records every event, and can be killed and
+//! restarted on the same port. Protocol errors of a client are recorded as complaints and
+//! answered with `error`. The fakes have a codec of their own, so that they don't share the bugs
+//! of the one under test.
 
 mod asr;
 mod client;

@@ -37,8 +37,8 @@ impl Inspector {
         command
     }
 
-    /// `mcpdo`. A process that it leaves running, with a socket in `home`, holds its connections
-    /// until `daemon stop`.
+    /// `mcpdo`. A process that it leaves running, with a socket in `home`, holds its
+    /// connections until `daemon stop`.
     pub fn mcpdo(&self, home: &Path) -> Command {
         let mut command = self.command("mcpdo/build/mcp-bin.js", home);
         command.args(["--format", "json"]);

@@ -8,10 +8,10 @@
 //! if !thirdparty::has_programs(&["tmux"]) { return }
 //! ```
 //!
-//! Rust's test harness counts such a test as passed, because a running test can't mark itself as
-//! skipped. So each skipped test writes a line to stderr, past the harness's capture, and to the
-//! file that `TOOLGATE_TEST_SKIPPED` names, whose lines `./test.sh` counts. With `CI=true` the test
-//! fails instead.
+//! Rust's test harness counts such a test as passed, because a running test can't mark itself
+//! as skipped. So each skipped test writes a line to stderr, past the harness's capture, and to
+//! the file that `TOOLGATE_TEST_SKIPPED` names, whose lines `./test.sh` counts. With `CI=true`
+//! the test fails instead.
 
 mod inspector;
 

@@ -149,8 +149,8 @@ pub struct ContentAccess {
     pub get_prompt: Option<Arc<dyn Tool>>,
     /// Takes the parameters of `completion/complete`. Its structured output is the result.
     pub complete: Option<Arc<dyn Tool>>,
-    /// Takes `{uri}` with the source's own URI of a `SKILL.md`. Its structured output is the result
-    /// of `skills/get`.
+    /// Takes `{uri}` with the source's own URI of a `SKILL.md`. Its structured output is
+    /// the result of `skills/get`.
     pub get_skill: Option<Arc<dyn Tool>>,
     /// Takes the parameters of `resources/directory/read`, with the source's own URI. Its
     /// structured output is the result.

@@ -73,10 +73,10 @@ impl ToolExecutor {
         Ok(self.extension_request(owner, method, arguments, scope))
     }
 
-    /// True if a message of this name from the source may reach the caller: they share an extension
-    /// that can have defined it, as `is_shared` tells, and the caller may use the extensions of the
-    /// source. If some extensions of the source have the name with which the message begins, the
-    /// others don't count.
+    /// True if a message of this name from the source may reach the caller: they share an
+    /// extension that can have defined it, as `is_shared` tells, and the caller may use the
+    /// extensions of the source. If some extensions of the source have the name with which the
+    /// message begins, the others don't count.
     pub fn may_get_extension_message(
         &self,
         source: &ToolSource,

@@ -11,12 +11,12 @@ pub trait ExtensionListener: Send + Sync {
     /// Who gets them. Listeners of the same client reach the same program.
     fn client(&self) -> ClientId;
 
-    /// Takes a notification, and must not block. Returns false if it was dropped, because too many
-    /// are waiting.
+    /// Takes a notification, and must not block. Returns false if it was dropped, because
+    /// too many are waiting.
     fn notify(&self, notification: ExtensionNotification) -> bool;
 
-    /// Takes notifications that are about no call, for as long as the caller keeps it. `None` if the
-    /// caller gets none.
+    /// Takes notifications that are about no call, for as long as the caller keeps it. `None` if
+    /// the caller gets none.
     fn outside_calls(&self) -> Option<Arc<dyn ExtensionListener>>;
 }
 

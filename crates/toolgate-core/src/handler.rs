@@ -2,8 +2,8 @@
 
 use crate::{CallContext, ToolFuture, ValidArguments};
 
-/// The code behind `implementation.handler`: a built-in function or a service such as document
-/// search.
+/// The code behind `implementation.handler`: a built-in function or a service
+/// such as document search.
 ///
 /// A handler is a [`Tool`](crate::Tool) without a definition, so several definitions can share one
 /// handler, each with its own name, description and schema.

@@ -70,9 +70,9 @@
 //!
 //! # Everything else, by topic
 //!
-//! - **Calls.** A [`ToolCall`] knows its [`Origin`] and [`Scope`]. The tool receives
-//!   [`ValidArguments`] and a [`CallContext`], with which it reports progress and notices
-//!   cancellation.
+//! - **Calls.** A [`ToolCall`] knows its [`Origin`] and [`Scope`]. The tool
+//!   receives [`ValidArguments`] and a [`CallContext`], with which it reports
+//!   progress and notices cancellation.
 //! - **Collections of tools.** [`ToolManager`] is the registry, which changes. [`ToolSet`] is an
 //!   immutable snapshot of it, with every name resolved. [`Toolbox`] is one conversation's
 //!   restricted view of an executor, and [`ToolList`] a snapshot of that view.
@@ -85,8 +85,8 @@
 //! - **Approvals.** If the policy requires one, the executor sends an [`ApprovalRequest`] to its
 //!   [`Approver`]. The [`Approval`] is stored with the call as an [`ApprovalRecord`].
 //! - **Requests from servers.** During a call, an MCP server can ask the caller something (a
-//!   [`Question`], answered by its [`QuestionHandler`]) or send it a [`LogMessage`] (delivered by a
-//!   [`LogHandler`]).
+//!   [`Question`], answered by its [`QuestionHandler`]) or send it a [`LogMessage`]
+//!   (delivered by a [`LogHandler`]).
 //! - **Tasks.** A [`RemoteTask`] is a call that its server continues in the background. A
 //!   [`TaskStore`] keeps tasks across restarts.
 //! - **Resources and prompts.** [`SourceContent`] is what a source offers besides tools.

@@ -61,8 +61,8 @@ pub fn rewrite_block_uris(block: &mut Value, content: &ContentSet, source: &Tool
     }
 }
 
-/// Rewrites the URI of a tool's MCP Apps page, which its `_meta` names, to the one that clients
-/// use.
+/// Rewrites the URI of a tool's MCP Apps page, which its `_meta` names, to the
+/// one that clients use.
 pub fn rewrite_app_uri(meta: &mut Value, content: &ContentSet, source: &ToolSource) {
     rewrite(meta.get_mut(APP_META), APP_RESOURCE, content, source);
     rewrite(Some(meta), APP_RESOURCE_FLAT, content, source);

@@ -57,8 +57,8 @@ impl ToolManager {
         });
     }
 
-    /// For a name `<server>__<tool>` of a server without tools: the server, the tool and the
-    /// reason.
+    /// For a name `<server>__<tool>` of a server without tools: the server, the
+    /// tool and the reason.
     pub(crate) fn find_absent(&self, name: &str) -> Option<(String, String, String)> {
         let absent = self.absent.load();
         absent.iter().find_map(|(server, reason)| {

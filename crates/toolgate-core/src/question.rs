@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-/// Puts questions of an MCP server to the caller of a running call: MCP's elicitation, sampling and
-/// roots requests.
+/// Puts questions of an MCP server to the caller of a running call: MCP's elicitation,
+/// sampling and roots requests.
 ///
 /// Questions and answers are passed on in MCP's own form.
 pub trait QuestionHandler: Send + Sync {
@@ -47,8 +47,8 @@ impl ClientId {
     }
 }
 
-/// A request of an MCP server to the caller of a running call: elicitation, sampling or roots. Its
-/// texts are untrusted.
+/// A request of an MCP server to the caller of a running call: elicitation, sampling or roots.
+/// Its texts are untrusted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     /// Identifies the question among those that are asked at the same time.

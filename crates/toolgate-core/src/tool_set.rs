@@ -12,8 +12,8 @@ use crate::{
     tool_name::display_name,
 };
 
-/// The rank of a tool's source: lists are sorted by it, and the lowest rank keeps a name that
-/// several sources use.
+/// The rank of a tool's source: lists are sorted by it, and the lowest rank keeps a name
+/// that several sources use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ToolRank {
     /// A server that may take the names of local tools, by its position in the configuration.

@@ -2,8 +2,8 @@
 
 use memchr::memchr2;
 
-/// Counts the values in JSON text that arrives in chunks: objects, arrays and scalars, including
-/// the outermost.
+/// Counts the values in JSON text that arrives in chunks: objects, arrays and
+/// scalars, including the outermost.
 ///
 /// A megabyte of tiny objects takes a hundred times as much memory once it is parsed, so count
 /// before you parse untrusted JSON.

@@ -17,8 +17,8 @@ const START_GRACE: Duration = Duration::from_secs(3);
 const MAX_WAIT: Duration = Duration::from_millis(1500);
 const MAX_NAMES: usize = 8;
 
-/// A home as its tools use it: with its protocol, and whether they may move locks. Clones share the
-/// home.
+/// A home as its tools use it: with its protocol, and whether they may move locks.
+/// Clones share the home.
 #[derive(Clone)]
 pub struct HomeAccess {
     pub(crate) home: Arc<dyn Home>,

@@ -78,8 +78,8 @@ pub(crate) struct SqlConditions {
 
 /// Like [`JournalFilter::caller`], for calls that aren't in a journal.
 ///
-/// `caller` is the name of the token that the call was made with, and `command` the command that
-/// made it.
+/// `caller` is the name of the token that the call was made with, and `command` the
+/// command that made it.
 pub fn matches_caller(wanted: &str, caller: Option<&str>, command: Option<&str>) -> bool {
     match (caller, command) {
         (Some(caller), _) => caller == wanted,

@@ -14,8 +14,8 @@ pub(crate) const REVISIONS: [&str; 5] = {
     [a, b, c, d, MODERN]
 };
 
-/// The two generations of MCP: with `initialize` sessions (up to 2025-11-25), or stateless
-/// (2026-07-28).
+/// The two generations of MCP: with `initialize` sessions (up to
+/// 2025-11-25), or stateless (2026-07-28).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProtocolEra {

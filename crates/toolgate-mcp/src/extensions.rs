@@ -83,8 +83,8 @@ pub(crate) fn may_be_extension_method(method: &str) -> bool {
     method.contains('/') && may_be_extension_name(method)
 }
 
-/// The name of a notification that may belong to an extension: its method, without what most
-/// notifications begin with.
+/// The name of a notification that may belong to an extension: its method, without what
+/// most notifications begin with.
 pub(crate) fn extension_notification(method: &str) -> Option<&str> {
     const MCP: [&str; 4] = ["cancelled", "initialized", "message", "progress"];
     match method.strip_prefix("notifications/") {
@@ -99,9 +99,9 @@ pub(crate) fn may_define_notification(id: &str, name: &str) -> bool {
     name.contains('/') || is_named_by_extension(id, name)
 }
 
-/// True if a method or a kind of result that nobody here knows may belong to an extension. What
-/// begins like a method of MCP itself may be one of a later revision, which must not be passed on
-/// unchecked.
+/// True if a method or a kind of result that nobody here knows may belong to an extension.
+/// What begins like a method of MCP itself may be one of a later revision, which must not
+/// be passed on unchecked.
 pub(crate) fn may_be_extension_name(name: &str) -> bool {
     const MCP: [&str; 13] = [
         "completion",

@@ -8,8 +8,8 @@
 //!  server/   McpServer: any ToolExecutor over stdin and stdout, or over HTTP as McpHttp
 //! ```
 //!
-//! To use servers, pass [`ServerSettings`] to [`Servers::apply`]. To be a server, wrap an executor
-//! in [`McpServer`].
+//! To use servers, pass [`ServerSettings`] to [`Servers::apply`]. To be a server, wrap
+//! an executor in [`McpServer`].
 //!
 //! The embedding program supplies what the client side can't do itself: an [`ElicitationHandler`]
 //! shows a server's question to a person, a [`SamplingHandler`] answers a server with a model, a
@@ -17,9 +17,9 @@
 //! them. [`Servers`] reports a [`ServerStatus`] for each server, and a [`ToolCatalog`] remembers
 //! tool lists between runs. [`skills`] serves folders with skills as resources.
 //!
-//! Two generations of the protocol, called [eras](ProtocolEra), are supported: revisions up to
-//! 2025-11-25, where a session begins with `initialize`, and 2026-07-28, where every request stands
-//! alone.
+//! Two generations of the protocol, called [eras](ProtocolEra), are supported: revisions
+//! up to 2025-11-25, where a session begins with `initialize`, and 2026-07-28, where
+//! every request stands alone.
 //!
 //! A server's tools are pinned: a later list that differs from the one a person agreed to is
 //! reported as [`ToolChanges`]. Depending on [`PinPolicy`], changed tools are withheld until the

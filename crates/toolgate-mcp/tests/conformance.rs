@@ -1,6 +1,6 @@
-//! Runs the official conformance suites against client and server. The baselines list expected
-//! failures with the reason; a suite fails if one of those passes or any other fails. `./test.sh`
-//! installs them.
+//! Runs the official conformance suites against client and server. The baselines list
+//! expected failures with the reason; a suite fails if one of those passes or any other
+//! fails. `./test.sh` installs them.
 
 use std::path::{Path, PathBuf};
 

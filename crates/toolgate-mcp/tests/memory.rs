@@ -1,5 +1,5 @@
-//! Memory use per server and per subscription. A separate test process, so that nothing else is
-//! measured.
+//! Memory use per server and per subscription. A separate test process, so that
+//! nothing else is measured.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 use std::sync::Arc;
@@ -122,8 +122,8 @@ async fn answers_of_any_size_take_bounded_memory() {
     servers.stop().await;
 }
 
-/// Ten clients of one gateway with a thousand subscriptions each; each is notified of its own
-/// resource.
+/// Ten clients of one gateway with a thousand subscriptions each; each is notified
+/// of its own resource.
 #[tokio::test]
 async fn ten_thousand_subscriptions_cost_less_than_a_hundred_megabytes() {
     const CLIENTS: usize = 10;

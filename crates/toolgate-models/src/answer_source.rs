@@ -11,8 +11,8 @@ use crate::Provider;
 
 /// Whether an answer comes from a model or from built-in sentences (`intents`).
 ///
-/// In the configuration, on the command line and in saved conversations, sentences are called
-/// `intents`.
+/// In the configuration, on the command line and in saved conversations,
+/// sentences are called `intents`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AnswerSource {
     Model(Provider),

@@ -14,10 +14,10 @@
 //! [`ModelListener`] receives text and calls as they arrive. [`CompletionRequest`] asks a model
 //! once, without tools or a conversation.
 //!
-//! *Built-in sentences* (the provider `intents` in the settings) are requests of a known form, such
-//! as "turn on the kitchen light", which `toolgate-intents` understands without a model. The router
-//! decides whether sentences answer before the model, while the model is unavailable, alone, or
-//! never.
+//! *Built-in sentences* (the provider `intents` in the settings) are requests of a known form,
+//! such as "turn on the kitchen light", which `toolgate-intents` understands without a model.
+//! The router decides whether sentences answer before the model, while the model is
+//! unavailable, alone, or never.
 //!
 //! # Reading the code
 //!

@@ -12,8 +12,8 @@ pub(crate) enum ThinkPiece<'a> {
 
 /// Separates text from thinking while both arrive in pieces of any size.
 ///
-/// Outside of thinking, a tag counts only at the beginning of a line, because an answer may be
-/// *about* such tags.
+/// Outside of thinking, a tag counts only at the beginning of a line, because an answer may
+/// be *about* such tags.
 #[derive(Debug, Default)]
 pub(crate) struct ThinkSplitter {
     inside: bool,

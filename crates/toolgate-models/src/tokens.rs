@@ -11,8 +11,8 @@
 //! - Punctuation: one for two. JSON then has about one token for 3 bytes.
 //! - Spaces: none for a single one, which belongs to the next word; one for four in longer runs.
 //!   Line ends: one each.
-//! - Letters of other alphabets: one for two. Chinese, Japanese and Korean characters: one each.
-//!   Emoji: three each.
+//! - Letters of other alphabets: one for two. Chinese, Japanese and Korean characters: one
+//!   each. Emoji: three each.
 
 pub(crate) fn estimate(text: &str) -> usize {
     if !text.is_ascii() {

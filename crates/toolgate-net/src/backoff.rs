@@ -12,8 +12,8 @@ pub fn backoff(first: Duration, failures: u32, max: Duration) -> Duration {
         .min(max)
 }
 
-/// Multiplies a delay by a random factor from `factors`, so that many clients don't retry at the
-/// same time.
+/// Multiplies a delay by a random factor from `factors`, so that many clients don't retry
+/// at the same time.
 pub fn jitter(delay: Duration, factors: Range<f64>) -> Duration {
     let factor = factors.start + (factors.end - factors.start) * fastrand::f64();
     Duration::try_from_secs_f64(delay.as_secs_f64() * factor).unwrap_or(Duration::MAX)

@@ -4,14 +4,14 @@ use std::net::IpAddr;
 
 use reqwest::Url;
 
-/// True if a request to `url` stays on this machine, so that it needs no proxy and can't be read in
-/// transit.
+/// True if a request to `url` stays on this machine, so that it needs no proxy and can't
+/// be read in transit.
 pub fn is_local_url(url: &Url) -> bool {
     url.host_str().is_some_and(is_local_host)
 }
 
-/// True for hosts that are this machine: loopback and unspecified addresses, and `localhost` with
-/// its subdomains.
+/// True for hosts that are this machine: loopback and unspecified addresses, and
+/// `localhost` with its subdomains.
 ///
 /// Loopback addresses include IPv4-mapped ones. Servers print the unspecified addresses `0.0.0.0`
 /// and `::` when they start, people copy them, and a connection to them reaches this machine.

@@ -31,8 +31,8 @@ const EVENT_CAPACITY: usize = 256;
 // Reloading the page must not cancel its questions.
 const RELOAD_GRACE: Duration = Duration::from_secs(5);
 
-/// An [`Approver`] that asks the people who have the dashboard open. Clones share the open
-/// requests.
+/// An [`Approver`] that asks the people who have the dashboard open. Clones
+/// share the open requests.
 #[derive(Clone)]
 pub struct DashboardApprovals(Arc<ApprovalQueue>);
 

@@ -68,8 +68,8 @@ pub struct Notifications {
     pub dashboard: String,
 }
 
-/// Saves tools and servers that are added over HTTP to the configuration file. Implemented by the
-/// embedding program.
+/// Saves tools and servers that are added over HTTP to the configuration file. Implemented
+/// by the embedding program.
 pub trait ConfigWriter: Send + Sync {
     /// Adds a definition to the section `tools`. Returns where it was saved, in words.
     fn add_tool(&self, definition: &Value) -> Result<String, ConfigWriteError>;

@@ -59,9 +59,11 @@ impl GatewayObservers {
     }
 
     #[cfg(feature = "serve")]
-    pub(crate) fn with_notifications(mut self, notifications: Notifications) -> Self {
-        self.notifications = notifications;
-        self
+    pub(crate) fn new(journal: &CommandJournal, notifications: Notifications) -> Self {
+        Self {
+            notifications,
+            ..Self::default().with_journal(journal)
+        }
     }
 
     pub(crate) fn with_journal(mut self, journal: &CommandJournal) -> Self {

@@ -1,6 +1,5 @@
-//! Follows the configuration file and its secrets while the program runs. Changes are
-//! applied at once or on SIGHUP. A file that is broken, or not agreed to, leaves the
-//! old configuration in use.
+//! Follows the configuration file and its secrets while the program runs. Changes are applied at
+//! once or on SIGHUP. A broken or untrusted file leaves the old configuration in use.
 
 mod file_reading;
 mod file_watch;

@@ -290,8 +290,8 @@ impl ServerFleet {
         self.servers.server_status(server)
     }
 
-    /// Stops all servers. A second Ctrl-C ends the program at once, and the watcher ends the
-    /// servers.
+    /// Stops all servers. A second Ctrl-C ends the program at once, and the
+    /// watcher ends the servers.
     pub(crate) async fn stop(&self) {
         tokio::select! {
             () = self.servers.stop() => {}

@@ -6,8 +6,8 @@
 //!  offline_mqtt.rs  the connection when no broker can be tried
 //! ```
 //!
-//! The tools come from [`toolgate_home`], as for every home protocol, and the devices from
-//! [`zwave`].
+//! The tools come from [`toolgate_home`], as for every home protocol, and
+//! the devices from [`zwave`].
 //!
 //! stdout carries JSON-RPC and nothing else; the log goes to stderr. The server always starts, and
 //! its tools report what is missing.

@@ -6,8 +6,8 @@
 //!  time, life ───┘
 //! ```
 //!
-//! `tests/sim` compares its messages and their times with a recording of the real program. As with
-//! the real one:
+//! `tests/sim` compares its messages and their times with a recording of the real program. As
+//! with the real one:
 //! - a new value is published ~80 ms after a command, before the device was read; it is read back
 //!   1 s later (dimmers: 5 s);
 //! - an invalid level is published as the target and nowhere else;

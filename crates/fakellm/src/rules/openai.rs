@@ -83,8 +83,8 @@ pub(super) fn check(
     )?)
 }
 
-/// Reasoning models require `max_completion_tokens` instead of `max_tokens`, and refuse a
-/// temperature.
+/// Reasoning models require `max_completion_tokens` instead of `max_tokens`,
+/// and refuse a temperature.
 fn check_sampling(body: &Map<String, Value>, model: &str) -> CheckResult {
     for key in ["max_tokens", "max_completion_tokens"] {
         if body.contains_key(key) {

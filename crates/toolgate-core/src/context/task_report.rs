@@ -43,8 +43,7 @@ impl CallContext {
         });
     }
 
-    /// What the call has reported since it became a task; `None` if it is not a task of its
-    /// server.
+    /// What the call has reported since it became a task; `None` if it is not a task of its server.
     pub fn task_report(&self) -> Option<TaskReport> {
         let report = self.0.last_report.get()?;
         Some(report.lock().clone())

@@ -11,8 +11,8 @@ use super::{CallContext, nanos};
 use crate::RemoteTask;
 use crate::executor::panic_text;
 
-/// Tells a call, even before it starts, that its caller no longer waits for it: see
-/// [`ToolCall::task_handle`](crate::ToolCall::task_handle).
+/// Tells a call, even before it starts, that its caller no longer waits
+/// for it: see [`ToolCall::task_handle`](crate::ToolCall::task_handle).
 #[derive(Debug, Clone, Default)]
 pub struct TaskHandle(Arc<TaskHandleState>);
 
@@ -65,9 +65,9 @@ impl CallContext {
         }
     }
 
-    /// Returns when this process stops and another one will continue calls that wait for tasks of
-    /// servers. A tool that waits for one then [leaves](Self::leave_to_server) the task alone and
-    /// returns an error.
+    /// Returns when this process stops and another one will continue calls that wait for tasks
+    /// of servers. A tool that waits for one then [leaves](Self::leave_to_server) the task alone
+    /// and returns an error.
     pub async fn leave_requested(&self) {
         let by_all = self.0.executor.leaving().cancelled();
         match &self.0.task_handle {

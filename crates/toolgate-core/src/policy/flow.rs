@@ -16,8 +16,8 @@ const BOTH: u8 = UNTRUSTED | PRIVATE;
 /// Guards against data leaks: once a conversation has read untrusted text and private data, sending
 /// anything out needs approval.
 ///
-/// The three lists say which tools bring in untrusted text, which read private data, and which can
-/// send something out.
+/// The three lists say which tools bring in untrusted text, which read private data, and which
+/// can send something out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(

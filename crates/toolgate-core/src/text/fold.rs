@@ -2,8 +2,8 @@
 
 /// Appends a letter in lower case without accents.
 ///
-/// People and speech recognizers write both `É` and `e`. Characters that aren't Latin letters keep
-/// their form.
+/// People and speech recognizers write both `É` and `e`. Characters that aren't Latin
+/// letters keep their form.
 pub fn fold_char(letter: char, to: &mut String) {
     for lower in letter.to_lowercase() {
         let plain = match lower {

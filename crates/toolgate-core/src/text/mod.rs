@@ -7,8 +7,8 @@
 //!   ignores case and accents.
 //! - **Durations and sizes.** [`parse_duration`] and [`parse_bytes`] read text such as `30s` and
 //!   `1MiB`; [`deserialize_duration`] and [`deserialize_bytes`] do so for settings.
-//! - **Messages.** [`describe_mismatch`] and [`unknown_value_message`] explain mistakes in a
-//!   settings file.
+//! - **Messages.** [`describe_mismatch`] and [`unknown_value_message`] explain mistakes
+//!   in a settings file.
 
 mod deserialize_error;
 mod escape;

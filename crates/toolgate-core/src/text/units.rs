@@ -14,8 +14,8 @@ pub const DURATION_PATTERN: &str = r"^[0-9.]+\s*(ms|s|m|h)$";
 /// A regular expression that matches a size, for the JSON Schemas of settings.
 pub const BYTES_PATTERN: &str = r"^[0-9.]+\s*(B|KiB|MiB|GiB)$";
 
-/// Parses a duration: a number and one of `ms`, `s`, `m`, `h`. Zero and more than a week are
-/// errors.
+/// Parses a duration: a number and one of `ms`, `s`, `m`, `h`. Zero and more than
+/// a week are errors.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     const MAX_SECONDS: f64 = 7.0 * 86_400.0;
     let (number, unit) = split_unit(text);
@@ -46,8 +46,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Parses a size in bytes: a number and one of `B`, `KiB`, `MiB`, `GiB`. Zero and more than 1 TiB
-/// are errors.
+/// Parses a size in bytes: a number and one of `B`, `KiB`, `MiB`, `GiB`. Zero and more than
+/// 1 TiB are errors.
 pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let (number, unit) = split_unit(text);
     let bytes: f64 = match unit {

@@ -22,8 +22,8 @@ pub fn strip_invisible(text: &str) -> Cow<'_, str> {
 
 /// Removes invisible characters from the texts of a JSON Schema.
 ///
-/// Property names and values to compare arguments with stay unchanged, because calls would fail
-/// without them.
+/// Property names and values to compare arguments with stay unchanged, because calls
+/// would fail without them.
 pub fn strip_invisible_in_schema(schema: &Value) -> Value {
     // Keywords whose values matter to validation.
     const EXACT: &str =

@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::{allowed_types, parse_by_schema, schema_parts};
 use crate::{Arguments, JsonError};
 
-/// Builds arguments from `key=value` pairs, like [`typed_arguments`](super::typed_arguments), with
-/// lists and objects.
+/// Builds arguments from `key=value` pairs, like [`typed_arguments`](super::typed_arguments),
+/// with lists and objects.
 ///
 /// A key that is repeated or ends in `[]` makes a list; `a.b` is the key `b` of the object `a`. A
 /// key that the schema declares literally is never split.
@@ -25,8 +25,8 @@ pub fn command_line_arguments(
     Ok(arguments)
 }
 
-/// Finds arguments such as `a,b` where the schema wants a list, so that the caller can suggest
-/// repeating the key.
+/// Finds arguments such as `a,b` where the schema wants a list, so that the caller can
+/// suggest repeating the key.
 ///
 /// Returns each key with its items. Validation rejects such arguments, because `a,b` may be two
 /// items or one with a comma.

@@ -93,8 +93,8 @@ fn offer_asking_tools(manager: &ToolManager) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Fails for clients of 2026-07-28 that would have to wait for the result. Older ones can't declare
-/// the extension.
+/// Fails for clients of 2026-07-28 that would have to wait for the result. Older ones
+/// can't declare the extension.
 fn require_tasks(context: &CallContext) -> Result<(), ToolError> {
     let client = context.questions().map(|client| client.capabilities());
     let knows_tasks = client.is_some_and(|client| client["extensions"][EXTENSION].is_object());

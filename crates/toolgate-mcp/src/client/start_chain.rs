@@ -11,8 +11,8 @@ pub(super) const VARIABLE: &str = "TOOLGATE_CHAIN";
 const NO_FILE: &str = "-";
 const MAX_CHAIN: usize = 3;
 
-/// The Toolgate processes that started one another, down to this one; used to stop endless
-/// recursion.
+/// The Toolgate processes that started one another, down to this one; used
+/// to stop endless recursion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StartChain(Vec<String>);
 
@@ -30,8 +30,8 @@ pub enum RecursiveStartError {
 }
 
 impl StartChain {
-    /// Reads the processes, outermost first, from the environment variable that each sets for its
-    /// servers.
+    /// Reads the processes, outermost first, from the environment variable that each
+    /// sets for its servers.
     pub fn from_env() -> Self {
         Self::parse(&std::env::var(VARIABLE).unwrap_or_default())
     }

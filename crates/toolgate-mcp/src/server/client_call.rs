@@ -251,8 +251,8 @@ impl McpService {
         }
     }
 
-    /// Keeps the call until the client's next request brings the answers. Gives it back if too many
-    /// calls wait already.
+    /// Keeps the call until the client's next request brings the answers. Gives it back if too
+    /// many calls wait already.
     fn suspend(
         &self,
         call: AskingCall,

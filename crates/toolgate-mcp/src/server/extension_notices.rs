@@ -158,7 +158,7 @@ impl McpService {
         }
         let (call, _) = self.prepare_for_client(call, &meta, context);
         let call = call.cancellation(context.stop.clone());
-        // What came of it is on record, and a notification has no answer.
+        // The outcome is recorded, and a notification has no answer.
         drop(executor.execute(call).await);
     }
 }

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::methods::{MethodResult, RequestLifecycle, SERVER_INFO};
 use super::service::McpService;
 
-/// Members of a tool's result that are ours to set, or that mean something only between us and the
-/// server.
+/// Members of a tool's result that are ours to set, or that mean something only between
+/// us and the server.
 const OWN_RESULT_MEMBERS: [&str; 8] = [
     "_meta",
     "content",

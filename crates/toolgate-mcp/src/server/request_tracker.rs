@@ -18,8 +18,8 @@ pub trait RequestObserver: Send + Sync {
     fn answered(&self, request: &FinishedRequest);
 }
 
-/// A finished HTTP request of an MCP client. Its tool call, if any, has [`trace`](Self::trace) as
-/// its parent.
+/// A finished HTTP request of an MCP client. Its tool call, if any, has
+/// [`trace`](Self::trace) as its parent.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct FinishedRequest {

@@ -1,7 +1,6 @@
 //! The YAML at the head of a `SKILL.md`, as JSON. Only the YAML that people write there is
-//! understood: mappings, lists, scalars and block scalars, but no anchors, aliases, tags or
-//! quotes over several lines. Anything else is an error, so that no other parser reads it
-//! differently.
+//! understood: mappings, lists, scalars and block scalars, but no anchors, aliases, tags or quotes
+//! over several lines. Anything else is an error, so that no other parser reads it differently.
 
 mod flow;
 mod reader;

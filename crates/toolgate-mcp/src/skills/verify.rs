@@ -25,9 +25,9 @@ pub enum SkillMismatch {
 
 /// Checks that the result of `resources/read` for a file of a skill is what the skill lists.
 ///
-/// `entry` is the skill's entry of `skills/list` or `skills/get`, with URIs in the same form as
-/// `uri`. A skill that is generated on each read gives no digests; then only the frontmatter is
-/// compared.
+/// `entry` is the skill's entry of `skills/list` or `skills/get`, with URIs in the same
+/// form as `uri`. A skill that is generated on each read gives no digests; then only
+/// the frontmatter is compared.
 pub fn verify_skill_file(entry: &Value, uri: &str, result: &Value) -> Result<(), SkillMismatch> {
     let contents = result["contents"].as_array().map_or(&[][..], Vec::as_slice);
     let [content] = contents else {

@@ -208,8 +208,8 @@ impl TestClient {
         (id, receiver)
     }
 
-    /// Sends a request, and repeats it with the answers while the server asks for input. Returns
-    /// the whole response.
+    /// Sends a request, and repeats it with the answers while the server asks for input.
+    /// Returns the whole response.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
         let mut again = params.clone();
         loop {
@@ -277,8 +277,8 @@ impl TestClient {
         entries.iter().map(address).collect()
     }
 
-    /// Subscribes to updates of these resources, and to changes of all lists. Returns the accepted
-    /// URIs.
+    /// Subscribes to updates of these resources, and to changes of all lists.
+    /// Returns the accepted URIs.
     pub(crate) async fn subscribe(&mut self, uris: &[&str]) -> Vec<String> {
         if self.era == ProtocolEra::Legacy {
             let mut accepted = Vec::new();

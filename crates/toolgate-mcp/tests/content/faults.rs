@@ -1,5 +1,5 @@
-//! Servers that die, hang or send malformed results when their content, skills or extensions are
-//! used.
+//! Servers that die, hang or send malformed results when their content, skills
+//! or extensions are used.
 
 use std::time::Duration;
 

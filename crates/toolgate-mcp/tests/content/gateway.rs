@@ -153,8 +153,8 @@ impl Gateway {
         TestClient::new(self.server.within(scope(allow, deny)), era).await
     }
 
-    /// Like `client_within`, for a client that fills in every form with this and wants log
-    /// messages.
+    /// Like `client_within`, for a client that fills in every form with this
+    /// and wants log messages.
     pub(crate) async fn client_answering(
         &self,
         era: ProtocolEra,

@@ -1,5 +1,5 @@
-//! The inspector's `mcpdo` as a client. A command that causes a question ends with it, and a second
-//! command answers it.
+//! The inspector's `mcpdo` as a client. A command that causes a question ends with it, and a
+//! second command answers it.
 
 use std::process::{Output, Stdio};
 

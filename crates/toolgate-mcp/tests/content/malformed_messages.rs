@@ -1,5 +1,5 @@
-//! Servers that hang, or send malformed or excessive messages: subscriptions, questions to the
-//! client, and logs.
+//! Servers that hang, or send malformed or excessive messages: subscriptions, questions to
+//! the client, and logs.
 
 use std::time::Duration;
 

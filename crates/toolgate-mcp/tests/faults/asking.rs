@@ -1,5 +1,5 @@
-//! Questions of real server processes reach the client behind the gateway, between all pairs of
-//! protocol eras.
+//! Questions of real server processes reach the client behind the gateway, between all
+//! pairs of protocol eras.
 
 use serde_json::{Value, json};
 use tokio::io::{

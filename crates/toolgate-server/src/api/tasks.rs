@@ -73,8 +73,8 @@ pub(crate) async fn list(State(gateway): State<Gateway>, caller: Caller) -> Json
     Json(visible_tasks(&gateway, &caller).unwrap_or_default())
 }
 
-/// Cancels a task and its call, and tells its client and its server so. Cancelling a task of another caller needs the right to
-/// operate.
+/// Cancels a task and its call, and tells its client and its server so. Cancelling a task of
+/// another caller needs the right to operate.
 #[utoipa::path(post, path = "/api/tasks/{id}/cancel", tag = "calls",
     params(("id" = String, Path, description = "The id of the call", example = "0199f0c27b1a4fd2c39b5d0000000007")),
     responses((status = 204, description = "It is cancelled"),

@@ -31,8 +31,8 @@ const MAX_TOOLS_PER_CALLER: usize = 256;
 const STEPS_PER_MINUTE: u64 = 60 / STEP.as_secs();
 const STEPS_IN_SUMMARY: u64 = 300 / STEP.as_secs();
 
-/// The figures that the dashboard shows: counts of calls, and which are running. Clones share their
-/// counts.
+/// The figures that the dashboard shows: counts of calls, and which are running.
+/// Clones share their counts.
 #[derive(Clone)]
 pub struct Stats(Arc<StatsState>);
 

@@ -1,7 +1,7 @@
 //! Services of the program: document search, and tools that read resources of MCP servers.
 //!
-//! Tool definitions of type `internal` refer to a service by name. The tools for resources need no
-//! definition.
+//! Tool definitions of type `internal` refer to a service by name. The tools for
+//! resources need no definition.
 
 mod documents;
 mod resources;

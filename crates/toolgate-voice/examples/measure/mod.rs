@@ -1,5 +1,5 @@
-//! Shared by the measurements: collects turns as they end, and measures the time between their
-//! stages.
+//! Shared by the measurements: collects turns as they end, and measures the
+//! time between their stages.
 
 use std::io::Write as _;
 

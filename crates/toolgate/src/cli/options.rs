@@ -17,8 +17,8 @@ pub(crate) struct RemoteOptions {
     /// Use the running gateway at this address, such as http://localhost:7460; starts no server
     #[arg(long, value_name = "URL")]
     pub(crate) at: Option<String>,
-    /// The gateway's token; the variable is safer, because other users can see arguments [default:
-    /// $TOOLGATE_TOKEN]
+    /// The gateway's token; the variable is safer, because other users can
+    /// see arguments [default: $TOOLGATE_TOKEN]
     #[arg(long, value_name = "TOKEN", requires = "at")]
     pub(crate) token: Option<String>,
 }
@@ -344,8 +344,8 @@ pub(crate) struct McpOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitOptions {
-    /// The new file [default: the one that --config or $TOOLGATE_CONFIG names, else
-    /// ./toolgate.json]
+    /// The new file [default: the one that --config or
+    /// $TOOLGATE_CONFIG names, else ./toolgate.json]
     pub(crate) file: Option<PathBuf>,
     /// Overwrite an existing file
     #[arg(long)]

@@ -45,9 +45,9 @@ pub(crate) struct VoiceOptions {
     /// or none [default: the configuration's, else the first program found]
     #[arg(long, value_name = "ENGINE", value_parser = NonEmptyStringValueParser::new(), help_heading = OUTPUT)]
     pub(crate) tts: Option<String>,
-    /// The loudspeaker: a file that ends in .wav, a program such as aplay, a whole command, a
-    /// Wyoming address, or none [default: the configuration's, else the satellite, else the first
-    /// program found]
+    /// The loudspeaker: a file that ends in .wav, a program such as aplay, a whole command,
+    /// a Wyoming address, or none [default: the configuration's, else the satellite, else
+    /// the first program found]
     #[arg(long, value_name = "OUTPUT", value_parser = NonEmptyStringValueParser::new(), help_heading = OUTPUT)]
     pub(crate) out: Option<String>,
     /// Act as a conversation agent for Home Assistant at this address; anyone who can reach it

@@ -122,8 +122,7 @@ async fn serve(
     };
     let notifications = tokio::task::block_in_place(|| notifications::open(&config))?;
     let journal = CommandJournal::open(&config, tools, "toolgate serve", OpenRetry::Endless);
-    let observers = GatewayObservers::default().with_journal(&journal);
-    let observers = observers.with_notifications(notifications);
+    let observers = GatewayObservers::new(&journal, notifications);
     #[cfg(feature = "otlp")]
     let traces = start_traces(&config, tools);
     #[cfg(feature = "otlp")]

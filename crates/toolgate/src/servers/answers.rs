@@ -7,8 +7,8 @@ use toolgate_mcp::{ElicitationHandler, SoleClientLog};
 use crate::elicit::TerminalElicitationHandler;
 use crate::spinner::Spinner;
 
-/// Who answers what servers ask, besides the model that they may use, and who gets what they log
-/// outside of calls.
+/// Who answers what servers ask, besides the model that they may use, and who gets what they
+/// log outside of calls.
 pub(crate) struct ServerAnswers {
     pub(super) elicitation_handler: Option<Arc<dyn ElicitationHandler>>,
     // The clients that call their tools may be able to.

@@ -235,8 +235,8 @@ fn a_toolgate_with_another_file_and_its_zwave_server_may_be_servers() {
     }
 }
 
-/// Servers with these tools, in the order of the file. Each returns the name of the tool that
-/// was called.
+/// Servers with these tools, in the order of the file. Each returns the name of the
+/// tool that was called.
 fn listing(servers: &[(&str, &[&str])], policy: &serde_json::Value) -> ProgramRun {
     let run = ProgramRun::new(["--config", "c.json"]);
     let mut entries = serde_json::Map::new();

@@ -213,8 +213,8 @@ fn a_skill_of_our_own_is_listed_read_and_attached() {
     assert!(said.contains("below skill://home/tidy)"), "{said}");
 }
 
-/// A server with one skill, whose file isn't the one that the entry promises unless the digest is
-/// right.
+/// A server with one skill, whose file isn't the one that the entry promises unless
+/// the digest is right.
 fn skill_server(digest: &str) -> String {
     let uri = "skill://tidy/SKILL.md";
     let file = json!({ "uri": uri, "digest": digest, "size": SKILL.len() });

@@ -89,8 +89,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The text of a macro's arguments, and the part before its first comma outside of brackets
-/// and quotes.
+/// The text of a macro's arguments, and the part before its first comma outside
+/// of brackets and quotes.
 fn arguments(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let (mut depth, mut quoted, mut escaped) = (0, false, false);

@@ -64,8 +64,8 @@ impl ProgramRun {
         self
     }
 
-    /// The user's own configuration. A file that is only in the working folder isn't used: see
-    /// `untrusted`.
+    /// The user's own configuration. A file that is only in the working folder
+    /// isn't used: see `untrusted`.
     pub(crate) fn config(self, text: &str) -> Self {
         let named = self.file("toolgate.json", text);
         named.env("TOOLGATE_CONFIG", "toolgate.json")

@@ -1,5 +1,5 @@
-//! The dashboard in a real browser: uses every element, and allows no console error and no
-//! accessibility problem.
+//! The dashboard in a real browser: uses every element, and allows no console error
+//! and no accessibility problem.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

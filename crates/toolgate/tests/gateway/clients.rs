@@ -82,8 +82,8 @@ fn the_sdks_and_the_inspector_work_with_the_whole_gateway() {
     assert_all_recorded(&gateway);
 }
 
-/// Checks the record: four clients with fifty parallel calls and one cancelled call each, and the
-/// inspector's calls.
+/// Checks the record: four clients with fifty parallel calls and one cancelled call each,
+/// and the inspector's calls.
 fn assert_all_recorded(gateway: &ServeProcess) {
     let count = |filter: &str| {
         let path = format!("/api/calls?limit=1000&origin=mcp&{filter}");

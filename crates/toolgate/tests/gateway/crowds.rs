@@ -22,8 +22,8 @@ const LEAVING: usize = 64 + 128 + 64;
 /// The limit on concurrent calls.
 const PERMITS: usize = 16;
 const CALLERS: usize = PERMITS * 10;
-/// How long the tool of the overload test takes, and the longest a call may take, whether it is
-/// accepted or refused.
+/// How long the tool of the overload test takes, and the longest a call may take, whether it
+/// is accepted or refused.
 const SLOW: u64 = 200;
 const LATE: Duration = Duration::from_secs(5);
 /// Memory that an overload may take, in KiB.

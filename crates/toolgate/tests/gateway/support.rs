@@ -247,8 +247,8 @@ impl HttpConnection {
         &mut self.stream
     }
 
-    /// Sends a request with more header lines, and returns the head of the response, whose body may
-    /// never end.
+    /// Sends a request with more header lines, and returns the head of the response, whose
+    /// body may never end.
     pub(crate) fn begin(
         &mut self,
         method: &str,
@@ -302,8 +302,8 @@ fn cut() -> std::io::Error {
     std::io::ErrorKind::UnexpectedEof.into()
 }
 
-/// The folder of Playwright. Without it or the browser, the test is skipped with a note, or fails
-/// with `CI=true`.
+/// The folder of Playwright. Without it or the browser, the test is skipped with a note,
+/// or fails with `CI=true`.
 pub(crate) fn browser_tools() -> Option<PathBuf> {
     let tools = thirdparty::HTTP.folder()?;
     thirdparty::has_programs(&["chromium"]).then_some(tools)

@@ -1,5 +1,5 @@
-//! Tasks of MCP clients and of servers: `kill -9` or SIGTERM, a new gateway, and they go on where they
-//! were.
+//! Tasks of MCP clients and of servers: `kill -9` or SIGTERM, a new gateway, and they go
+//! on where they were.
 
 use std::io::Read;
 use std::path::Path;

@@ -8,8 +8,8 @@ use crate::engines::{EngineProcess, speak};
 use crate::house::SimulatedHome;
 use crate::program::{VoiceFolder, VoiceRun};
 
-/// Speaks a request and lets the gateway answer it. Returns the transcript of the answer by
-/// Whisper too.
+/// Speaks a request and lets the gateway answer it. Returns the transcript of the
+/// answer by Whisper too.
 async fn asked(
     text: &str,
     home: &SimulatedHome,

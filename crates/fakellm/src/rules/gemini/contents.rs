@@ -1,5 +1,5 @@
-//! Checks the contents of a request: that the roles alternate, and that every call has its
-//! response.
+//! Checks the contents of a request: that the roles alternate, and that every
+//! call has its response.
 
 use std::collections::HashSet;
 
@@ -111,8 +111,8 @@ fn check_function_calls<'a>(
     Ok(calls)
 }
 
-/// If the model signed the first call of its turn, the client must send that signature back
-/// unchanged.
+/// If the model signed the first call of its turn, the client must send
+/// that signature back unchanged.
 fn check_thought_signature(
     part: &Map<String, Value>,
     id: &str,

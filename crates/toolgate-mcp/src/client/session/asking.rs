@@ -101,8 +101,8 @@ impl ClientSession {
         Ok(answers.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// True if the client of these calls may be asked this by an extension that it shares with the
-    /// server.
+    /// True if the client of these calls may be asked this by an extension that it
+    /// shares with the server.
     fn is_extension_request(&self, question: &Question, calls: &[CallContext]) -> bool {
         let method = &*question.method;
         let may_ask = |call: &CallContext| shares_extension(call, &self.server, method);

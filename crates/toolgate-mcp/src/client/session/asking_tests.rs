@@ -1,5 +1,5 @@
-//! Whom questions, log messages and notifications of a server reach, while calls of several clients
-//! come and go.
+//! Whom questions, log messages and notifications of a server reach, while calls of several
+//! clients come and go.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -149,8 +149,8 @@ impl ClientSession {
         Ok(self.transport()?.send(message).await?)
     }
 
-    /// Nobody answers a notification, so for a while the server may be working on it, as on a call
-    /// that was cancelled.
+    /// Nobody answers a notification, so for a while the server may be working on it, as on a
+    /// call that was cancelled.
     fn remember_notification(&self, call: &CallContext) {
         let caused = AbandonedCall::of_notification(call, self.abandoned_log_caller(call));
         let mut pending = self.pending.lock();

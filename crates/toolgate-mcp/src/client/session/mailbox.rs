@@ -199,33 +199,37 @@ impl ClientSession {
                 answer = answering => answer,
                 _ = session.ended() => return,
             };
-            let body = match answer {
-                Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-                Err(RpcError {
-                    code,
-                    message,
-                    data,
-                }) => {
-                    let mut error = json!({ "code": code, "message": message });
-                    if !data.is_null() {
-                        error["data"] = data;
-                    }
-                    json!({ "jsonrpc": "2.0", "id": id, "error": error })
-                }
-            };
-            let Ok(body) = to_json_line(&body) else {
-                return;
-            };
-            let message = OutgoingMessage {
-                body,
-                ..OutgoingMessage::default()
-            };
-            if let Ok(transport) = session.transport()
-                && let Err(error) = transport.send(message).await
-            {
-                debug!(server = %session.server, %error, "a response could not be sent");
-            }
+            session.send_answer(&id, answer).await;
             drop(permit);
         });
+    }
+
+    async fn send_answer(&self, id: &Value, answer: Result<Value, RpcError>) {
+        let body = match answer {
+            Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+            Err(RpcError {
+                code,
+                message,
+                data,
+            }) => {
+                let mut error = json!({ "code": code, "message": message });
+                if !data.is_null() {
+                    error["data"] = data;
+                }
+                json!({ "jsonrpc": "2.0", "id": id, "error": error })
+            }
+        };
+        let Ok(body) = to_json_line(&body) else {
+            return;
+        };
+        let message = OutgoingMessage {
+            body,
+            ..OutgoingMessage::default()
+        };
+        if let Ok(transport) = self.transport()
+            && let Err(error) = transport.send(message).await
+        {
+            debug!(server = %self.server, %error, "a response could not be sent");
+        }
     }
 }

@@ -32,8 +32,8 @@ const START_FAILED: &str = "the watcher of the MCP servers can't be started: ser
 /// The first argument that starts the program as the watcher; `main` must then call [`run`].
 pub const SUBCOMMAND: &str = "guard-servers";
 
-/// The watcher of all servers of a program. Cheap to clone; its process starts with the first
-/// server.
+/// The watcher of all servers of a program. Cheap to clone; its process starts
+/// with the first server.
 #[derive(Clone)]
 pub struct ServerWatcher(Arc<WatcherInner>);
 

@@ -75,8 +75,8 @@ impl<'a> YamlReader<'a> {
         None
     }
 
-    /// Parses the value that begins on the next line; null unless that is indented by at least
-    /// `indent`.
+    /// Parses the value that begins on the next line; null unless that is indented
+    /// by at least `indent`.
     fn parse_block(&mut self, indent: usize, depth: usize) -> Result<Value, FrontmatterError> {
         self.remaining_values = self.remaining_values.saturating_sub(1);
         if self.remaining_values == 0 || depth > MAX_DEPTH {
@@ -119,8 +119,8 @@ impl<'a> YamlReader<'a> {
         Ok(Value::Object(entries))
     }
 
-    /// Parses the value of a key whose line ends after the colon. YAML allows a list at the key's
-    /// own indent.
+    /// Parses the value of a key whose line ends after the colon. YAML allows a list at
+    /// the key's own indent.
     fn parse_nested_value(
         &mut self,
         indent: usize,
@@ -217,8 +217,8 @@ impl<'a> YamlReader<'a> {
         Err(self.error_on_previous_line(problem))
     }
 
-    /// Parses a block scalar: `|` keeps line breaks, `>` folds them; `-` drops and `+` keeps
-    /// trailing line breaks.
+    /// Parses a block scalar: `|` keeps line breaks, `>` folds them; `-` drops and `+`
+    /// keeps trailing line breaks.
     fn parse_block_scalar(
         &mut self,
         header: &str,

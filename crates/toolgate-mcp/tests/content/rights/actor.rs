@@ -71,8 +71,8 @@ impl Actor {
         assert!(may, "{methods:?} of {server}: {about}");
     }
 
-    /// True if the client declares an extension of the server, and the method isn't named after one
-    /// of another server.
+    /// True if the client declares an extension of the server, and the method isn't named after
+    /// one of another server.
     pub(super) fn shares_extension(&self, server: &str, method: &str) -> bool {
         let declared = EXTENSIONS
             .iter()

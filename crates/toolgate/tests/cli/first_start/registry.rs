@@ -16,8 +16,8 @@ use tokio::time::Instant;
 const CHUNK: usize = 8 * 1024;
 /// The path prefix of files from other hosts. Scheme and host follow it.
 const ELSEWHERE: &str = "/~/";
-/// Headers of a request that are passed on. Not its encoding, because a compressed response
-/// couldn't be rewritten.
+/// Headers of a request that are passed on. Not its encoding, because a compressed
+/// response couldn't be rewritten.
 const ASKED: [&str; 2] = ["accept", "range"];
 /// Headers of a response that a package manager needs.
 const ANSWERED: [&str; 4] = ["content-type", "content-range", "accept-ranges", "etag"];

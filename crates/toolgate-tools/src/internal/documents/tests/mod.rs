@@ -35,8 +35,8 @@ impl TestLibrary {
         fs::write(path, text).unwrap();
     }
 
-    /// Makes a file an hour old. A file that was written within the clock's resolution is read
-    /// again.
+    /// Makes a file an hour old. A file that was written within the clock's
+    /// resolution is read again.
     fn backdate(&self, name: &str) {
         let file = fs::File::options()
             .append(true)
