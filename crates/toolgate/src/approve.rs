@@ -12,7 +12,9 @@ use toolgate_core::{
     Redactor, ToolSource,
 };
 
-pub(crate) use client::{ClientApprover, ClientFirstApprover};
+pub(crate) use client::ClientApprover;
+#[cfg(any(feature = "chat", feature = "serve"))]
+pub(crate) use client::ClientFirstApprover;
 #[cfg(feature = "voice")]
 pub(crate) use spoken::AloudApprover;
 
