@@ -10,7 +10,7 @@
 //! | `skills` | the entries of `skills/list`, also for `skills/get` |
 //! | `anything` | if true, every other skill and every folder exists too |
 //! | `extensions` | the declared extensions |
-//! | `methods` | the results of extension methods, by method; a null `params` in one is replaced by those of the request, and their `uri` may be a fault |
+//! | `methods` | the results of extension methods, by method; `"params": null` in one is replaced by the params of the request, in which a `fault:` URI works too |
 //! | `raw` | BYTES by method: written instead of the response, with $ID replaced by the request's id |
 //! | `ttlMs` | how long clients may cache the lists (default: 0) |
 //! | `answers` | by URI, prompt name or reference: a result, or an error with its `code` |
@@ -164,7 +164,7 @@ pub(crate) fn extension(
     Some(Ok(result))
 }
 
-/// Answers a method of content. Returns `None` when there is no response to send: none at all, or
+/// Answers a request for a resource, prompt, completion or skill. Returns `None` when there is no response to send: none at all, or
 /// one that was already written.
 pub(crate) fn answer(
     server: &FakeServer,
@@ -261,8 +261,8 @@ fn default_answer(method: &str, address: &str, text: &str) -> Value {
     result
 }
 
-/// Announces `times` updates if the client has subscribed or `always` is set.
-/// Returns whether it did.
+/// Sends `arguments.times` update notifications if the client has subscribed or `arguments.always`
+/// is true. Returns whether it did.
 pub(crate) fn update(server: &FakeServer, arguments: &Value) -> bool {
     let uri = arguments["uri"].as_str().unwrap_or_default();
     let is_wanted = server.subscriptions().includes(uri) || arguments["always"] == true;

@@ -37,10 +37,10 @@ impl ContentSet {
 }
 
 impl ToolExecutor {
-    /// Finds the only source that can have defined a method: one with an extension that caller and
-    /// source share, as `is_shared` tells. If some of these extensions have the name with which the
-    /// method begins, the others don't count, even if the caller may not use the former: what is
-    /// meant for one server is none of another's business.
+    /// Finds the source to send a method of an extension to. Candidates declare an extension for
+    /// which `is_shared` is true. If the method begins with the name of one of these extensions,
+    /// only sources that declare it are candidates. Scope and policy are checked after that, so
+    /// that a request meant for one server never reaches another.
     pub fn find_extension_request(
         &self,
         method: &str,
@@ -57,7 +57,7 @@ impl ToolExecutor {
     }
 
     /// Like [`find_extension_request`](Self::find_extension_request), for a notification. `name` is
-    /// its method without what all notifications begin with.
+    /// its method without `notifications/`.
     pub fn find_extension_notification(
         &self,
         (method, name): (&str, &str),
@@ -73,10 +73,10 @@ impl ToolExecutor {
         Ok(self.extension_request(owner, method, arguments, scope))
     }
 
-    /// True if a message of this name from the source may reach the caller: they share an
-    /// extension that can have defined it, as `is_shared` tells, and the caller may use the
-    /// extensions of the source. If some extensions of the source have the name with which the
-    /// message begins, the others don't count.
+    /// True if a message of this name from the source may reach the caller: the source declares an
+    /// extension for which `is_shared` is true, and the caller may use the extensions of the
+    /// source. If the message begins with the name of one of the source's extensions, only that
+    /// extension counts.
     pub fn may_get_extension_message(
         &self,
         source: &ToolSource,
@@ -121,7 +121,8 @@ impl ToolExecutor {
     }
 }
 
-/// True for `com.example/catalog` and `catalog`, `catalog/search` or `com.example/catalog/search`.
+/// True if `message` begins with the extension's id, or with the last segment of it. The id
+/// `com.example/catalog` matches `catalog`, `catalog/search` and `com.example/catalog/search`.
 pub fn is_named_by_extension(id: &str, message: &str) -> bool {
     let name = id.rsplit_once('/').map_or(id, |(_, name)| name);
     let begins_with = |prefix: &str| {

@@ -68,28 +68,28 @@ struct CallContextState {
     meta: Option<Arc<Map<String, Value>>>,
     extensions: Option<Arc<Map<String, Value>>>,
     extension_listener: Option<Arc<dyn ExtensionListener>>,
-    resumes: Option<RemoteTask>,
+    resumed_task: Option<RemoteTask>,
     task_handle: Option<TaskHandle>,
-    is_left: AtomicBool,
+    is_left_to_server: AtomicBool,
     executor: ToolExecutor,
     scope: Scope,
     flow: Option<Arc<FlowState>>,
     user_initiated: bool,
     started: Instant,
-    // Nanoseconds after `started`, without pauses. Progress moves it; what counts is never later than
-    // `hard_limit`, which may be raised until then.
+    // Nanoseconds after `started`, not counting pauses. Progress extends it. The call ends at this or
+    // at `hard_limit`, whichever is earlier.
     deadline: AtomicU64,
     slot: Mutex<Option<CallSlot>>,
     pauses: Mutex<ClockPauses>,
-    resumed: Notify,
+    clock_resumed: Notify,
     // How long the tool may run without reporting progress.
     idle_limit: Duration,
     // How long the tool may run in all, in nanoseconds.
     hard_limit: AtomicU64,
-    // The same once the call is a task.
+    // Replaces `hard_limit` once the call is a task, of its client or of its server.
     task_limit: Duration,
     sent: OnceLock<SentRequest>,
-    // Set once the call is announced as a task.
+    // Set once the server continues the call as a task.
     last_report: OnceLock<Mutex<TaskReport>>,
 }
 
@@ -137,15 +137,15 @@ impl CallContext {
             meta: call.meta.take(),
             extensions: call.extensions.take(),
             extension_listener: call.extension_listener.take(),
-            resumes: call.resumes.take(),
+            resumed_task: call.resumes.take(),
             task_handle: call.task_handle.take(),
-            is_left: AtomicBool::new(false),
+            is_left_to_server: AtomicBool::new(false),
             executor,
             scope: call.scope.clone(),
             flow: call.flow.as_ref().map(CallFlow::state),
             user_initiated: call.user_initiated,
             pauses: Mutex::default(),
-            resumed: Notify::new(),
+            clock_resumed: Notify::new(),
             started: Instant::now(),
             deadline: AtomicU64::new(nanos(idle_limit)),
             slot: Mutex::new(None),
@@ -169,7 +169,8 @@ impl CallContext {
         self.0.origin
     }
 
-    /// What the call's tool may use for its caller.
+    /// The executor that runs this call. It isn't restricted to the caller: to make another call
+    /// for the caller, use [`execute`](Self::execute).
     pub fn executor(&self) -> &ToolExecutor {
         &self.0.executor
     }
@@ -357,12 +358,12 @@ impl CallContext {
     }
 
     async fn wait_while_paused(&self) {
-        let mut resumed = std::pin::pin!(self.0.resumed.notified());
+        let mut resumed = std::pin::pin!(self.0.clock_resumed.notified());
         // Registered before the check, so that a resumption in between isn't missed.
         resumed.as_mut().enable();
         while self.is_paused() {
             resumed.as_mut().await;
-            resumed.set(self.0.resumed.notified());
+            resumed.set(self.0.clock_resumed.notified());
             resumed.as_mut().enable();
         }
     }

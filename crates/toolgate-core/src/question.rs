@@ -29,7 +29,8 @@ pub trait QuestionHandler: Send + Sync {
     }
 }
 
-/// A client that was sent to a page. It may outlive the call that asked.
+/// Is notified when a URL elicitation is complete. Implemented for clients, which may outlive the
+/// call that asked.
 pub trait ElicitationListener: Send + Sync {
     /// Called when the server says that the page of the elicitation with this id is done.
     fn elicitation_completed(&self, id: &str);

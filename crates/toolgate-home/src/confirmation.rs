@@ -88,8 +88,9 @@ pub struct CommandConfirmation {
     deadline: Instant,
     /// When the gateway published the target, which means that the radio has sent the command.
     echo: Option<Instant>,
-    /// The first matching value, with the gateway's timestamp. It may be only the expected value.
-    expected: Option<(Instant, Option<u64>)>,
+    /// When the first matching value arrived, with the gateway's timestamp. The gateway may publish
+    /// a value before the device has it, so this alone proves nothing.
+    first_match: Option<(Instant, Option<u64>)>,
     contrary: Option<(Instant, Json)>,
     confirmed: bool,
     status: Option<DeviceStatus>,
@@ -103,7 +104,7 @@ impl CommandConfirmation {
             sent,
             deadline: sent + timeout,
             echo: None,
-            expected: None,
+            first_match: None,
             contrary: None,
             confirmed: false,
             status: None,
@@ -123,15 +124,15 @@ impl CommandConfirmation {
         };
         let late = self.echo.is_some_and(|echo| now - echo >= DUPLICATE_WINDOW);
         if !self.wanted.is_met(value) {
-            if self.expected.is_some() || late {
+            if self.first_match.is_some() || late {
                 self.contrary = Some((now, value.clone()));
             }
             return;
         }
         self.contrary = None;
-        match self.expected {
+        match self.first_match {
             None => {
-                self.expected = Some((now, time));
+                self.first_match = Some((now, time));
                 // The gateway's expected value comes together with the echo. A later one comes from
                 // the device.
                 self.confirmed = late;
@@ -181,7 +182,7 @@ impl CommandConfirmation {
         if self.reading_requested {
             return ConfirmationStep::Wait(self.deadline);
         }
-        let sign_of_life = self.expected.map(|(at, _)| at).or(self.echo);
+        let sign_of_life = self.first_match.map(|(at, _)| at).or(self.echo);
         let due = match sign_of_life {
             Some(at) => at + READ_AFTER,
             // Without any, wait: it takes ~4 s until a node is reported dead, and that is a better

@@ -31,7 +31,7 @@ impl DeviceKind {
         matches!(self, Self::Dimmer | Self::Blind | Self::Fan)
     }
 
-    /// Guesses from its name what a device with a level is.
+    /// Guesses the kind of a device that has a level from its name.
     pub fn guess_with_level(name: &str) -> Self {
         // A motor may be attached to a module that is sold for lights; then only the name shows it.
         const BLINDS: [&str; 5] = ["blind", "shade", "shutter", "curtain", "awning"];

@@ -22,7 +22,8 @@ pub(crate) fn tool_output(message: String, text: Option<String>, fields: Value) 
     output
 }
 
-/// Makes an error of every outcome except success and a command that waits for its device to wake.
+/// Converts an outcome to the result of a tool. Only success, and a command that waits for its device
+/// to wake, are successful results.
 pub(crate) fn command_output(
     protocol: &HomeProtocol,
     device: &HomeDevice,

@@ -47,7 +47,7 @@ pub(crate) fn declared_for_client(client: &Map<String, Value>) -> Map<String, Va
 }
 
 /// What clients may learn of the extensions that a server declares.
-pub(crate) fn passed_to_clients(capabilities: &Value) -> Map<String, Value> {
+pub(crate) fn forwarded_extensions(capabilities: &Value) -> Map<String, Value> {
     let mut declared = declared_by(capabilities);
     declared.retain(|id, _| !NOT_PASSED_ON.contains(&id.as_str()));
     declared
@@ -160,7 +160,7 @@ mod tests {
         let declared = declared_by(&json!({ "extensions": extensions }));
         let ids: Vec<&str> = declared.keys().map(String::as_str).collect();
         assert_eq!(ids, ["com.example/thing", "io.modelcontextprotocol/tasks"]);
-        let passed = passed_to_clients(&json!({ "extensions": extensions }));
+        let passed = forwarded_extensions(&json!({ "extensions": extensions }));
         assert_eq!(
             Value::Object(passed),
             json!({ "com.example/thing": { "on": true } })

@@ -1,5 +1,5 @@
-//! [`SoleClientLog`]: where log messages of servers go that are about no call. It is apart because
-//! one half of this crate fills it and the other one empties it.
+//! [`SoleClientLog`]: receives log messages of servers that belong to no call. The client half of
+//! this crate fills it, the server half empties it.
 
 use std::sync::Arc;
 

@@ -3,12 +3,11 @@
 use std::ops::Range;
 use std::time::Duration;
 
-/// Returns the delay before the next try: `first`, doubled for each earlier failure, up to `max`.
-///
-/// `failures` doesn't count the latest failure.
-pub fn backoff(first: Duration, failures: u32, max: Duration) -> Duration {
+/// Returns `first` doubled `doublings` times, at most `max`. Before the first retry there are zero
+/// doublings.
+pub fn backoff(first: Duration, doublings: u32, max: Duration) -> Duration {
     first
-        .saturating_mul(2_u32.saturating_pow(failures))
+        .saturating_mul(2_u32.saturating_pow(doublings))
         .min(max)
 }
 

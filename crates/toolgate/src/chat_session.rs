@@ -238,7 +238,7 @@ impl ChatSession {
             None => Duration::ZERO,
         };
         if !timeout.is_zero() {
-            fleet.servers.start_installed_without_tools();
+            fleet.servers.start_installed_servers_without_tools();
         }
         let settled = async {
             let waiting = tokio::time::timeout(timeout, fleet.servers.wait_for_known_tools());

@@ -176,7 +176,7 @@ impl ServerFleet {
     }
 
     pub(crate) fn note_missing_except_unseen(&self) {
-        let unseen = self.servers.installed_without_tools();
+        let unseen = self.servers.installed_servers_without_tools();
         let mut all = self.servers.status();
         all.retain(|status| !unseen.contains(&status.name));
         self.note_problems(all);

@@ -27,7 +27,7 @@ impl Drop for PausedClock {
         if pauses.open == 0 {
             let since = pauses.since.take();
             pauses.total += since.map(|since| since.elapsed()).unwrap_or_default();
-            state.resumed.notify_waiters();
+            state.clock_resumed.notify_waiters();
         }
     }
 }

@@ -42,7 +42,7 @@ impl TaskHandle {
 impl CallContext {
     /// The task to wait for, if this call continues one. The tool must not run again.
     pub fn resumed_task(&self) -> Option<&RemoteTask> {
-        self.0.resumes.as_ref()
+        self.0.resumed_task.as_ref()
     }
 
     /// Tells the observers that the server continues this call as a task, so that it can be resumed
@@ -90,10 +90,10 @@ impl CallContext {
     /// Records that the server goes on with the call while this process ends, so that its error
     /// isn't how the call ends.
     pub fn leave_to_server(&self) {
-        self.0.is_left.store(true, Ordering::Relaxed);
+        self.0.is_left_to_server.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn is_left_to_server(&self) -> bool {
-        self.0.is_left.load(Ordering::Relaxed)
+        self.0.is_left_to_server.load(Ordering::Relaxed)
     }
 }

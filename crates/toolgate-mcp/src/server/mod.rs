@@ -167,8 +167,8 @@ impl McpServer {
         drop(self.service.shared.observer.set(observer));
     }
 
-    /// Where servers log what is about no call, if this server has only one client, on
-    /// a pair of streams.
+    /// The log for messages of servers that belong to no call. Use it only if this server has a
+    /// single client, on a pair of streams.
     pub fn sole_client_log(&self) -> SoleClientLog {
         self.service.shared.sole_client.to_log()
     }

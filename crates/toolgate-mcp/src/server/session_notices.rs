@@ -1,5 +1,5 @@
-//! [`SessionNotices`]: what a client of 2025-11-25 is told between its requests. How its tasks go on,
-//! and that a page it was sent to is done.
+//! [`SessionNotices`]: notifications for a client of 2025-11-25 outside of its requests, about the
+//! status of its tasks and about completed URL elicitations.
 
 use std::collections::VecDeque;
 
@@ -14,12 +14,13 @@ use super::jsonrpc::{RequestId, notification};
 use super::methods::ClientSink;
 use super::tasks::{FollowedTask, StartedTask, TaskNotice};
 
-// Tasks that one client is told about at once. It can ask for the state of any other.
+// Tasks with notifications per client. For any other task, the client has to poll.
 const MAX_FOLLOWED: usize = 100;
 // Pages that are done, for a client that doesn't read its stream.
 const MAX_COMPLETED: usize = 100;
 
-/// Nothing waits but the latest state, so a client that doesn't read costs little.
+/// Keeps only the latest state of each task and at most `MAX_COMPLETED` ids, so a client that
+/// doesn't read costs little memory.
 #[derive(Default)]
 pub(super) struct SessionNotices {
     tasks: Mutex<Vec<FollowedTask>>,

@@ -57,6 +57,7 @@ fn trim_line_ends(value: &str) -> &str {
 fn arguments(pairs: &[(&str, &str)], schema: &Value) -> CallArguments {
     match typed_arguments(pairs, schema) {
         Ok(arguments) => CallArguments::Object(arguments),
+        // A key stands twice, in the call or in one of its values.
         Err(_) => CallArguments::Unusable(to_json_with_duplicates(pairs)),
     }
 }
@@ -66,6 +67,7 @@ fn to_json_with_duplicates(pairs: &[(&str, &str)]) -> String {
     let pairs = pairs.iter().map(|(key, value)| {
         let key = Value::from(*key);
         match parse_json(value.as_bytes()) {
+            // The duplicate is in the value, whose text stays as it is.
             Err(JsonError::DuplicateKey { .. }) => format!("{key}:{value}"),
             _ => format!("{key}:{}", Value::from(*value)),
         }

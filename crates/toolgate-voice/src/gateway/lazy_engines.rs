@@ -55,6 +55,8 @@ impl LazyOutput {
     }
 
     pub(super) fn connect(&self, link: SatelliteLink) {
+        // Without a configured output, the connected satellite plays. A new connection replaces the
+        // one before.
         if self.name.is_empty() {
             *self.found.lock() = Some(Arc::new(link));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use tokio::time::Instant;
 use toolgate_core::Origin;
 use toolgate_models::{
@@ -22,7 +22,7 @@ const SPOKEN_PROMPT: &str = "What you read was spoken and may be misheard: take 
 several. Your answer is spoken aloud: one or two short sentences in the language of the person, without lists, tables, links, \
 Markdown or emoji.";
 
-type SharedConversation = Arc<Lock<Conversation>>;
+type SharedConversation = Arc<AsyncMutex<Conversation>>;
 
 pub(super) struct ConversationStore {
     toolbox: Toolbox,
@@ -39,7 +39,7 @@ struct ModelChoice {
 struct StoredConversation {
     conversation: SharedConversation,
     used: Instant,
-    is_cancelled: bool,
+    is_stop_requested: bool,
 }
 
 impl ConversationStore {
@@ -60,11 +60,12 @@ impl ConversationStore {
         }
     }
 
-    /// Uses a model that was found. False if it is not the one already in use: only that
-    /// one can come back.
+    /// Switches to a model that has become reachable. If only sentences answered so far, any model
+    /// is accepted. Otherwise it must be the same provider and model as before; returns false for
+    /// another one.
     pub(super) fn use_model(&self, chosen: ConnectedModel) -> bool {
         let mut choice = self.choice.lock();
-        let who = |router: &SentenceRouter| (router.source(), router.model_name().to_owned());
+        let identity = |router: &SentenceRouter| (router.source(), router.model_name().to_owned());
         if choice.router.source() == AnswerSource::Sentences {
             let sentences = choice.router.sentences().cloned();
             let router = chosen.router;
@@ -72,7 +73,7 @@ impl ConversationStore {
                 Some(sentences) => router.sentences_last(sentences),
                 None => router,
             };
-        } else if who(&choice.router) != who(&chosen.router) {
+        } else if identity(&choice.router) != identity(&chosen.router) {
             return false;
         }
         choice.router.set_available();
@@ -104,20 +105,21 @@ impl ConversationStore {
         let entry = stored
             .entry(key.to_owned())
             .or_insert_with(|| StoredConversation {
-                conversation: Arc::new(Lock::new(self.begin())),
+                conversation: Arc::new(AsyncMutex::new(self.begin())),
                 used: now,
-                is_cancelled: false,
+                is_stop_requested: false,
             });
         Arc::clone(&entry.conversation)
     }
 
-    /// Locks the conversation for a turn. A question the model asked before somebody
-    /// said stop is dropped.
+    /// Locks the conversation for a turn. If somebody said stop since the last turn, drops the
+    /// question that the model had asked.
     pub(super) async fn lock_for_turn(&self, key: &str) -> OwnedMutexGuard<Conversation> {
         let mut conversation = self.get(key).lock_owned().await;
         let mut stored = self.stored.lock();
-        let is_cancelled = stored.get_mut(key).map(|stored| &mut stored.is_cancelled);
-        if is_cancelled.is_some_and(std::mem::take) {
+        if let Some(stored) = stored.get_mut(key)
+            && std::mem::take(&mut stored.is_stop_requested)
+        {
             conversation.drop_question();
         }
         drop(stored);
@@ -132,7 +134,7 @@ impl ConversationStore {
     // next turn handles it.
     pub(super) fn cancel(&self, key: &str) {
         if let Some(stored) = self.stored.lock().get_mut(key) {
-            stored.is_cancelled = true;
+            stored.is_stop_requested = true;
         }
     }
 

@@ -64,7 +64,7 @@ pub(super) async fn settle(fleet: &ServerFleet, server: Option<&str>, refresh: b
         Some(server) => fleet.servers.start_server(server).await,
         None if refresh => fleet.servers.start_all().await,
         None => {
-            fleet.servers.start_unseen();
+            fleet.servers.start_servers_without_tools();
             fleet.servers.wait_for_known_tools().await;
         }
     }

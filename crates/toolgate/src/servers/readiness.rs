@@ -76,12 +76,12 @@ impl UnseenServers {
     async fn start_and_wait(&self, coming: impl Future<Output = ()>) {
         let until = self.until.get();
         let is_over = until.is_some_and(|until| *until <= Instant::now());
-        if is_over || self.servers.installed_without_tools().is_empty() {
+        if is_over || self.servers.installed_servers_without_tools().is_empty() {
             return;
         }
         // A caller that only checks polls once, and gets no further.
         tokio::task::yield_now().await;
-        self.servers.start_installed_without_tools();
+        self.servers.start_installed_servers_without_tools();
         let until = self
             .until
             .get_or_init(|| Instant::now() + FIRST_TOOLS_TIMEOUT);

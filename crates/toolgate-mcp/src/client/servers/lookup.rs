@@ -23,20 +23,21 @@ impl Servers {
         self.wait_for_all(StatusBoard::is_settled).await;
     }
 
-    /// Starts the servers whose tools aren't known, except those that failed recently.
-    pub fn start_unseen(&self) {
+    /// Starts the servers without known tools, that is without a list or a catalog entry, except
+    /// those that failed recently.
+    pub fn start_servers_without_tools(&self) {
         self.inner.wake(|member| member.board.is_worth_starting());
     }
 
-    /// Like [`start_unseen`](Self::start_unseen), without servers that may have to be downloaded
+    /// Like [`start_servers_without_tools`](Self::start_servers_without_tools), without servers that may have to be downloaded
     /// first: for callers that won't wait that long and would interrupt the download.
-    pub fn start_installed_without_tools(&self) {
+    pub fn start_installed_servers_without_tools(&self) {
         self.inner.wake(|member| member.board.is_quick_to_start());
     }
 
     /// Servers without known tools that are starting, or that
-    /// [`start_installed_without_tools`](Self::start_installed_without_tools) would start.
-    pub fn installed_without_tools(&self) -> Vec<String> {
+    /// [`start_installed_servers_without_tools`](Self::start_installed_servers_without_tools) would start.
+    pub fn installed_servers_without_tools(&self) -> Vec<String> {
         let is_without_tools =
             |board: &StatusBoard| board.is_expected() || board.is_quick_to_start();
         self.inner.members.lock().names(is_without_tools)

@@ -46,7 +46,7 @@ pub struct ServersOptions {
     pub catalog: ToolCatalog,
     /// If true, a server starts only once it is needed: one of its tools is called, a name is
     /// looked up that no server is known to have, or [`start_all`](crate::Servers::start_all) or
-    /// [`start_unseen`](crate::Servers::start_unseen) is called. If false, all start at once.
+    /// [`start_servers_without_tools`](crate::Servers::start_servers_without_tools) is called. If false, all start at once.
     pub on_demand: bool,
 }
 

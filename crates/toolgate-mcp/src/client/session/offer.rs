@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::client::content::ContentCapabilities;
 use crate::client::tasks::TaskOffer;
-use crate::extensions::passed_to_clients;
+use crate::extensions::forwarded_extensions;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServerOffer {
@@ -17,12 +17,12 @@ pub(crate) struct ServerOffer {
 }
 
 impl ServerOffer {
-    /// Takes it from the result of `initialize` or `server/discover`.
+    /// Reads it from the result of `initialize` or `server/discover`.
     pub(super) fn from_handshake(result: &Value) -> Self {
         let capabilities = &result["capabilities"];
         Self {
             capabilities: ContentCapabilities::from_json(capabilities),
-            extensions: passed_to_clients(capabilities),
+            extensions: forwarded_extensions(capabilities),
             instructions: result["instructions"].as_str().map(str::to_owned),
             logging: capabilities["logging"].is_object(),
             tasks: TaskOffer::from_json(capabilities),

@@ -236,7 +236,7 @@ impl CallRequest<'_> {
             return fleet.servers.start_all().await;
         }
         if config.is_resource_tool(self.tool) {
-            fleet.servers.start_unseen();
+            fleet.servers.start_servers_without_tools();
             return fleet.servers.wait_for_known_tools().await;
         }
         fleet.servers.wait_for_tool(self.tool).await;

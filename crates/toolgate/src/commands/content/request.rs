@@ -218,7 +218,7 @@ async fn wait_for_owner(wanted: &ContentTarget<'_>, executor: &ToolExecutor, fle
     };
     executor.manager().refresh_lists().await;
     if owner().is_none() {
-        fleet.servers.start_unseen();
+        fleet.servers.start_servers_without_tools();
         fleet.servers.wait_for_known_tools().await;
     }
     if owner().is_none() {

@@ -387,7 +387,7 @@ async fn an_unstartable_program_delays_only_its_own_lookups() {
     for (name, at) in [("nothing", 0.0), ("missing__tool", 6.0)] {
         let house = SupervisionTest::with(&[("missing", &[ScriptedStart::Missing])], options());
         house.apply([server("missing")]);
-        house.servers.start_unseen();
+        house.servers.start_servers_without_tools();
         house.servers.wait_for_known_tools().await;
         assert_eq!(house.now(), 0.0);
         house.servers.wait_for_tool(name).await;

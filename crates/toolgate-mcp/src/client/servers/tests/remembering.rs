@@ -322,7 +322,7 @@ async fn recently_failed_servers_delay_no_listing() {
     assert_eq!(failure.reason, "no answer to the handshake");
     let next = SupervisionTest::with(scripts, on_demand(&catalog));
     next.apply([known("mute"), known("good")]);
-    next.servers.start_unseen();
+    next.servers.start_servers_without_tools();
     next.servers.wait_for_known_tools().await;
     assert_eq!(next.now(), 0.0);
     assert!(next.has("good_tool") && next.stage.starts.lock().is_empty());
@@ -374,12 +374,12 @@ async fn late_servers_are_not_waited_for_twice() {
     let (catalog, _folder) = memory();
     let house = SupervisionTest::with(&[("mute", &[ScriptedStart::Hang])], on_demand(&catalog));
     house.apply([known("mute")]);
-    house.servers.start_installed_without_tools();
+    house.servers.start_installed_servers_without_tools();
     house.at(5.0).await;
     house.servers.give_up_on_late_servers();
     let next = SupervisionTest::with(&[("mute", &[ScriptedStart::Hang])], on_demand(&catalog));
     next.apply([known("mute")]);
-    next.servers.start_installed_without_tools();
+    next.servers.start_installed_servers_without_tools();
     next.servers.wait_for_known_tools().await;
     assert_eq!(next.now(), 0.0);
 }
