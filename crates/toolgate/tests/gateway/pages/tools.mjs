@@ -20,7 +20,7 @@ export async function tools(bench) {
     await bench.until('one tool', async () => (await listed(bench)).join() === 'markup');
     await bench.id('tool-source').selectOption('');
     await bench.id('tool-sort-name').click();
-    await bench.until('by name', async () => (await listed(bench))[0] === 'args');
+    await bench.until('by name', async () => (await listed(bench))[0] === 'allocate');
     await bench.id('tool-sort-calls').click();
     await bench.until('by calls', async () => ['echo', 'sleep'].includes((await listed(bench))[0]));
     await bench.accessible('tools');
