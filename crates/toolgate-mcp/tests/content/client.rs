@@ -1,5 +1,7 @@
 //! An MCP client of either era for tests.
 
+mod questions;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +13,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use toolgate_mcp::{McpServer, ProtocolEra};
+
+use questions::{answer_to, question_label};
 
 /// Ten times what anything here should take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -35,25 +39,6 @@ pub(crate) struct TestClient {
     pub(crate) received_questions: Arc<Mutex<Vec<String>>>,
     /// The questions that came as requests, in full.
     pub(crate) question_requests: Arc<Mutex<Vec<Value>>>,
-}
-
-fn question_label(question: &Value) -> String {
-    let message = question["params"]["message"].as_str();
-    let method = || question["method"].as_str();
-    message.or_else(method).unwrap().to_owned()
-}
-
-/// The answer of a person to a form, or of a model or a program to other questions.
-fn answer_to(question: &Value, form: &Value) -> Value {
-    match question["method"].as_str().unwrap() {
-        "elicitation/create" => form.clone(),
-        "sampling/createMessage" => json!({
-            "role": "assistant", "model": "m", "content": { "type": "text", "text": "the model says so" },
-        }),
-        "roots/list" => json!({ "roots": [{ "uri": "file:///home/ada", "name": "home" }] }),
-        method if method.starts_with("thing/") => json!({ "answers": question["params"] }),
-        other => panic!("{other}"),
-    }
 }
 
 type Writer = Arc<tokio::sync::Mutex<WriteHalf<DuplexStream>>>;
@@ -245,17 +230,6 @@ impl TestClient {
         response["error"].take()
     }
 
-    /// Answers the questions of a task.
-    pub(crate) async fn answer_task(&mut self, id: &Value, state: &Value) {
-        let mut params = id.clone();
-        for (key, question) in state["inputRequests"].as_object().unwrap() {
-            let label = question_label(question);
-            self.received_questions.lock().push(label);
-            params["inputResponses"][key] = answer_to(question, self.answer.as_ref().unwrap());
-        }
-        self.result("tasks/update", params).await;
-    }
-
     /// The text of a resource.
     pub(crate) async fn read(&mut self, uri: &str) -> String {
         let result = self.result("resources/read", json!({ "uri": uri })).await;
@@ -416,15 +390,5 @@ impl Listener {
                 drop(waiting.send(message));
             }
         }
-    }
-
-    async fn answer_question(&self, question: &Value) {
-        self.received_questions
-            .lock()
-            .push(question_label(question));
-        self.question_requests.lock().push(question.clone());
-        let result = answer_to(question, self.answer.as_ref().unwrap());
-        let response = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
-        write_line(&self.writer, &response).await;
     }
 }

@@ -199,13 +199,17 @@ async fn oversized_contents_are_refused_and_the_server_keeps_running() {
 
 #[tokio::test]
 async fn a_malformed_result_fails_only_its_request() {
+    // The client and the server share an extension, but none can define a kind like `tools/x`.
     let malformed = [
         ("resources/read", r#"{"contents":{}}"#),
         ("resources/read", r#"{"contents":["text"]}"#),
         ("resources/read", r#"{"content":[]}"#),
         ("resources/read", "[]"),
         ("resources/read", "null"),
-        ("resources/read", r#"{"contents":[],"resultType":"riddle"}"#),
+        (
+            "resources/read",
+            r#"{"contents":[],"resultType":"tools/x"}"#,
+        ),
         ("prompts/get", r#"{"messages":"none"}"#),
         ("prompts/get", r#"{"messages":{}}"#),
         ("prompts/get", r#"{"messages":[["user"]]}"#),
@@ -225,7 +229,7 @@ async fn a_malformed_result_fails_only_its_request() {
         (UNKNOWN_METHOD, "7"),
         (UNKNOWN_METHOD, "[]"),
         (UNKNOWN_METHOD, "null"),
-        (UNKNOWN_METHOD, r#"{"resultType":"riddle"}"#),
+        (UNKNOWN_METHOD, r#"{"resultType":"tools/x"}"#),
     ];
     let raw =
         |result: &str| format!(r#"fault:raw/{{"jsonrpc":"2.0","id":$ID,"result":{result}}}\n"#);
