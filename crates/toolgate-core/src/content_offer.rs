@@ -1,4 +1,4 @@
-//! What a caller may see of all content, in the form in which MCP lists it.
+//! Filters resources, templates, prompts and skills to what a caller may use, as entries of MCP lists.
 
 use serde_json::{Value, json};
 
@@ -17,16 +17,16 @@ pub struct OfferedEntry<'a> {
 }
 
 impl ContentSource {
-    /// True if the source supports the method, and policy and scope let the caller use it. What is
-    /// said about resources is for those who may read them.
+    /// True if the source supports the method, and policy and scope let the caller use it. Skills
+    /// and folders describe resources, so they require the right to read resources too.
     pub fn is_offered(&self, method: ContentMethod, rules: &ExecutionRules, scope: &Scope) -> bool {
         use ContentMethod::{GetSkill, ReadDirectory, ReadResource};
         let offers = |method| {
             let tool = self.content.access.tool(method);
             tool.is_some_and(|tool| rules.offers(tool.definition(), scope))
         };
-        let is_about_resources = matches!(method, GetSkill | ReadDirectory);
-        offers(method) && (!is_about_resources || offers(ReadResource))
+        let needs_read_access = matches!(method, GetSkill | ReadDirectory);
+        offers(method) && (!needs_read_access || offers(ReadResource))
     }
 }
 

@@ -122,7 +122,10 @@ impl Traces {
         drop(tokio::time::timeout(FLUSH_TIMEOUT, flush).await);
         let dropped = self.shared.dropped.swap(0, Ordering::Relaxed);
         if dropped > 0 {
-            warn!(dropped, "spans were not sent: the collector is too slow");
+            warn!(
+                dropped,
+                "spans were dropped: the queue is full, or the exporter has stopped"
+            );
         }
     }
 

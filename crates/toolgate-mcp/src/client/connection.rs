@@ -46,9 +46,9 @@ pub(crate) struct ToolOffer {
     // Why entries of the list were skipped.
     pub(crate) refused: Vec<String>,
     pub(crate) content: ListedContent,
-    // Listed because the time of the lists had run out, and not because the server announced
+    // The lists were fetched again because their TTL had run out, not because the server announced
     // a change.
-    pub(crate) is_routine: bool,
+    pub(crate) is_ttl_refresh: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,8 +67,8 @@ pub(crate) trait SupervisedConnection: Send + Sync + 'static {
     /// Lets the server's tools use this connection.
     fn attach(&self, link: &ServerLink);
     fn list_everything(&self) -> BoxFuture<'_, Result<ToolOffer, String>>;
-    /// Returns once the server has announced a change of its tools, even if that
-    /// was before this call.
+    /// Returns once the lists must be fetched again: the server announced a change, or their TTL
+    /// ran out. Also returns if that happened before this call.
     fn lists_changed(&self) -> BoxFuture<'_, ()>;
     fn ended(&self) -> BoxFuture<'_, SessionEnd>;
     fn close(&self) -> BoxFuture<'_, ()>;

@@ -320,7 +320,7 @@ impl ServerSupervisor {
     fn handle_new_listing(&mut self, offer: Result<ToolOffer, String>) -> bool {
         let name = self.settings().name.clone();
         match offer {
-            Ok(offer) if offer.is_routine => {
+            Ok(offer) if offer.is_ttl_refresh => {
                 debug!(server = %name, tools = offer.tools.len(), "MCP server was asked again for its lists");
                 self.publish_tools(offer);
                 true

@@ -33,9 +33,10 @@ pub(super) enum RadioWork {
         value: usize,
         requested: Json,
     },
-    /// With the values of each message that is still to come.
+    /// One list for each radio message, with the numbers of the values that it reads. The first is
+    /// sent next.
     Read {
-        rest: Vec<Vec<usize>>,
+        batches: Vec<Vec<usize>>,
     },
     Ping,
 }
@@ -88,10 +89,10 @@ impl SimulatedWorld {
     pub(super) fn enqueue_read(
         &mut self,
         node: NodeId,
-        rest: Vec<Vec<usize>>,
+        batches: Vec<Vec<usize>>,
         reply: Option<PendingReply>,
     ) {
-        let work = RadioWork::Read { rest };
+        let work = RadioWork::Read { batches };
         self.enqueue(RadioJob { node, work, reply });
     }
 
@@ -143,7 +144,7 @@ impl SimulatedWorld {
                 let reason = "Timeout while waiting for a response from the node (ZW0201)";
                 self.fail_job(&job, reason);
             }
-            RadioWork::Read { rest } => self.apply_read(job.node, rest, job.reply),
+            RadioWork::Read { batches } => self.apply_read(job.node, batches, job.reply),
         }
     }
 
@@ -194,17 +195,22 @@ impl SimulatedWorld {
         self.after(faults.publish_delay, echo);
     }
 
-    fn apply_read(&mut self, id: NodeId, mut rest: Vec<Vec<usize>>, reply: Option<PendingReply>) {
-        if rest.is_empty() {
+    fn apply_read(
+        &mut self,
+        id: NodeId,
+        mut batches: Vec<Vec<usize>>,
+        reply: Option<PendingReply>,
+    ) {
+        if batches.is_empty() {
             return self.answer(reply, None);
         }
         self.mark_active(id);
-        let values = rest.remove(0);
+        let values = batches.remove(0);
         for value in &values {
             self.learn_actual(id, *value);
         }
-        if !rest.is_empty() {
-            let work = RadioWork::Read { rest };
+        if !batches.is_empty() {
+            let work = RadioWork::Read { batches };
             return self.queue.push_front(RadioJob {
                 node: id,
                 work,

@@ -47,7 +47,7 @@ impl SupervisedConnection for LiveConnection {
 
     fn list_everything(&self) -> BoxFuture<'_, Result<ToolOffer, String>> {
         Box::pin(async {
-            let is_routine = self.session.take_routine_listing();
+            let is_ttl_refresh = self.session.take_routine_listing();
             let listed = list_everything(
                 &self.session,
                 &self.settings,
@@ -57,7 +57,7 @@ impl SupervisedConnection for LiveConnection {
             )
             .await;
             let listed = listed.map(|offer| ToolOffer {
-                is_routine,
+                is_ttl_refresh,
                 ..offer
             });
             listed.map_err(|failure| explain(&failure.into()).to_string())

@@ -229,7 +229,7 @@ impl ScriptedConnection {
             listed: self.tools.lock().clone()?.iter().map(definition).collect(),
             refused: Vec::new(),
             content: ListedContent::default(),
-            is_routine: false,
+            is_ttl_refresh: false,
         })
     }
 

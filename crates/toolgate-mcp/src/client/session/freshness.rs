@@ -19,7 +19,7 @@ pub(super) struct ListFreshness {
     // The shortest time of all lists. `None` if no list says one.
     ttl: Option<Duration>,
     // The listing that is due was not announced by the server.
-    is_routine: bool,
+    is_ttl_refresh: bool,
 }
 
 impl ListFreshness {
@@ -54,14 +54,14 @@ impl ClientSession {
         }
         // Until that listing is there, nobody asks for another one.
         freshness.listed = Some(now);
-        freshness.is_routine = true;
+        freshness.is_ttl_refresh = true;
         drop(freshness);
         self.mark_lists_changed();
     }
 
     /// True once if the listing that is due was not announced.
     pub(crate) fn take_routine_listing(&self) -> bool {
-        std::mem::take(&mut self.freshness.lock().is_routine)
+        std::mem::take(&mut self.freshness.lock().is_ttl_refresh)
     }
 }
 
@@ -113,7 +113,7 @@ mod tests {
             let freshness = ListFreshness {
                 listed: Some(start),
                 ttl: ttl.map(Duration::from_secs),
-                is_routine: false,
+                is_ttl_refresh: false,
             };
             let now = start + Duration::from_secs(seconds);
             assert_eq!(

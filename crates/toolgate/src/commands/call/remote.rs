@@ -153,7 +153,8 @@ fn print_dry_run(options: &CallOptions, answer: &GatewayResponse) -> Exit {
     Exit::Success
 }
 
-/// Prints an envelope even if the gateway is away. Anything else is a usage error.
+/// Reports a failed request. If the gateway is away or gave no usable answer, prints an envelope.
+/// Anything else is a usage error.
 pub(in crate::commands) fn report_failure(tool: &str, error: RemoteError) -> Exit {
     if let RemoteError::Unreachable(reason) = &error {
         print_refused(tool, ToolError::unavailable(tool, reason.clone()));
