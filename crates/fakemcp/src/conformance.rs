@@ -10,8 +10,8 @@ const PACKAGE: &str = "node_modules/@modelcontextprotocol/conformance/dist/index
 /// The folder of the suite that isn't released yet, which is optional.
 const NEXT: &str = "mcp-next";
 
-/// The scenarios of the tasks extension, and how many checks each has. No set of requirements scores
-/// them, so their failures fail no run but their own.
+/// The scenarios of the tasks extension, and how many checks each has. No set of requirements
+/// scores them, so their failures fail no run but their own.
 pub const TASK_SCENARIOS: [(&str, usize); 10] = [
     ("tasks-lifecycle", 9),
     ("tasks-capability-negotiation", 5),

@@ -164,8 +164,8 @@ pub(crate) fn extension(
     Some(Ok(result))
 }
 
-/// Answers a request for a resource, prompt, completion or skill. Returns `None` when there is no response to send: none at all, or
-/// one that was already written.
+/// Answers a request for a resource, prompt, completion or skill. Returns `None` when there is no
+/// response to send: none at all, or one that was already written.
 pub(crate) fn answer(
     server: &FakeServer,
     id: &Value,

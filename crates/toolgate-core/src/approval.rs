@@ -37,8 +37,8 @@ pub trait Approver: Send + Sync {
     /// [`Limits::approval_timeout`](crate::Limits::approval_timeout), and when the caller is gone.
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval>;
 
-    /// Like [`ask`](Self::ask), for a question that is also asked elsewhere: an approver that people
-    /// may reach later waits for them, even if it reaches nobody now.
+    /// Like [`ask`](Self::ask), for a question that is also asked elsewhere: an approver that
+    /// people may reach later waits for them, even if it reaches nobody now.
     fn ask_alongside<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         self.ask(request)
     }

@@ -73,10 +73,10 @@ impl ToolExecutor {
         Ok(self.extension_request(owner, method, arguments, scope))
     }
 
-    /// True if a message of this name from the source may reach the caller: the source declares an
-    /// extension for which `is_shared` is true, and the caller may use the extensions of the
-    /// source. If the message begins with the name of one of the source's extensions, only that
-    /// extension counts.
+    /// True if a message of this name from the source may reach the caller: the source
+    /// declares an extension for which `is_shared` is true, and the caller may use the
+    /// extensions of the source. If the message begins with the name of one of the source's
+    /// extensions, only that extension counts.
     pub fn may_get_extension_message(
         &self,
         source: &ToolSource,

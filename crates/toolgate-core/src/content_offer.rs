@@ -1,4 +1,5 @@
-//! Filters resources, templates, prompts and skills to what a caller may use, as entries of MCP lists.
+//! Filters resources, templates, prompts and skills to what a caller may use, as
+//! entries of MCP lists.
 
 use serde_json::{Value, json};
 

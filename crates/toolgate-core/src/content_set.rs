@@ -157,9 +157,9 @@ impl ContentSet {
         }
     }
 
-    /// Like [`offered_uri`](Self::offered_uri), for a URI in a result. A link to the web stays as it
-    /// is. A source without `resources/read` can't serve its own links, so they stay as they are; a
-    /// link into another source's scheme must not be resolved there.
+    /// Like [`offered_uri`](Self::offered_uri), for a URI in a result. A link to the web stays as
+    /// it is. A source without `resources/read` can't serve its own links, so they stay as they
+    /// are; a link into another source's scheme must not be resolved there.
     pub fn linked_uri<'u>(&self, source: &ToolSource, uri: &'u str) -> Cow<'u, str> {
         let scheme = ownable_scheme(uri);
         let owner = scheme

@@ -76,8 +76,8 @@ struct CallContextState {
     flow: Option<Arc<FlowState>>,
     user_initiated: bool,
     started: Instant,
-    // Nanoseconds after `started`, not counting pauses. Progress extends it. The call ends at this or
-    // at `hard_limit`, whichever is earlier.
+    // Nanoseconds after `started`, not counting pauses. Progress extends it. The call ends at this
+    // or at `hard_limit`, whichever is earlier.
     deadline: AtomicU64,
     slot: Mutex<Option<CallSlot>>,
     pauses: Mutex<ClockPauses>,

@@ -17,7 +17,8 @@ pub trait QuestionHandler: Send + Sync {
     /// MCP's client capabilities, as the caller declared them.
     fn capabilities(&self) -> &Value;
 
-    /// Returns the answers, in the order of the questions. Implementations limit how long they wait.
+    /// Returns the answers, in the order of the questions. Implementations limit
+    /// how long they wait.
     fn ask<'a>(
         &'a self,
         questions: Vec<Question>,
@@ -29,8 +30,8 @@ pub trait QuestionHandler: Send + Sync {
     }
 }
 
-/// Is notified when a URL elicitation is complete. Implemented for clients, which may outlive the
-/// call that asked.
+/// Is notified when a URL elicitation is complete. Implemented for clients, which may outlive
+/// the call that asked.
 pub trait ElicitationListener: Send + Sync {
     /// Called when the server says that the page of the elicitation with this id is done.
     fn elicitation_completed(&self, id: &str);

@@ -45,8 +45,8 @@ pub enum CommandOutcome {
     Asleep { last: LastState },
     /// The network reports the device as dead.
     Dead { last: LastState },
-    /// It failed for a known reason: it was impossible and not sent, or it was sent and the device did not
-    /// follow it.
+    /// It failed for a known reason: it was impossible and not sent, or it was sent and the device
+    /// did not follow it.
     Refused { reason: String },
     /// The command was sent, but not confirmed.
     Unknown { reason: String, last: LastState },

@@ -22,8 +22,8 @@ pub(crate) fn tool_output(message: String, text: Option<String>, fields: Value) 
     output
 }
 
-/// Converts an outcome to the result of a tool. Only success, and a command that waits for its device
-/// to wake, are successful results.
+/// Converts an outcome to the result of a tool. Only success, and a command that waits for its
+/// device to wake, are successful results.
 pub(crate) fn command_output(
     protocol: &HomeProtocol,
     device: &HomeDevice,

@@ -1,8 +1,8 @@
 //! What a read and a prompt cost beside a call of a tool, from an MCP client through the gateway to
 //! a server that runs as a child process, and back.
 //!
-//! `cargo bench -p toolgate-mcp`; the fake server itself takes a little longer for a read and a prompt
-//! than for its tool, because it looks whether its file was replaced.
+//! `cargo bench -p toolgate-mcp`; the fake server itself takes a little longer for a read and a
+//! prompt than for its tool, because it looks whether its file was replaced.
 #![expect(
     clippy::unwrap_used,
     reason = "a benchmark that cannot go on says where"

@@ -27,8 +27,8 @@ pub(crate) struct HeaderParameter {
 pub(crate) struct UnsafeIntegerError;
 
 impl HeaderParameter {
-    /// Returns the marked parameters of a tool. A mark at a wrong place or of a wrong form is an error,
-    /// which makes the whole tool invalid.
+    /// Returns the marked parameters of a tool. A mark at a wrong place or of a wrong form is an
+    /// error, which makes the whole tool invalid.
     pub(crate) fn find(schema: &Value) -> Result<Vec<Self>, String> {
         let mut found = Vec::new();
         if schema.get(MARK).is_some() {
@@ -146,8 +146,8 @@ fn collect(
     Ok(())
 }
 
-/// Looks for marks in schemas that aren't reached through `properties` alone: whether they apply to a
-/// call would depend on its arguments.
+/// Looks for marks in schemas that aren't reached through `properties` alone: whether they apply to
+/// a call would depend on its arguments.
 fn check_unmarked(keyword: &str, value: &Value) -> Result<(), String> {
     let schemas: Vec<&Value> = match (keyword, value) {
         // Data, which may have any keys.

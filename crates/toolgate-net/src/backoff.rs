@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::time::Duration;
 
-/// Returns `first` doubled `doublings` times, at most `max`. Before the first retry there are zero
-/// doublings.
+/// Returns `first` doubled `doublings` times, at most `max`. Before the first retry
+/// there are zero doublings.
 pub fn backoff(first: Duration, doublings: u32, max: Duration) -> Duration {
     first
         .saturating_mul(2_u32.saturating_pow(doublings))

@@ -56,8 +56,8 @@ impl Default for CallFeed {
 }
 
 impl CallFeed {
-    /// Sets the redactor for secrets, and the command that this process was started as. From then on
-    /// the latest calls are kept in memory; with a journal, only those made while it fails.
+    /// Sets the redactor for secrets, and the command that this process was started as. From then
+    /// on the latest calls are kept in memory; with a journal, only those made while it fails.
     pub(crate) fn configure(&self, redactor: &Redactor, command: &str, journal: Option<Journal>) {
         drop(self.0.redactor.set(redactor.clone()));
         drop(self.0.command.set(command.to_owned()));

@@ -1,7 +1,8 @@
 //! Tells people who aren't at the dashboard that something waits for them, with a webhook or with
 //! another channel that the program adds.
 //!
-//! A notification grants nothing. Its link leads to the dashboard, which asks for the usual sign-in.
+//! A notification grants nothing. Its link leads to the dashboard, which asks
+//! for the usual sign-in.
 
 mod settings;
 mod webhook;
@@ -90,8 +91,8 @@ impl Notifier {
         }
     }
 
-    /// Sends one notification. Returns whether at least one channel took it. Dropping the future ends
-    /// all further attempts to deliver it.
+    /// Sends one notification. Returns whether at least one channel took it. Dropping the future
+    /// ends all further attempts to deliver it.
     pub(crate) async fn notify(&self, notification: &Notification) -> bool {
         let (event, id) = (notification.event, &notification.id);
         if !self.may_send() {

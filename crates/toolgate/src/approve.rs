@@ -66,7 +66,8 @@ fn question_text(request: &ApprovalRequest<'_>, redactor: &Redactor) -> String {
         ApprovalReason::Policy => String::new(),
         reason => format!("{reason}\n"),
     };
-    // The name comes again at the end, because long arguments may push the first line off the screen.
+    // The name comes again at the end, because long arguments may push the first line off the
+    // screen.
     format!("{name} ({from}{by}) {arguments}\n{why}Run {name}?")
 }
 

@@ -22,7 +22,8 @@ pub(crate) fn check(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The channels of checked settings. Has to be called in a tokio runtime, on a thread that may wait.
+/// The channels of checked settings. Has to be called in a tokio runtime, on a
+/// thread that may wait.
 pub(crate) fn open(config: &Config) -> anyhow::Result<Notifications> {
     let notify = &config.approvals.notify;
     let mut channels: Vec<Arc<dyn NotificationChannel>> = Vec::new();

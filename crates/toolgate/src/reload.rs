@@ -259,7 +259,7 @@ impl ConfigReload {
         if let Some(lost) = new.fetched.lost_since(&self.config.fetched) {
             bail!(lost);
         }
-        // The user's own policy applies in addition to that of a folder's file, and may change alone.
+        // The user's own policy applies beside that of a project file, and may change alone.
         if new.is_unchanged_from(&self.config)
             && new.policy == self.config.policy
             && new.fetched == self.config.fetched

@@ -35,8 +35,8 @@ pub(crate) struct GatewayResponse {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RemoteError {
-    /// The gateway can't be reached, stopped answering, or gave no usable answer. A retry may
-    /// succeed.
+    /// The gateway can't be reached, stopped answering, or gave no usable answer.
+    /// A retry may succeed.
     #[error("{0}")]
     Unreachable(String),
     /// The gateway rejects the request. A retry would fail too.

@@ -30,8 +30,8 @@ impl Elicitation {
     ///
     /// # Errors
     ///
-    /// If the schema is not an object, is too large or can't be checked in bounded time, or if the page
-    /// isn't one of the web.
+    /// If the schema is not an object, is too large or can't be checked in bounded time, or if the
+    /// page isn't one of the web.
     pub fn check_form(&self) -> Result<(), ElicitationError> {
         if let Some(url) = &self.url {
             return match Url::parse(url).ok().filter(is_web_page) {

@@ -4,8 +4,8 @@ use toolgate_core::{CallContext, ToolSource};
 
 use crate::extensions::{may_be_extension_name, may_define_notification, may_have_requests};
 
-/// True if the client of this call may get a request, or a kind of result, of this name: it shares an
-/// extension with the server that can define it, and may use the server's extensions.
+/// True if the client of this call may get a request, or a kind of result, of this name: it shares
+/// an extension with the server that can define it, and may use the server's extensions.
 pub(super) fn shares_extension(call: &CallContext, server: &str, name: &str) -> bool {
     may_be_extension_name(name) && shares(call, server, name, |_| true)
 }

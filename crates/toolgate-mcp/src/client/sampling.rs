@@ -34,8 +34,8 @@ const INVALID_PARAMS: i64 = -32602;
 
 /// Answers a server's sampling request with a model. Implemented by the embedding program.
 pub trait SamplingHandler: Send + Sync {
-    /// Asks the model. The future is dropped when the time is up or the server has gone. An error is
-    /// logged, but not sent to the server.
+    /// Asks the model. The future is dropped when the time is up or the server has gone. An error
+    /// is logged, but not sent to the server.
     fn sample<'a>(
         &'a self,
         request: &'a SamplingRequest,

@@ -1,4 +1,5 @@
-//! Relays what a running tool reports, progress, log messages and notifications of extensions, to the client that asked for it.
+//! Relays what a running tool reports, progress, log messages and notifications of extensions, to
+//! the client that asked for it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The resources, templates, prompts and skills of all servers, in the form in which MCP lists them.
+//! The resources, templates, prompts and skills of all servers, in the form in
+//! which MCP lists them.
 
 use std::sync::Arc;
 

@@ -157,7 +157,8 @@ impl McpServer {
         drop(self.service.shared.readiness.set(Box::new(readiness)));
     }
 
-    /// Keeps tasks in a store, so that they survive a restart. Call it once, before clients connect.
+    /// Keeps tasks in a store, so that they survive a restart. Call it
+    /// once, before clients connect.
     pub fn keep_tasks(&self, store: Arc<dyn TaskStore>) {
         self.service.shared.tasks.set_store(store);
     }

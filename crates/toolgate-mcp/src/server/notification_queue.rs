@@ -1,5 +1,5 @@
-//! Keeps the notifications of a client on a byte stream, which are passed on one after another. Over
-//! HTTP, the client waits for each of them instead.
+//! Keeps the notifications of a client on a byte stream, which are passed on one after another.
+//! Over HTTP, the client waits for each of them instead.
 
 use std::time::Duration;
 

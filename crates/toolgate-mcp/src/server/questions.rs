@@ -1,8 +1,8 @@
 //! Asks clients what a running call's server wants to know.
 //!
 //! A client with a session is asked by a request of ours while its own request runs, in
-//! `session_questions.rs`. A client of 2026-07-28 gets the questions as the result of its request, and
-//! answers them with the next one. Either way the call goes on where it stopped.
+//! `session_questions.rs`. A client of 2026-07-28 gets the questions as the result of its request,
+//! and answers them with the next one. Either way the call goes on where it stopped.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -112,7 +112,8 @@ pub(super) fn can_be_asked(capabilities: &Value) -> bool {
     kinds.iter().any(|kind| capabilities[kind].is_object()) || declares_messages(capabilities)
 }
 
-/// A call that may ask questions. It owns all it needs, so it can outlive the request that began it.
+/// A call that may ask questions. It owns all it needs, so it can outlive the
+/// request that began it.
 pub(super) struct AskingCall {
     pub(super) id: CallId,
     pub(super) capabilities: Arc<Value>,

@@ -361,8 +361,8 @@ impl CallToolResult {
     }
 }
 
-/// A JSON-RPC error of a server becomes a failed result, because the model doesn't see an error. Its
-/// code and data stay here, for the client.
+/// A JSON-RPC error of a server becomes a failed result, because the model doesn't see an error.
+/// Its code and data stay here, for the client.
 fn rpc_error_meta(code: i64, data: Option<Value>) -> Map<String, Value> {
     let mut error = json!({ "code": code });
     if let Some(data) = data {

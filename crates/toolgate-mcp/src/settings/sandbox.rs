@@ -25,8 +25,8 @@ pub struct SandboxSettings {
 pub enum SandboxLevel {
     #[default]
     Off,
-    /// Hides well-known secrets, Toolgate's own files and other servers' folders. Writing is allowed
-    /// only in the server's folder, temporary folders and caches.
+    /// Hides well-known secrets, Toolgate's own files and other servers' folders. Writing is
+    /// allowed only in the server's folder, temporary folders and caches.
     Default,
     /// Hides everything except what programs need to run and what is listed.
     Strict,

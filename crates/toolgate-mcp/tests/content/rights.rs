@@ -1,6 +1,6 @@
 //! Whatever clients ask for: no request reaches a server without the right to it, and no answer,
-//! update, question or log message reaches another client, not even one that has stolen the state of
-//! a waiting call. Set `PROPTEST_CASES` for more cases.
+//! update, question or log message reaches another client, not even one that has stolen the state
+//! of a waiting call. Set `PROPTEST_CASES` for more cases.
 
 mod actor;
 mod plan;

@@ -93,9 +93,9 @@ pub(crate) struct LaggedEvent {
 ///
 /// `call` (a call has ended) and `started` carry a `Call`, `server` a `Server`, `tools` a
 /// `ToolsEvent`, `approval` a `Question` and `question` a `ServerQuestion`, or a `GoneEvent` once
-/// they are settled, `status` a `Status` every two seconds, and `lagged` a `LaggedEvent`. `id` counts
-/// the events. At the start, `server`, `tools`, `approval`, `question` and `status` report the
-/// current state. A comment every 15 seconds shows that the connection is alive.
+/// they are settled, `status` a `Status` every two seconds, and `lagged` a `LaggedEvent`. `id`
+/// counts the events. At the start, `server`, `tools`, `approval`, `question` and `status` report
+/// the current state. A comment every 15 seconds shows that the connection is alive.
 #[utoipa::path(get, path = "/api/events", tag = "events", params(EventsQuery),
     responses((status = 200, description = "Server-sent events, each with one line of JSON as its data", body = String, content_type = "text/event-stream"),
               (status = 400, description = "Unknown kind of event", body = Problem)))]

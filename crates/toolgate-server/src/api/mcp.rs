@@ -17,8 +17,8 @@ use crate::{Gateway, GatewayParts};
 /// One set of sessions for all MCP clients, with a restricted view of the tools for each caller.
 pub(crate) struct McpEndpoint {
     whole: McpHttp,
-    // The restricted views, by the caller's number, which changes with its rights. There are no more
-    // callers than tokens.
+    // The restricted views, by the caller's number, which changes with its rights. There are no
+    // more callers than tokens.
     views: Mutex<HashMap<u64, McpHttp>>,
 }
 

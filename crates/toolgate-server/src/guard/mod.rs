@@ -86,7 +86,8 @@ pub(crate) struct Caller {
 impl Caller {
     pub(crate) const OPERATOR: u64 = u64::MAX - 1;
 
-    /// The person who started the gateway: in a browser signed in by the link, or through a command.
+    /// The person who started the gateway: in a browser signed in by the link,
+    /// or through a command.
     fn operator(is_session: bool) -> Self {
         Self {
             number: Self::OPERATOR,

@@ -1,7 +1,7 @@
 //! Scans the heads of requests as they arrive.
 
-/// Finds heads with both `Content-Length` and `Transfer-Encoding`. Hyper silently drops one of them.
-/// A proxy in front may have used the other, and then the two see different requests.
+/// Finds heads with both `Content-Length` and `Transfer-Encoding`. Hyper silently drops one of
+/// them. A proxy in front may have used the other, and then the two see different requests.
 ///
 /// The scanner follows pipelined requests too, but after a chunked body it doesn't know where
 /// the next head begins.

@@ -60,9 +60,9 @@ impl ConversationStore {
         }
     }
 
-    /// Switches to a model that has become reachable. If only sentences answered so far, any model
-    /// is accepted. Otherwise it must be the same provider and model as before; returns false for
-    /// another one.
+    /// Switches to a model that has become reachable. If only sentences answered so far, any
+    /// model is accepted. Otherwise it must be the same provider and model as before; returns
+    /// false for another one.
     pub(super) fn use_model(&self, chosen: ConnectedModel) -> bool {
         let mut choice = self.choice.lock();
         let identity = |router: &SentenceRouter| (router.source(), router.model_name().to_owned());

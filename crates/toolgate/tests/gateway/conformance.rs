@@ -1,5 +1,6 @@
-//! The official conformance suites through the whole gateway: suite, `/mcp`, gateway, and behind it
-//! a server of either era in another process. `conformance/` has a baseline for each server and era.
+//! The official conformance suites through the whole gateway: suite, `/mcp`, gateway, and
+//! behind it a server of either era in another process. `conformance/` has a baseline for
+//! each server and era.
 
 use std::path::{Path, PathBuf};
 

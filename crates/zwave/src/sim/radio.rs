@@ -33,8 +33,8 @@ pub(super) enum RadioWork {
         value: usize,
         requested: Json,
     },
-    /// One list for each radio message, with the numbers of the values that it reads. The first is
-    /// sent next.
+    /// One list for each radio message, with the numbers of the values that it reads. The
+    /// first is sent next.
     Read {
         batches: Vec<Vec<usize>>,
     },

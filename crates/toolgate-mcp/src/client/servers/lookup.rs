@@ -29,8 +29,9 @@ impl Servers {
         self.inner.wake(|member| member.board.is_worth_starting());
     }
 
-    /// Like [`start_servers_without_tools`](Self::start_servers_without_tools), without servers that may have to be downloaded
-    /// first: for callers that won't wait that long and would interrupt the download.
+    /// Like [`start_servers_without_tools`](Self::start_servers_without_tools), without
+    /// servers that may have to be downloaded first: for callers that won't wait that long and
+    /// would interrupt the download.
     pub fn start_installed_servers_without_tools(&self) {
         self.inner.wake(|member| member.board.is_quick_to_start());
     }

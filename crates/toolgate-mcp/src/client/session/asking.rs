@@ -17,8 +17,8 @@ use crate::extensions::may_be_extension_method;
 use crate::task_fields::RELATED_TASK;
 
 impl ClientSession {
-    /// Answers a request of the server. On the stream of a request of ours it is about that call, and
-    /// a task names itself; otherwise nothing says which call it is about.
+    /// Answers a request of the server. On the stream of a request of ours it is about that call,
+    /// and a task names itself; otherwise nothing says which call it is about.
     pub(super) async fn answer_request(
         &self,
         method: String,

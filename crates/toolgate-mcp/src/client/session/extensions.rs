@@ -106,9 +106,9 @@ impl ClientSession {
         call.extension_listener().filter(|_| is_shared).cloned()
     }
 
-    /// True if what the server says while this call runs can only be about its client. In 2026-07-28,
-    /// it is about one of the running requests. Before, it may be about anything that anybody has
-    /// asked for, such as news of a thing that another client watches.
+    /// True if what the server says while this call runs can only be about its client. In
+    /// 2026-07-28, it is about one of the running requests. Before, it may be about anything that
+    /// anybody has asked for, such as news of a thing that another client watches.
     fn is_about_client_of(&self, call: &CallContext) -> bool {
         let Some(client) = listening_client(call) else {
             return false;

@@ -1,5 +1,5 @@
-//! Log messages of servers: asks for the levels that callers want, and passes each message on to the
-//! caller whose call it is about, or to the only client there is.
+//! Log messages of servers: asks for the levels that callers want, and passes each message on to
+//! the caller whose call it is about, or to the only client there is.
 
 use std::sync::Arc;
 use std::time::Duration;

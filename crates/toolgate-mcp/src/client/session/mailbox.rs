@@ -124,8 +124,8 @@ impl ClientSession {
             "notifications/tools/list_changed"
             | "notifications/resources/list_changed"
             | "notifications/prompts/list_changed" => self.mark_lists_changed(),
-            // Changes before a subscription is acknowledged aren't announced, so the acknowledgement
-            // counts as a change.
+            // Changes before a subscription is acknowledged aren't announced, so the
+            // acknowledgement counts as a change.
             "notifications/subscriptions/acknowledged" => {
                 let filter = params["notifications"].as_object();
                 let mut kinds = filter.into_iter().flat_map(|filter| filter.values());

@@ -173,7 +173,8 @@ impl ClientSession {
         is_only.then(|| RequestingCall::new(&newest.context))
     }
 
-    /// Returns true if the condition holds for all cancelled calls that the server may still work on.
+    /// Returns true if the condition holds for all cancelled calls that the server
+    /// may still work on.
     pub(super) fn all_abandoned(&self, condition: impl Fn(&AbandonedCall) -> bool) -> bool {
         let pending = self.pending.lock();
         let calls = pending.abandoned.iter();

@@ -60,9 +60,9 @@ impl StdoutReader {
         }
     }
 
-    // Fails the request at once, so that its caller doesn't wait for the end of the line. The length
-    // isn't known yet, so this reports the smallest one that is too long. False if the id isn't in
-    // `head`: it may still come at the end of the line.
+    // Fails the request at once, so that its caller doesn't wait for the end of the line. The
+    // length isn't known yet, so this reports the smallest one that is too long. False if the id
+    // isn't in `head`: it may still come at the end of the line.
     fn report_early(&self, head: &[u8]) -> bool {
         let marks = MessageMarks::from_ends(head, b"");
         let is_answer = marks.is_message && marks.id.is_some();

@@ -153,7 +153,8 @@ fn parse_annotations(hints: &Value) -> Annotations {
     annotations
 }
 
-/// What is passed on to clients as it is. Members of the wrong form would make them reject the list.
+/// What is passed on to clients as it is. Members of the wrong form would make
+/// them reject the list.
 fn passed_on(entry: &mut Value) -> Map<String, Value> {
     let mut extra = Map::new();
     let is_icon = |icon: &Value| icon["src"].is_string();

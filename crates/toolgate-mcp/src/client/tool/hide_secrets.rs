@@ -11,8 +11,8 @@ const TEXT_KEYS: [&str; 3] = ["description", "title", "$comment"];
 // Keys whose values a model might send as they are, so they are removed rather than redacted.
 const VALUE_KEYS: [&str; 3] = ["default", "examples", "example"];
 
-/// Like [`hide_secrets`], for an entry of `tools/list`. Nothing depends on the members that we don't
-/// know, so secrets are hidden in all of their texts.
+/// Like [`hide_secrets`], for an entry of `tools/list`. Nothing depends on the members that we
+/// don't know, so secrets are hidden in all of their texts.
 pub(crate) fn hide_tool_secrets(entry: &mut Value, redactor: &Redactor) {
     hide_secrets(entry, redactor);
     for (key, value) in entry.as_object_mut().into_iter().flatten() {

@@ -1,4 +1,5 @@
-//! Announces changes of lists and resources, and what extensions say between calls, to HTTP clients.
+//! Announces changes of lists and resources, and what extensions say between
+//! calls, to HTTP clients.
 
 use std::sync::Arc;
 use std::time::Duration;

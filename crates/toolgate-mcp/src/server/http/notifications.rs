@@ -11,8 +11,8 @@ use crate::server::client_message::ClientNotification;
 use crate::server::methods::RequestLifecycle;
 
 impl McpHttp {
-    /// Passes a notification of an extension on before it is accepted, so that several arrive in the
-    /// order in which their client sends them.
+    /// Passes a notification of an extension on before it is accepted, so that several arrive in
+    /// the order in which their client sends them.
     pub(super) async fn pass_notification(
         &self,
         headers: &HeaderMap,

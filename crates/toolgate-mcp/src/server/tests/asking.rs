@@ -1,4 +1,5 @@
-//! Calls that ask their client something before they answer. Time is paused, so minutes pass at once.
+//! Calls that ask their client something before they answer. Time is paused, so
+//! minutes pass at once.
 
 use futures::future::join;
 use serde_json::Map;

@@ -212,7 +212,8 @@ async fn g6_two_thousand_idle_sockets_leave_others_served() {
     for _ in 0..2000 {
         match TcpStream::connect(served.at).await {
             Ok(stream) => idle.push(stream),
-            // The machine ran out of file descriptors: keep half of them, and leave the rest to others.
+            // The machine ran out of file descriptors: keep half of them, and leave the rest to
+            // others.
             Err(_) => {
                 idle.truncate(idle.len() / 2);
                 break;

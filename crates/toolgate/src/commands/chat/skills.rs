@@ -1,5 +1,5 @@
-//! Files of skills that a person attaches: checked before the model gets them, and labelled with the
-//! server they come from.
+//! Files of skills that a person attaches: checked before the model gets them, and labelled with
+//! the server they come from.
 
 use anyhow::bail;
 use serde_json::{Map, Value, json};
